@@ -1,0 +1,63 @@
+# One function for each kind of target, so that every target of a kind is built alike.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+set(FLEETFIT_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,undefined")
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
+endif()
+
+add_library(fleetfit_flags INTERFACE)
+target_compile_options(fleetfit_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+                                                -Wnon-virtual-dtor -Woverloaded-virtual -Werror)
+if(FLEETFIT_SANITIZE)
+  add_compile_options(-fsanitize=${FLEETFIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${FLEETFIT_SANITIZE})
+endif()
+
+# fleetfit_module(NAME SOURCES file… [USES module…] [LIBRARIES third-party target…])
+#   One folder of src/ as the library fleetfit_NAME. What it USES is visible to its users, its LIBRARIES are not.
+function(fleetfit_module name)
+  cmake_parse_arguments(arg "" "" "SOURCES;USES;LIBRARIES" ${ARGN})
+  add_library(fleetfit_${name} STATIC ${arg_SOURCES})
+  target_include_directories(fleetfit_${name} PUBLIC "${PROJECT_SOURCE_DIR}/include" PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  list(TRANSFORM arg_USES PREPEND fleetfit_)
+  target_link_libraries(fleetfit_${name} PUBLIC ${arg_USES} PRIVATE fleetfit_flags ${arg_LIBRARIES})
+endfunction()
+
+# fleetfit_program(NAME SOURCES file… USES module… [LIBRARIES target…])
+function(fleetfit_program name)
+  cmake_parse_arguments(arg "" "" "SOURCES;USES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  list(TRANSFORM arg_USES PREPEND fleetfit_)
+  target_link_libraries(${name} PRIVATE fleetfit_flags ${arg_USES} ${arg_LIBRARIES})
+endfunction()
+
+# fleetfit_test(NAME SOURCES file… USES module… [LIBRARIES target…] [NIGHTLY])
+#   A GoogleTest program; each of its cases is a test of ctest. NIGHTLY keeps it out of the everyday run.
+#   A test sees the private headers of src/, so that a module's inner parts can be tested alone.
+function(fleetfit_test name)
+  cmake_parse_arguments(arg "NIGHTLY" "" "SOURCES;USES;LIBRARIES" ${ARGN})
+  fleetfit_program(${name} SOURCES ${arg_SOURCES} USES ${arg_USES} LIBRARIES GTest::gmock GTest::gtest_main ${arg_LIBRARIES})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(${name} PRIVATE FLEETFIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  set(labels everyday)
+  if(arg_NIGHTLY)
+    set(labels nightly)
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 LABELS ${labels})
+endfunction()
+
+# fleetfit_fuzzer(NAME SOURCES file… USES module… CORPUS folder)
+#   A libFuzzer program; the everyday test runs its corpus and then mutates it for a few seconds.
+function(fleetfit_fuzzer name)
+  cmake_parse_arguments(arg "" "CORPUS" "SOURCES;USES" ${ARGN})
+  fleetfit_program(${name} SOURCES ${arg_SOURCES} USES ${arg_USES} LIBRARIES -fsanitize=fuzzer)
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  add_test(NAME fuzz.${name} COMMAND "${PROJECT_SOURCE_DIR}/fuzz/run" $<TARGET_FILE:${name}> "${arg_CORPUS}" 20)
+endfunction()
