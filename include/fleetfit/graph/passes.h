@@ -1,0 +1,41 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fleetfit/core/result.h"
+#include "fleetfit/graph/graph.h"
+
+/// Rewrites of a graph that keep what it computes. Each is one small file in src/graph/passes.
+namespace fleetfit::graph {
+
+struct Pass {
+  std::string_view name;     ///< e.g. "fold_batch_norm"
+  std::string_view summary;  ///< one line for --help
+  /// Changes the graph in place; tells whether it did. A failure leaves the graph as it was.
+  Result<bool> (*run)(Graph& graph);
+};
+
+/// Every pass, in the order in which they help each other.
+std::span<const Pass> passes();
+
+/// Those that make a graph smaller and faster and change no layout: what runs before measuring or
+/// pricing a network.
+struct SimplifyOptions {
+  std::vector<std::string> without;  ///< names of passes to leave out
+};
+
+/// Runs the simplifying passes until none changes anything. `invalid_input` if a name in `without`
+/// is no pass.
+Status simplify(Graph& graph, const SimplifyOptions& options = {});
+
+/// Runs one pass by name.
+Result<bool> run_pass(Graph& graph, std::string_view name);
+
+/// Operators on images brought to one layout, with transposes where layouts meet, as few as can be
+/// had cheaply.
+Status convert_layout(Graph& graph, Layout layout);
+
+}  // namespace fleetfit::graph

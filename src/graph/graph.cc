@@ -1,0 +1,157 @@
+#include "fleetfit/graph/graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+
+namespace fleetfit::graph {
+
+TensorId Graph::add_tensor(Tensor tensor) {
+  tensors.push_back(std::move(tensor));
+  return static_cast<TensorId>(tensors.size() - 1);
+}
+
+TensorId Graph::add_ints(std::string tensor_name, const Ints& values) {
+  return add_tensor({.name = std::move(tensor_name),
+                     .dtype = DType::i64,
+                     .shape = Shape{static_cast<std::int64_t>(values.size())},
+                     .data = TensorData::copy(values)});
+}
+
+namespace {
+
+template <class To, class From>
+std::vector<To> converted(const TensorData& data) {
+  const auto values = data.as<From>();
+  return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+std::optional<Ints> constant_ints(const Graph& graph, TensorId id) {
+  if (id == kNoTensor || !graph.tensor(id).data) return std::nullopt;
+  const auto& tensor = graph.tensor(id);
+  if (tensor.dtype == DType::i64) return converted<std::int64_t, std::int64_t>(*tensor.data);
+  if (tensor.dtype == DType::i32) return converted<std::int64_t, std::int32_t>(*tensor.data);
+  return std::nullopt;
+}
+
+std::optional<std::vector<double>> constant_numbers(const Graph& graph, TensorId id) {
+  if (id == kNoTensor || !graph.tensor(id).data) return std::nullopt;
+  const auto& tensor = graph.tensor(id);
+  switch (tensor.dtype) {
+    case DType::f32:
+      return converted<double, float>(*tensor.data);
+    case DType::f64:
+      return converted<double, double>(*tensor.data);
+    case DType::i32:
+      return converted<double, std::int32_t>(*tensor.data);
+    case DType::i64: {
+      std::vector<double> numbers;
+      for (const auto value : tensor.data->as<std::int64_t>())
+        numbers.push_back(static_cast<double>(value));
+      return numbers;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+std::vector<int> producers(const Graph& graph) {
+  std::vector<int> made_by(graph.tensors.size(), -1);
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const auto id : graph.nodes[n].outputs) {
+      if (id != kNoTensor) made_by[static_cast<std::size_t>(id)] = static_cast<int>(n);
+    }
+  }
+  return made_by;
+}
+
+std::vector<std::vector<int>> consumers(const Graph& graph) {
+  std::vector<std::vector<int>> read_by(graph.tensors.size());
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const auto id : graph.nodes[n].inputs) {
+      if (id == kNoTensor) continue;
+      auto& readers = read_by[static_cast<std::size_t>(id)];
+      if (readers.empty() || readers.back() != static_cast<int>(n))
+        readers.push_back(static_cast<int>(n));
+    }
+  }
+  return read_by;
+}
+
+std::vector<bool> static_tensors(const Graph& graph) {
+  std::vector<bool> is_static(graph.tensors.size());
+  for (std::size_t t = 0; t < graph.tensors.size(); ++t)
+    is_static[t] = graph.tensors[t].is_constant();
+  for (const auto& node : graph.nodes) {
+    const bool all = std::all_of(node.inputs.begin(), node.inputs.end(), [&](TensorId id) {
+      return id == kNoTensor || is_static[static_cast<std::size_t>(id)];
+    });
+    // An unknown operator may give something else each time, and one without inputs may read a
+    // sensor.
+    if (!all || std::holds_alternative<Unknown>(node.op)) continue;
+    for (const auto id : node.outputs) {
+      if (id != kNoTensor) is_static[static_cast<std::size_t>(id)] = true;
+    }
+  }
+  return is_static;
+}
+
+Status sort_nodes(Graph& graph) {
+  const auto made_by = producers(graph);
+  const auto count = graph.nodes.size();
+  std::vector<std::vector<std::size_t>> followers(count);
+  std::vector<int> waiting(count, 0);
+  std::vector<bool> given(graph.tensors.size(), false);
+  for (const auto id : graph.inputs) given[static_cast<std::size_t>(id)] = true;
+
+  for (std::size_t n = 0; n < count; ++n) {
+    for (const auto id : graph.nodes[n].inputs) {
+      if (id == kNoTensor) continue;
+      const auto t = static_cast<std::size_t>(id);
+      if (made_by[t] >= 0) {
+        followers[static_cast<std::size_t>(made_by[t])].push_back(n);
+        ++waiting[n];
+      } else if (!given[t] && !graph.tensors[t].is_constant()) {
+        return fail(ErrorCode::invalid_input,
+                    fmt::format("{} reads tensor '{}', which nothing makes",
+                                describe(graph.nodes[n]), graph.tensors[t].name));
+      }
+    }
+  }
+
+  // The ready node that stood first in the file goes first.
+  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+  for (std::size_t n = 0; n < count; ++n) {
+    if (waiting[n] == 0) ready.push(n);
+  }
+  std::vector<Node> sorted;
+  sorted.reserve(count);
+  while (!ready.empty()) {
+    const auto n = ready.top();
+    ready.pop();
+    for (const auto follower : followers[n]) {
+      if (--waiting[follower] == 0) ready.push(follower);
+    }
+    sorted.push_back(std::move(graph.nodes[n]));
+    waiting[n] = -1;
+  }
+  if (sorted.size() < count) {
+    const auto stuck = std::find_if(waiting.begin(), waiting.end(), [](int w) { return w > 0; });
+    const auto& node = graph.nodes[static_cast<std::size_t>(stuck - waiting.begin())];
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{} waits for its own result: the graph has a cycle", describe(node)));
+  }
+  graph.nodes = std::move(sorted);
+  return {};
+}
+
+std::string describe(const Node& node) {
+  return node.name.empty() ? fmt::format("a node ({})", type_name(node.op))
+                           : fmt::format("node {} ({})", node.name, type_name(node.op));
+}
+
+}  // namespace fleetfit::graph
