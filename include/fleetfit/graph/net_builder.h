@@ -101,13 +101,13 @@ class NetBuilder {
   TensorId append(Operator op, std::vector<TensorId> inputs, std::string_view role);
   std::vector<TensorId> append_many(Operator op, std::vector<TensorId> inputs,
                                     std::string_view role, int outputs);
+  Status infer_last();
   TensorId constant_ints(std::string_view role, const Ints& values);
   TensorId constant_scalar(std::string_view role, float value);
   std::string fresh_name(std::string_view role);
 
   Graph graph_;
   std::uint64_t seed_;
-  int next_ = 0;
   std::map<std::string, int, std::less<>> used_;
   Status status_;
 };

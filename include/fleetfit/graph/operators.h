@@ -104,8 +104,8 @@ struct ConvTranspose {
   bool operator==(const ConvTranspose&) const = default;
 };
 
-/// alpha * A * B + beta * C. Inputs: A, B, [C]. An A of more than two dimensions is read as rows of
-/// its last extent; the result is a matrix, or keeps A's leading extents with `keep_leading`.
+/// alpha * A * B + beta * C. Inputs: A, B, [C]. An A of any other shape is read as rows of as many
+/// elements as B takes; the result is a matrix, or keeps A's leading extents with `keep_leading`.
 struct Gemm {
   float alpha = 1;
   float beta = 1;
@@ -285,6 +285,7 @@ struct DequantizeLinear {
 /// TFLite's QUANTIZE and DEQUANTIZE: from the quantization of the input to that of the output;
 /// either may have none. One input.
 struct Requantize {
+  DType to = DType::f32;
   bool operator==(const Requantize&) const = default;
 };
 

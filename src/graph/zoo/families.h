@@ -6,9 +6,11 @@
 
 namespace fleetfit::graph {
 
-/// Each adds the networks of one file. The order is that of the zoo's listing.
 using ZooList = std::vector<ZooEntry>;
 
-void add_alexnet(ZooList& zoo);
+/// Adds every family below (families.cc).
+void add_families(ZooList& zoo);
+
+// Each adds the networks of one file, in alphabetical order.
 
 }  // namespace fleetfit::graph
