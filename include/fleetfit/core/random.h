@@ -10,8 +10,9 @@
 
 namespace fleetfit::core {
 
-/// A random 64-bit number that depends only on `seed` and `index`: the output number `index` (from 0) of
-/// the generator splitmix64 seeded with `seed`. For large tensors that are filled by index in any order.
+/// A random 64-bit number that depends only on `seed` and `index`: the output number `index` (from
+/// 0) of the generator splitmix64 seeded with `seed`. For large tensors that are filled by index in
+/// any order.
 constexpr std::uint64_t mix(std::uint64_t seed, std::uint64_t index) {
   std::uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -20,10 +21,13 @@ constexpr std::uint64_t mix(std::uint64_t seed, std::uint64_t index) {
 }
 
 /// The double in [0, 1) that the upper 53 bits of `bits` stand for.
-constexpr double unit_interval(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
+constexpr double unit_interval(std::uint64_t bits) {
+  return static_cast<double>(bits >> 11) * 0x1p-53;
+}
 
-/// A seeded random generator (xoshiro256**). The same seed gives the same numbers on every platform.
-/// Not for secrets. One object belongs to one thread: give each task a child of its own by `split`.
+/// A seeded random generator (xoshiro256**). The same seed gives the same numbers on every
+/// platform. Not for secrets. One object belongs to one thread: give each task a child of its own
+/// by `split`.
 class Random {
  public:
   explicit Random(std::uint64_t seed);
@@ -64,8 +68,8 @@ class Random {
     shuffle(std::span<T>(items));
   }
 
-  /// `count` different numbers below `population`, in random order. Costs time and memory of the order of
-  /// `count`, however large the population. `count` must not exceed `population`.
+  /// `count` different numbers below `population`, in random order. Costs time and memory of the
+  /// order of `count`, however large the population. `count` must not exceed `population`.
   std::vector<std::uint64_t> sample(std::uint64_t population, std::size_t count);
 
  private:

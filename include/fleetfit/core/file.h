@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "fleetfit/core/result.h"
+
+/// Files as wholes. Errors name the file and say what is wrong with it: `not_found` if it does not
+/// exist, `invalid_input` if it is a folder, not a regular file or too large, `io` if the system
+/// refuses.
+namespace fleetfit::core {
+
+enum class SpecialFiles {
+  refuse,  ///< devices, pipes and sockets are an error; looking at them never blocks
+  allow,   ///< read to their end, waiting for it if need be (/dev/stdin, process substitution)
+};
+
+struct ReadOptions {
+  std::uint64_t max_bytes = std::uint64_t{1} << 30;
+  SpecialFiles special_files = SpecialFiles::refuse;
+};
+
+/// The whole file, text or binary, as it is.
+Result<std::string> read_file(const std::filesystem::path& path, const ReadOptions& options = {});
+
+/// Replaces the file by `content`, or creates it: readers see the old or the new content, never a
+/// part, even if the machine fails in between. Keeps the permissions of the file it replaces, and
+/// follows a link. A device or pipe (/dev/stdout) is written straight, as it cannot be replaced.
+Status write_file(const std::filesystem::path& path, std::string_view content);
+
+/// A regular file whose bytes are read on demand. The view lives as long as the object, wherever it
+/// is moved. A file that another program cuts short meanwhile raises SIGBUS: use it for files that
+/// are only replaced.
+class MappedFile {
+ public:
+  /// Refuses everything but regular files, without waiting. An empty file gives an empty view.
+  static Result<MappedFile> open(const std::filesystem::path& path);
+
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  explicit MappedFile(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace fleetfit::core

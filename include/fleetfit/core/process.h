@@ -1,0 +1,121 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fleetfit/core/result.h"
+
+/// Other programs, started without a shell. Each gets a process group of its own, so that what it
+/// starts is ended with it. None of our files stay open in it, no zombie stays behind, and writing
+/// to a dead one is an error, not a signal.
+namespace fleetfit::core {
+
+/// How a process ended: by itself with a code, or by a signal.
+struct ExitStatus {
+  int code = 0;    ///< as given to exit(); 0 if a signal ended it
+  int signal = 0;  ///< 0 if it ended by itself
+
+  bool succeeded() const { return code == 0 && signal == 0; }
+  bool operator==(const ExitStatus&) const = default;
+};
+
+/// "exit status 3" or "signal 9 (Killed)".
+std::string to_string(const ExitStatus& status);
+
+enum class ErrorOutput {
+  capture,  ///< kept, up to a limit
+  inherit,  ///< goes where ours goes
+  discard,
+};
+
+struct ProcessOptions {
+  std::vector<std::pair<std::string, std::string>> environment =
+      {};                                     ///< added to ours, or replacing
+  std::filesystem::path working_folder = {};  ///< ours if empty
+  ErrorOutput error_output = ErrorOutput::capture;
+  std::size_t max_line_bytes = std::size_t{64} << 20;   ///< longest line that `read_line` takes
+  std::size_t max_error_bytes = std::size_t{64} << 10;  ///< how much of the end of stderr is kept
+  std::chrono::milliseconds grace{2000};                ///< from SIGTERM to SIGKILL
+};
+
+struct RunOptions;
+struct ProcessOutput;
+
+/// A running program with its stdin and stdout in our hands. Belongs to one thread at a time.
+/// Destroying it stops it.
+class Process {
+ public:
+  /// `argv[0]` is a path, or a name looked up in PATH. Fails with `not_found` if there is no such
+  /// program or working folder, with `io` if it cannot be started, with `invalid_input` if `argv`
+  /// is empty.
+  static Result<Process> start(std::vector<std::string> argv, const ProcessOptions& options = {});
+
+  Process(Process&&) noexcept;
+  Process& operator=(Process&&) noexcept;
+  ~Process();
+
+  int pid() const;
+
+  /// Writes all of `text` to its stdin, meanwhile keeping what it says. Fails with `device_failed`
+  /// if it has ended or closed its stdin, or does not take the text in time.
+  Status write(std::string_view text, std::chrono::milliseconds timeout);
+
+  /// Tells it that no more input comes.
+  void close_stdin();
+
+  /// The next line of its stdout without the line end; a last line may lack one. Nothing if the
+  /// output has ended, which includes that the process has ended while others hold its output open.
+  /// Fails with `device_failed` if no line came in time or the line is too long.
+  Result<std::optional<std::string>> read_line(std::chrono::milliseconds timeout);
+
+  /// The end of what it wrote to stderr so far, if captured.
+  const std::string& error_output() const;
+
+  /// How it ended, if it ended in time. Once it has ended, what it left running in its group is
+  /// killed.
+  std::optional<ExitStatus> wait(std::chrono::milliseconds timeout);
+
+  /// Ends it and what it started: SIGTERM, and after the grace time SIGKILL. Harmless if it has
+  /// ended.
+  ExitStatus stop();
+
+ private:
+  friend Result<ProcessOutput> run(std::vector<std::string> argv, const RunOptions& options);
+
+  struct State;
+  explicit Process(std::unique_ptr<State> state);
+
+  std::unique_ptr<State> state_;
+};
+
+struct RunOptions {
+  ProcessOptions process = {};
+  std::string input = {};  ///< given to its stdin, which is then closed
+  std::optional<std::chrono::milliseconds> timeout = std::nullopt;  ///< of the whole run
+  std::size_t max_output_bytes = std::size_t{64} << 20;  ///< of stdout; what comes after is dropped
+  std::stop_token stop = {};  ///< ends the run with the error `cancelled`
+};
+
+struct ProcessOutput {
+  ExitStatus status = {};
+  std::string output = {};        ///< its stdout
+  std::string error_output = {};  ///< the end of its stderr
+  bool timed_out = false;         ///< it was stopped because the time was over
+  bool truncated = false;         ///< it said more than `max_output_bytes`
+
+  bool succeeded() const { return status.succeeded() && !timed_out; }
+};
+
+/// Runs a program to its end. A program that fails, is killed or runs out of time is a value, not
+/// an error; what can fail is starting it, as in `Process::start`, and cancellation.
+Result<ProcessOutput> run(std::vector<std::string> argv, const RunOptions& options = {});
+
+}  // namespace fleetfit::core

@@ -1,0 +1,173 @@
+#include "fleetfit/core/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "core/file_descriptor.h"
+
+namespace fleetfit::core {
+namespace {
+
+namespace fs = std::filesystem;
+
+tl::unexpected<Error> cannot(std::string_view verb, const fs::path& path, int error) {
+  const bool missing = error == ENOENT || error == ENOTDIR;
+  return fail(missing ? ErrorCode::not_found : ErrorCode::io,
+              fmt::format("cannot {} {}: {}", verb, path.string(), system_message(error)));
+}
+
+tl::unexpected<Error> unfit(const fs::path& path, std::string_view reason) {
+  return fail(ErrorCode::invalid_input, fmt::format("cannot read {}: {}", path.string(), reason));
+}
+
+struct OpenFile {
+  FileDescriptor fd;
+  struct stat status{};
+};
+
+// Non-blocking, because opening a pipe that nobody writes would wait for ever.
+Result<OpenFile> open_to_read(const fs::path& path, SpecialFiles special_files) {
+  const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  OpenFile file{FileDescriptor(retry_interrupted([&] { return ::open(path.c_str(), flags); })), {}};
+  if (!file.fd.is_open() && errno == ENXIO) return unfit(path, "it is not a regular file");
+  if (!file.fd.is_open()) return cannot("read", path, errno);
+  if (::fstat(file.fd.get(), &file.status) != 0) return cannot("read", path, errno);
+  if (S_ISDIR(file.status.st_mode)) return unfit(path, "it is a folder");
+  if (S_ISREG(file.status.st_mode)) return file;
+  if (special_files == SpecialFiles::refuse) return unfit(path, "it is not a regular file");
+
+  // A pipe without a writer yet is at its end for a non-blocking reader, so open it again and wait.
+  const int waiting = O_RDONLY | O_CLOEXEC | O_NOCTTY;
+  file.fd = FileDescriptor(retry_interrupted([&] { return ::open(path.c_str(), waiting); }));
+  if (!file.fd.is_open()) return cannot("read", path, errno);
+  return file;
+}
+
+tl::unexpected<Error> too_large(const fs::path& path, std::uint64_t max_bytes) {
+  return unfit(path, fmt::format("it is larger than the limit of {} bytes", max_bytes));
+}
+
+Status write_all(int fd, std::string_view content, const fs::path& path) {
+  while (!content.empty()) {
+    const auto written =
+        retry_interrupted([&] { return ::write(fd, content.data(), content.size()); });
+    if (written < 0) return cannot("write", path, errno);
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+Status write_straight(const fs::path& path, std::string_view content) {
+  const int flags = O_WRONLY | O_CLOEXEC | O_NOCTTY;
+  const FileDescriptor fd(retry_interrupted([&] { return ::open(path.c_str(), flags); }));
+  if (!fd.is_open()) return cannot("write", path, errno);
+  return write_all(fd.get(), content, path);
+}
+
+struct TemporaryFile {
+  fs::path path;
+  FileDescriptor fd;
+};
+
+// Created with the ordinary permissions, which mkstemp would not do.
+Result<TemporaryFile> create_beside(const fs::path& path) {
+  for (int attempt = 0;; ++attempt) {
+    fs::path name = path.parent_path() / fmt::format(".fleetfit-{}-{}.tmp", ::getpid(), attempt);
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    FileDescriptor fd(retry_interrupted([&] { return ::open(name.c_str(), flags, 0666); }));
+    if (fd.is_open()) return TemporaryFile{std::move(name), std::move(fd)};
+    if (errno != EEXIST) return cannot("write", path, errno);
+  }
+}
+
+// Without this, the new name may be lost when the machine fails. Some file systems do not support
+// it.
+void sync_folder(const fs::path& folder) {
+  const FileDescriptor fd(
+      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.is_open()) ::fsync(fd.get());
+}
+
+Status fill_and_rename(TemporaryFile& temporary, const fs::path& path, std::string_view content,
+                       std::optional<mode_t> mode) {
+  const int fd = temporary.fd.get();
+  const auto written = write_all(fd, content, path);
+  if (!written) return written;
+  if (mode && ::fchmod(fd, *mode & 07777) != 0) return cannot("write", path, errno);
+  if (::fsync(fd) != 0) return cannot("write", path, errno);
+  if (::rename(temporary.path.c_str(), path.c_str()) != 0) return cannot("write", path, errno);
+  sync_folder(path.parent_path());
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> read_file(const fs::path& path, const ReadOptions& options) {
+  auto file = open_to_read(path, options.special_files);
+  if (!file) return tl::unexpected(std::move(file.error()));
+  const auto stated = static_cast<std::uint64_t>(std::max<off_t>(file->status.st_size, 0));
+  if (stated > options.max_bytes) return too_large(path, options.max_bytes);
+
+  // The stated size is only a guess: files of /proc state none, and a log may grow meanwhile.
+  std::string content;
+  std::size_t size = 0;
+  for (;;) {
+    if (size == content.size())
+      content.resize(size == 0 ? std::max<std::size_t>(stated + 1, 4096) : size * 2);
+    const auto got = retry_interrupted(
+        [&] { return ::read(file->fd.get(), content.data() + size, content.size() - size); });
+    if (got < 0) return cannot("read", path, errno);
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+    if (size > options.max_bytes) return too_large(path, options.max_bytes);
+  }
+  content.resize(size);
+  return content;
+}
+
+Status write_file(const fs::path& path, std::string_view content) {
+  fs::path target = path;
+  std::optional<mode_t> mode;
+  struct stat status{};
+  if (::stat(path.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) return cannot("write", path, EISDIR);
+    if (!S_ISREG(status.st_mode)) return write_straight(path, content);
+    std::error_code error;
+    target = fs::canonical(path, error);
+    if (error) return cannot("write", path, error.value());
+    mode = status.st_mode;
+  }
+  auto temporary = create_beside(target);
+  if (!temporary) return tl::unexpected(std::move(temporary.error()));
+  auto done = fill_and_rename(*temporary, target, content, mode);
+  if (!done) ::unlink(temporary->path.c_str());
+  return done;
+}
+
+Result<MappedFile> MappedFile::open(const fs::path& path) {
+  const auto file = open_to_read(path, SpecialFiles::refuse);
+  if (!file) return tl::unexpected(file.error());
+  const auto size = static_cast<std::size_t>(file->status.st_size);
+  if (size == 0) return MappedFile({});
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file->fd.get(), 0);
+  if (address == MAP_FAILED) return cannot("read", path, errno);
+  return MappedFile({static_cast<const std::byte*>(address), size});
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+}  // namespace fleetfit::core
