@@ -80,20 +80,26 @@ bool is_integer(DType type) {
   return size_of(type) > 0 && !is_float(type) && type != DType::boolean;
 }
 
+namespace {
+constexpr std::size_t kAlignment = 8;
+}
+
 struct TensorData::Storage {
   std::vector<std::byte> owned;
   std::shared_ptr<const void> owner;  // keeps `bytes` alive when they are somebody else's
   std::span<const std::byte> bytes;
   std::optional<Recipe> recipe;
 
-  // Generated values are made once, by the first thread that asks.
-  mutable std::once_flag made;
-  mutable std::vector<std::byte> generated;
+  // Made once, by the first thread that asks.
+  mutable std::once_flag once;
+  mutable std::vector<std::byte> made;
+
+  bool is_aligned() const {
+    return reinterpret_cast<std::uintptr_t>(bytes.data()) % kAlignment == 0;
+  }
 };
 
 namespace {
-
-constexpr std::size_t kAlignment = 8;
 
 template <class T>
 void fill(const Recipe& recipe, std::span<std::byte> out) {
@@ -135,9 +141,6 @@ TensorData TensorData::own(std::vector<std::byte> bytes) {
 }
 
 TensorData TensorData::view(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
-  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % kAlignment != 0) {
-    return own({bytes.begin(), bytes.end()});
-  }
   auto storage = std::make_shared<Storage>();
   storage->owner = std::move(owner);
   storage->bytes = bytes;
@@ -156,12 +159,12 @@ std::size_t TensorData::size_bytes() const {
 }
 
 std::span<const std::byte> TensorData::bytes() const {
-  if (!storage_->recipe) return storage_->bytes;
-  std::call_once(storage_->made, [this] {
-    storage_->generated.resize(size_bytes());
-    fill(*storage_->recipe, storage_->generated);
+  if (!storage_->recipe && storage_->is_aligned()) return storage_->bytes;
+  std::call_once(storage_->once, [this] {
+    storage_->made.resize(size_bytes());
+    copy_to(storage_->made);
   });
-  return storage_->generated;
+  return storage_->made;
 }
 
 void TensorData::copy_to(std::span<std::byte> out) const {
@@ -173,8 +176,8 @@ bool TensorData::operator==(const TensorData& other) const {
   if (storage_ == other.storage_) return true;
   if (storage_->recipe && storage_->recipe == other.storage_->recipe) return true;
   if (size_bytes() != other.size_bytes()) return false;
-  const auto a = bytes();
-  const auto b = other.bytes();
+  const auto a = storage_->recipe ? bytes() : storage_->bytes;
+  const auto b = other.storage_->recipe ? other.bytes() : other.storage_->bytes;
   return a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0;
 }
 

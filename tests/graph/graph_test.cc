@@ -29,7 +29,7 @@ TEST(TensorData, GeneratedValuesDependOnSeedAndPositionAlone) {
   for (const auto value : a.as<float>()) EXPECT_LE(std::abs(value), 2.0F);
 }
 
-TEST(TensorData, ViewOfUnalignedBytesIsCopied) {
+TEST(TensorData, UnalignedViewsGiveAlignedBytes) {
   auto owner = std::make_shared<std::vector<std::byte>>(17);
   const auto bytes = std::span<const std::byte>(*owner).subspan(1);
   const auto data = TensorData::view(bytes, owner);

@@ -68,8 +68,7 @@ class TensorData {
     return copy(std::span<const T>(values));
   }
 
-  /// Refers to bytes that `owner` keeps alive (a mapped file, a parsed message); copies them if
-  /// they are not aligned to 8 bytes.
+  /// Refers to bytes that `owner` keeps alive, e.g. a mapped file. Costs nothing until they are asked for.
   static TensorData view(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
   /// Values made when first asked for, so that a network can be built and inspected without them.
@@ -77,7 +76,8 @@ class TensorData {
 
   std::size_t size_bytes() const;
 
-  /// The bytes, aligned to 8. Generated values are made at the first call and kept.
+  /// The bytes, aligned to 8. Generated values, and copies of views that are not aligned, are made at the
+  /// first call and kept.
   std::span<const std::byte> bytes() const;
 
   /// The bytes as elements; T must be the tensor's element type.
@@ -87,7 +87,7 @@ class TensorData {
     return {reinterpret_cast<const T*>(raw.data()), raw.size() / sizeof(T)};
   }
 
-  /// Writes the bytes to `out` (of size_bytes()) without keeping generated values.
+  /// Writes the bytes to `out` (of size_bytes()) without keeping anything.
   void copy_to(std::span<std::byte> out) const;
 
   /// Same bytes.

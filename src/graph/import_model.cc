@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include <cstring>
+#include <memory>
+
+#include "fleetfit/core/file.h"
+#include "fleetfit/graph/import.h"
+#include "graph/onnx/import_onnx.h"
+
+namespace fleetfit::graph {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+bool has_at(Bytes bytes, std::size_t offset, std::string_view text) {
+  return bytes.size() >= offset + text.size() &&
+         std::memcmp(bytes.data() + offset, text.data(), text.size()) == 0;
+}
+
+/// TFLite and ncnn begin with marks of their own, ONNX has none.
+ModelFormat format_of(Bytes bytes, const std::filesystem::path& file) {
+  if (has_at(bytes, 4, "TFL3")) return ModelFormat::tflite;
+  if (has_at(bytes, 0, "7767517")) return ModelFormat::ncnn;
+  if (file.extension() == ".tflite") return ModelFormat::tflite;
+  if (file.extension() == ".param") return ModelFormat::ncnn;
+  return ModelFormat::onnx;
+}
+
+Result<ImportedModel> import_bytes(const std::shared_ptr<core::MappedFile>& mapped,
+                                   const std::filesystem::path& file,
+                                   const ImportOptions& options) {
+  const auto bytes = mapped->bytes();
+  switch (format_of(bytes, file)) {
+    case ModelFormat::tflite:
+      return import_tflite(bytes, options);
+    case ModelFormat::ncnn:
+      return import_ncnn({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, options);
+    case ModelFormat::onnx:
+      break;
+  }
+  return onnx_format::import(bytes, mapped, file.parent_path(), options);
+}
+
+}  // namespace
+
+std::string_view to_string(ModelFormat format) {
+  switch (format) {
+    case ModelFormat::tflite:
+      return "tflite";
+    case ModelFormat::ncnn:
+      return "ncnn";
+    case ModelFormat::onnx:
+      break;
+  }
+  return "onnx";
+}
+
+Result<ImportedModel> import_model(const std::filesystem::path& file,
+                                   const ImportOptions& options) {
+  auto mapped = core::MappedFile::open(file);
+  if (!mapped) return tl::unexpected(mapped.error());
+  if (mapped->bytes().empty())
+    return fail(ErrorCode::invalid_input, fmt::format("{}: the file is empty", file.string()));
+  auto model = import_bytes(std::make_shared<core::MappedFile>(std::move(*mapped)), file, options);
+  if (!model) return core::within(file.string(), model.error());
+  return model;
+}
+
+}  // namespace fleetfit::graph

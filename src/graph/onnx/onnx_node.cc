@@ -1,0 +1,54 @@
+#include "graph/onnx/onnx_node.h"
+
+#include <fmt/format.h>
+
+namespace fleetfit::graph::onnx_format {
+
+const AttributeMessage* NodeReader::attribute(std::string_view name) const {
+  for (const auto& attribute : message_.attributes) {
+    if (attribute.name == name) return &attribute;
+  }
+  return nullptr;
+}
+
+std::int64_t NodeReader::integer(std::string_view name, std::int64_t fallback) const {
+  const auto* found = attribute(name);
+  return found != nullptr && found->i ? *found->i : fallback;
+}
+
+float NodeReader::number(std::string_view name, float fallback) const {
+  const auto* found = attribute(name);
+  return found != nullptr && found->f ? *found->f : fallback;
+}
+
+std::string_view NodeReader::text(std::string_view name, std::string_view fallback) const {
+  const auto* found = attribute(name);
+  return found != nullptr && found->s ? *found->s : fallback;
+}
+
+Ints NodeReader::ints(std::string_view name) const {
+  const auto* found = attribute(name);
+  return found != nullptr ? found->ints : Ints{};
+}
+
+void NodeReader::place(std::size_t i, TensorId id) {
+  if (node_.inputs.size() <= i) node_.inputs.resize(i + 1, kNoTensor);
+  node_.inputs[i] = id;
+}
+
+void NodeReader::set_input(std::size_t i, std::string_view role, const Ints& values) {
+  place(i, graph_.add_ints(fmt::format("{}.{}", node_.name, role), values));
+}
+
+void NodeReader::set_input(std::size_t i, std::string_view role, const std::vector<float>& values) {
+  place(i, graph_.add_tensor({.name = fmt::format("{}.{}", node_.name, role),
+                              .dtype = DType::f32,
+                              .shape = Shape{static_cast<std::int64_t>(values.size())},
+                              .data = TensorData::copy(values)}));
+}
+
+void NodeReader::keep_inputs(std::size_t count) {
+  if (node_.inputs.size() > count) node_.inputs.resize(count);
+}
+
+}  // namespace fleetfit::graph::onnx_format
