@@ -30,21 +30,17 @@ struct OpenFile {
   struct stat status{};
 };
 
-// Non-blocking, because opening a pipe that nobody writes would wait for ever.
+// Non-blocking unless special files are wanted, because opening a pipe that nobody writes would
+// wait for ever.
 Result<OpenFile> open_to_read(const fs::path& path, SpecialFiles special_files) {
-  const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  const bool refuse = special_files == SpecialFiles::refuse;
+  const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | (refuse ? O_NONBLOCK : 0);
   OpenFile file{FileDescriptor(retry_interrupted([&] { return ::open(path.c_str(), flags); })), {}};
   if (!file.fd.is_open() && errno == ENXIO) return unfit(path, "it is not a regular file");
   if (!file.fd.is_open()) return cannot("read", path, errno);
   if (::fstat(file.fd.get(), &file.status) != 0) return cannot("read", path, errno);
   if (S_ISDIR(file.status.st_mode)) return unfit(path, "it is a folder");
-  if (S_ISREG(file.status.st_mode)) return file;
-  if (special_files == SpecialFiles::refuse) return unfit(path, "it is not a regular file");
-
-  // A pipe without a writer yet is at its end for a non-blocking reader, so open it again and wait.
-  const int waiting = O_RDONLY | O_CLOEXEC | O_NOCTTY;
-  file.fd = FileDescriptor(retry_interrupted([&] { return ::open(path.c_str(), waiting); }));
-  if (!file.fd.is_open()) return cannot("read", path, errno);
+  if (!S_ISREG(file.status.st_mode) && refuse) return unfit(path, "it is not a regular file");
   return file;
 }
 
