@@ -22,7 +22,8 @@ enum class ErrorCode {
 /// The code's name as written in messages and JSON, e.g. "invalid_input".
 std::string_view to_string(ErrorCode code);
 
-/// A failure that was expected to be possible. `message` is one sentence that names the file, node or field.
+/// A failure that was expected to be possible. `message` is one sentence that names the file, node
+/// or field.
 struct Error {
   ErrorCode code = ErrorCode::internal;
   std::string message;
