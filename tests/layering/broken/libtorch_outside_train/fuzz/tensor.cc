@@ -1,0 +1,1 @@
+#include <c10/core/Device.h>

@@ -1,0 +1,3 @@
+#include "cost/table.h"
+#include "graph/onnx_reader.h"
+#include "table.h"

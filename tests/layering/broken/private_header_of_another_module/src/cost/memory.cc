@@ -1,0 +1,1 @@
+#include "../graph/onnx_reader.h"

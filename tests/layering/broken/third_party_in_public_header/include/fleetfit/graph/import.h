@@ -1,0 +1,3 @@
+#pragma once
+
+#include "graph/onnx_reader.h"
