@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string_view>
+
+#include "fleetfit/graph/operators.h"
+#include "graph/ncnn/conversion.h"
+
+namespace fleetfit::graph::ncnn {
+
+/// A type of layer and what writes it into the graph. Parameters have the numbers and defaults of
+/// ncnn's table of operators.
+struct LayerType {
+  std::string_view name;
+  void (*convert)(Conversion& c);
+};
+
+// Each group is one file.
+std::span<const LayerType> convolution_layers();
+std::span<const LayerType> matrix_layers();
+std::span<const LayerType> normalization_layers();
+std::span<const LayerType> activation_layers();
+std::span<const LayerType> arithmetic_layers();
+std::span<const LayerType> image_layers();
+std::span<const LayerType> moving_layers();
+std::span<const LayerType> reduction_layers();
+std::span<const LayerType> source_layers();
+std::span<const LayerType> detection_layers();
+
+/// The channels that the first convolution after each input wants, by the input's blob.
+std::map<std::string_view, std::int64_t> channels_of_inputs(std::span<const Layer> layers);
+
+/// Applies the activation that convolutions and dense layers carry (parameters 9 and 10) and gives
+/// the result: the node before does it, or nodes of their own where it cannot.
+TensorId fused_activation(Conversion& c, TensorId x);
+
+/// x * clamp(alpha * x + beta, 0, 1), which is the graph's own HardSwish only for 1/6 and 1/2.
+TensorId hard_swish(Conversion& c, TensorId x, float alpha, float beta);
+
+/// Two blobs brought to shapes that broadcast as ncnn does.
+struct Pair {
+  TensorId a = kNoTensor;
+  TensorId b = kNoTensor;
+};
+Pair broadcast(Conversion& c, const Blob& a, const Blob& b);
+
+/// Gives the result of an element-wise operator the form of its operands: one by one only if all
+/// are.
+void output_like(Conversion& c, TensorId y, const Blob& a);
+
+}  // namespace fleetfit::graph::ncnn

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+namespace fleetfit {
+
+/// The folder of public data that is no part of the repository: $FLEETFIT_SHARED_DATA, else
+/// ../shared/data beside the source tree. Nothing if there is none; tests that need it skip.
+inline std::optional<std::filesystem::path> shared_data() {
+  const char* named = std::getenv("FLEETFIT_SHARED_DATA");
+  const std::filesystem::path folder =
+      named != nullptr ? named : FLEETFIT_SOURCE_DIR "/../shared/data";
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error)) return std::nullopt;
+  return folder;
+}
+
+}  // namespace fleetfit
