@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fleetfit/graph/graph.h"
+#include "graph/arity.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -65,6 +66,8 @@ tl::unexpected<Error> broken(std::string message) {
   return fail(ErrorCode::invalid_input, std::move(message));
 }
 
+}  // namespace
+
 Status check_arity(const Node& node) {
   const auto arity = std::visit(ArityOf{}, node.op);
   const auto inputs = node.inputs.size();
@@ -84,6 +87,8 @@ Status check_arity(const Node& node) {
   }
   return {};
 }
+
+namespace {
 
 bool in_range(const Graph& graph, TensorId id) {
   return id >= 0 && static_cast<std::size_t>(id) < graph.tensors.size();

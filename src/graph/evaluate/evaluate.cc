@@ -1,10 +1,235 @@
 #include "fleetfit/graph/evaluate.h"
 
-namespace fleetfit::graph {
+#include <fmt/format.h>
 
-Result<std::vector<Value>> evaluate(const Node& node, std::span<const Value* const>,
-                                    std::span<const std::optional<Quantization>>) {
-  return fail(ErrorCode::unsupported, describe(node));
+#include <algorithm>
+
+#include "graph/arity.h"
+#include "graph/evaluate/kernels.h"
+#include "graph/evaluate/quantization.h"
+#include "graph/infer_node.h"
+#include "graph/operands.h"
+
+namespace fleetfit::graph {
+namespace {
+
+using namespace interpreter;
+
+// Computing takes up to eight bytes for each element, so that this keeps one result under 2 GB.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
+
+template <class... Ops>
+bool is_one_of(const Operator& op) {
+  return (std::holds_alternative<Ops>(op) || ...);
+}
+
+bool is_half(DType type) { return type == DType::f16 || type == DType::bf16; }
+
+Status check_operand(const Value& value) {
+  const auto count = element_count(value.shape);
+  if (!count) return tl::unexpected(count.error());
+  if (size_of(value.dtype) == 0) {
+    return fail(ErrorCode::unsupported,
+                fmt::format("nothing computes on elements of type {}", to_string(value.dtype)));
+  }
+  if (value.data.size_bytes() != static_cast<std::size_t>(*count) * size_of(value.dtype)) {
+    return misfit("{} bytes for {} elements of {}", value.data.size_bytes(), *count,
+                  to_string(value.dtype));
+  }
+  return {};
+}
+
+Status check_operands(const Node& node, std::span<const Value* const> inputs) {
+  if (auto ok = check_arity(node); !ok) return ok;
+  if (inputs.size() != node.inputs.size()) return misfit("{} operands", inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if ((inputs[i] == nullptr) != (node.inputs[i] == kNoTensor)) {
+      return misfit("operand {} is missing or not wanted", i);
+    }
+    if (inputs[i] == nullptr) continue;
+    if (auto ok = check_operand(*inputs[i]); !ok) return ok;
+  }
+  return {};
+}
+
+/// Types and shapes of all results.
+Result<std::vector<Form>> infer_forms(const Node& node, std::span<const Value* const> inputs) {
+  std::vector<Operand> operands;
+  for (const auto* value : inputs) {
+    operands.push_back(value == nullptr ? Operand{}
+                                        : Operand{true, value->dtype, &value->shape, &value->data});
+  }
+  const auto outcomes = infer_node(node, operands);
+  if (!outcomes) return tl::unexpected(outcomes.error());
+  std::vector<Form> forms;
+  for (const auto& outcome : *outcomes) {
+    if (!outcome.shape || size_of(outcome.dtype) == 0) {
+      return fail(ErrorCode::unsupported, "type or shape of the result cannot be told");
+    }
+    if (elements(*outcome.shape) > kMostElements) {
+      return misfit("a result of {} is too large", to_string(*outcome.shape));
+    }
+    forms.push_back({outcome.dtype, *outcome.shape});
+  }
+  return forms;
+}
+
+/// Operators that copy elements and never look at them.
+bool only_moves(const Operator& op) {
+  return is_one_of<Concat, Split, Slice, Transpose, Reshape, Flatten, Squeeze, Unsqueeze, Expand,
+                   Tile, Gather, Stack, Unstack, DepthToSpace, SpaceToDepth, BatchToSpace,
+                   ChannelShuffle, Identity, Dropout>(op);
+}
+
+/// Whether results may be copies of stored numbers: nothing is computed, and all the numbers mean
+/// the same.
+bool keeps_stored(const Node& node, std::span<const Value* const> inputs,
+                  std::span<const std::optional<Quantization>> outputs) {
+  if (is_one_of<QuantizeLinear, DequantizeLinear, ShapeOf>(node.op)) return true;
+  if (!only_moves(node.op) || node.activation) return false;
+  const auto& common = inputs[0]->quantization;
+  if (common && common->axis) return false;
+  const auto fits = [&](const std::optional<Quantization>& q) { return !q || q == common; };
+  // Only joins take several tensors; what else is there are indices and shapes, never quantized.
+  const bool joins = is_one_of<Concat, Stack>(node.op);
+  return std::all_of(outputs.begin(), outputs.end(), fits) &&
+         std::all_of(inputs.begin(), inputs.end(), [&](const Value* value) {
+           return value == nullptr ||
+                  (joins ? value->quantization == common : fits(value->quantization));
+         });
+}
+
+/// Operands in the types that kernels compute in, and results to match.
+struct Plain {
+  std::vector<Value> held;
+  std::vector<const Value*> inputs;
+  std::vector<Form> results;
+};
+
+Result<Value> widened(const Value& value) {
+  if (value.quantization) return dequantized(value);
+  return is_half(value.dtype) ? converted(value, DType::f32) : value;
+}
+
+/// Results of a quantized type, or of half precision, are computed in float32.
+std::vector<Form> widened(const Node& node, std::vector<Form> forms,
+                          std::span<const Value* const> inputs) {
+  if (is_one_of<Cast>(node.op)) return forms;
+  for (auto& form : forms) {
+    const bool stands_for_reals = std::any_of(inputs.begin(), inputs.end(), [&](const Value* v) {
+      return v != nullptr && v->quantization && v->dtype == form.dtype;
+    });
+    if (is_half(form.dtype) || stands_for_reals) form.dtype = DType::f32;
+  }
+  return forms;
+}
+
+Result<Plain> plain(const Node& node, std::span<const Value* const> inputs,
+                    const std::vector<Form>& forms) {
+  Plain p;
+  p.held.reserve(inputs.size());
+  for (const auto* value : inputs) {
+    if (value == nullptr) {
+      p.inputs.push_back(nullptr);
+      continue;
+    }
+    auto wide = widened(*value);
+    if (!wide) return tl::unexpected(wide.error());
+    p.held.push_back(*std::move(wide));
+    p.inputs.push_back(&p.held.back());
+  }
+  p.results = widened(node, forms, inputs);
+  return p;
+}
+
+struct Run {
+  const Call& call;
+
+  Values operator()(const Unknown& op) const { return fail(ErrorCode::unsupported, op.reason); }
+  Values operator()(const Constant&) const {
+    return fail(ErrorCode::unsupported, "a constant is not computed");
+  }
+  Values operator()(const Requantize&) const { return interpreter::one(call.input(0)); }
+  template <class Op>
+  Values operator()(const Op& op) const {
+    return run(op, call);
+  }
+};
+
+Values compute(const Node& node, const Call& call) {
+  auto values = std::visit(Run{call}, node.op);
+  if (!values) return values;
+  for (std::size_t i = 0; i < values->size(); ++i) {
+    const auto& value = (*values)[i];
+    if (value.data.size_bytes() !=
+        static_cast<std::size_t>(elements(call.results[i].shape)) * size_of(value.dtype)) {
+      return fail(ErrorCode::internal, fmt::format("result {} is not of the inferred shape {}", i,
+                                                   to_string(call.results[i].shape)));
+    }
+  }
+  if (!values->empty()) values->front() = activate(values->front(), node.activation);
+  return values;
+}
+
+/// A computed result in the type and with the quantization that it is to have.
+Result<Value> finished(const Value& value, DType type,
+                       const std::optional<Quantization>& quantization) {
+  if (quantization && is_integer(type)) return quantized(value, type, *quantization);
+  if (value.dtype == type || (is_half(type) && value.dtype == DType::f32)) {
+    return converted(value, type);
+  }
+  return fail(ErrorCode::unsupported,
+              fmt::format("a result of type {} needs a quantization", to_string(type)));
+}
+
+Values evaluate_stored(const Node& node, std::span<const Value* const> inputs,
+                       std::span<const std::optional<Quantization>> outputs,
+                       std::vector<Form> forms) {
+  auto values = compute(node, {inputs, std::move(forms)});
+  if (!values) return values;
+  for (std::size_t i = 0; i < values->size() && i < outputs.size(); ++i) {
+    if (outputs[i]) (*values)[i].quantization = outputs[i];
+  }
+  return values;
+}
+
+Values evaluate_plain(const Node& node, std::span<const Value* const> inputs,
+                      std::span<const std::optional<Quantization>> outputs,
+                      const std::vector<Form>& forms) {
+  auto p = plain(node, inputs, forms);
+  if (!p) return tl::unexpected(p.error());
+  auto values = compute(node, {p->inputs, std::move(p->results)});
+  if (!values) return values;
+  for (std::size_t i = 0; i < values->size(); ++i) {
+    auto result =
+        finished((*values)[i], forms[i].dtype, i < outputs.size() ? outputs[i] : std::nullopt);
+    if (!result) return tl::unexpected(result.error());
+    (*values)[i] = *std::move(result);
+  }
+  return values;
+}
+
+Values evaluate_checked(const Node& node, std::span<const Value* const> inputs,
+                        std::span<const std::optional<Quantization>> outputs) {
+  if (const auto* unknown = std::get_if<Unknown>(&node.op)) {
+    return fail(ErrorCode::unsupported, unknown->reason);
+  }
+  if (auto ok = check_operands(node, inputs); !ok) return tl::unexpected(ok.error());
+  auto forms = infer_forms(node, inputs);
+  if (!forms) return tl::unexpected(forms.error());
+  if (keeps_stored(node, inputs, outputs)) {
+    return evaluate_stored(node, inputs, outputs, *std::move(forms));
+  }
+  return evaluate_plain(node, inputs, outputs, *forms);
+}
+
+}  // namespace
+
+Result<std::vector<Value>> evaluate(const Node& node, std::span<const Value* const> inputs,
+                                    std::span<const std::optional<Quantization>> outputs) {
+  auto values = evaluate_checked(node, inputs, outputs);
+  if (!values) return core::within(describe(node), values.error());
+  return values;
 }
 
 }  // namespace fleetfit::graph

@@ -1,0 +1,171 @@
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "fleetfit/graph/evaluate.h"
+#include "graph/evaluate/half.h"
+
+/// Typed access to the values of tensors. The interpreter computes in few types: float and double
+/// for real numbers, 64-bit whole numbers for the rest.
+namespace fleetfit::graph::interpreter {
+
+/// Type and shape of a result.
+struct Form {
+  DType dtype = DType::f32;
+  Shape shape;
+};
+
+// --- What elements are stored as.
+
+struct Half {
+  std::uint16_t bits;
+};
+struct BrainFloat {
+  std::uint16_t bits;
+};
+struct Truth {
+  std::uint8_t byte;
+};
+
+/// Calls `visit` with a zero of the type in which elements of `type` are stored. `type` must have a
+/// size.
+template <class Visit>
+decltype(auto) with_storage(DType type, Visit&& visit) {
+  switch (type) {
+    case DType::f16:
+      return visit(Half{});
+    case DType::bf16:
+      return visit(BrainFloat{});
+    case DType::f64:
+      return visit(double{});
+    case DType::i8:
+      return visit(std::int8_t{});
+    case DType::u8:
+      return visit(std::uint8_t{});
+    case DType::i16:
+      return visit(std::int16_t{});
+    case DType::u16:
+      return visit(std::uint16_t{});
+    case DType::i32:
+      return visit(std::int32_t{});
+    case DType::u32:
+      return visit(std::uint32_t{});
+    case DType::i64:
+      return visit(std::int64_t{});
+    case DType::u64:
+      return visit(std::uint64_t{});
+    case DType::boolean:
+      return visit(Truth{});
+    case DType::f32:
+    case DType::text:
+    case DType::unknown:
+      break;
+  }
+  return visit(float{});
+}
+
+/// The whole number at or next to `value` towards zero; the nearest that fits if it is out of
+/// range; 0 for NaN.
+template <class To>
+To truncate(double value) {
+  // 2^(bits) is exact in a double where the largest whole number itself is not.
+  constexpr double above =
+      2.0 * static_cast<double>(std::uint64_t{1} << (std::numeric_limits<To>::digits - 1));
+  if (std::isnan(value)) return 0;
+  if (value >= above) return std::numeric_limits<To>::max();
+  if (value <= static_cast<double>(std::numeric_limits<To>::min())) {
+    return std::numeric_limits<To>::min();
+  }
+  return static_cast<To>(value);
+}
+
+/// One number in another type: floats become whole numbers by `truncate`, whole numbers that do not
+/// fit wrap around, anything but zero is true.
+template <class To, class From>
+To convert(From from) {
+  if constexpr (std::is_same_v<From, Half>) {
+    return convert<To>(decode_half(from.bits, kIeeeHalf));
+  } else if constexpr (std::is_same_v<From, BrainFloat>) {
+    return convert<To>(decode_half(from.bits, kBrainFloat));
+  } else if constexpr (std::is_same_v<From, Truth>) {
+    return convert<To>(from.byte != 0 ? 1 : 0);
+  } else if constexpr (std::is_same_v<To, Half>) {
+    return Half{encode_half(static_cast<double>(from), kIeeeHalf)};
+  } else if constexpr (std::is_same_v<To, BrainFloat>) {
+    return BrainFloat{encode_half(static_cast<double>(from), kBrainFloat)};
+  } else if constexpr (std::is_same_v<To, Truth>) {
+    return Truth{static_cast<std::uint8_t>(from != 0 ? 1 : 0)};
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    return truncate<To>(static_cast<double>(from));
+  } else {
+    return static_cast<To>(from);
+  }
+}
+
+/// The elements as they are stored, without regard to quantization. `To` is float, double, int64_t
+/// or uint64_t.
+template <class To>
+std::vector<To> read(const Value& value) {
+  return with_storage(value.dtype, [&]<class From>(From) {
+    const auto stored = value.data.as<From>();
+    std::vector<To> out(stored.size());
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = convert<To>(stored[i]);
+    return out;
+  });
+}
+
+/// A tensor of these numbers. There must be as many as `form` has elements.
+template <class From>
+Value write(Form form, const std::vector<From>& numbers) {
+  auto data = with_storage(form.dtype, [&]<class To>(To) {
+    std::vector<std::byte> bytes(numbers.size() * sizeof(To));
+    auto* out = reinterpret_cast<To*>(bytes.data());
+    for (std::size_t i = 0; i < numbers.size(); ++i) out[i] = convert<To>(numbers[i]);
+    return TensorData::own(std::move(bytes));
+  });
+  return Value{form.dtype, std::move(form.shape), std::move(data), {}};
+}
+
+/// The same bytes in another shape.
+Value reshaped(const Value& value, Shape shape);
+
+/// The same numbers in another type, by `convert`; shares the bytes if it is of that type already.
+Value converted(const Value& value, DType type);
+
+// --- Moving elements of any type.
+
+/// For each axis of a result, the offset in elements that each of its indices adds to the source.
+/// kFill anywhere takes the fill instead.
+using Offsets = std::vector<Ints>;
+inline constexpr std::int64_t kFill = -1;
+
+/// The distance in elements of neighbours along each axis.
+Ints strides_of(const Shape& shape);
+
+/// The tensor whose element (i, j, …) is the source's element number offsets[0][i] + offsets[1][j]
+/// + …. `fill` is the bytes of one element, zero if empty. Offsets must be in range.
+Value take(const Value& source, const Offsets& offsets, std::span<const std::byte> fill = {});
+
+/// Like `take`, but lists for each axis the index to take, in range, or kFill.
+Value pick(const Value& source, Offsets indices, std::span<const std::byte> fill = {});
+
+/// Axis i of the result is axis perm[i] of the source. `perm` must be a permutation.
+Value permuted(const Value& source, const Ints& perm);
+
+/// Repeated by numpy's rules to fill `shape`. Fails with `invalid_input` if it does not fit.
+Result<Value> broadcast(const Value& source, const Shape& shape);
+
+/// An image tensor, or its shape, with channels in second place, from and to this layout.
+Value to_channels_first(const Value& image, Layout layout);
+Value from_channels_first(const Value& image, Layout layout);
+Shape to_channels_first(const Shape& shape, Layout layout);
+
+}  // namespace fleetfit::graph::interpreter
