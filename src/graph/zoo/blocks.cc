@@ -24,13 +24,14 @@ TensorId inverted_residual(NetBuilder& net, TensorId x, const InvertedResidual& 
   const std::int64_t expanded = block.expanded == 0 ? in : block.expanded;
   TensorId y = x;
   if (expanded != in || block.expand_unwidened) {
-    y = net.conv_bn(y, {.out = expanded}, block.activation, block.epsilon);
+    y = net.conv_bn(y, {.out = expanded, .groups = block.groups}, block.activation, block.epsilon);
   }
+  if (block.groups > 1) y = net.channel_shuffle(y, block.groups);
   const ConvSpec depthwise{
       .out = expanded, .kernel = block.kernel, .stride = block.stride, .groups = expanded};
   y = net.conv_bn(y, depthwise, block.activation, block.epsilon);
   y = squeeze_excite(net, y, block.se);
-  y = net.conv_bn(y, {.out = block.out}, {}, block.epsilon);
+  y = net.conv_bn(y, {.out = block.out, .groups = block.groups}, {}, block.epsilon);
   return add_shortcut(net, x, y, block);
 }
 

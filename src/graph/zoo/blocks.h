@@ -25,7 +25,8 @@ struct InvertedResidual {
   std::int64_t stride = 1;
   std::int64_t expanded = 0;  ///< channels of the depthwise convolution; 0: as the input
   std::int64_t out = 0;
-  SqueezeExcite se = {};  ///< behind the depthwise convolution and its activation
+  std::int64_t groups = 1;  ///< of the 1x1 convolutions; channels are shuffled behind the first
+  SqueezeExcite se = {};    ///< behind the depthwise convolution and its activation
   Activation activation = kRelu6;
   float epsilon = 1e-5F;          ///< of the batch norms
   bool shortcut = true;           ///< where stride and channels allow it
