@@ -1,7 +1,7 @@
 #include <vector>
 
 #include "graph/zoo/blocks.h"
-#include "graph/zoo/families.h"
+#include "graph/zoo/rows.h"
 
 namespace fleetfit::graph {
 
@@ -19,17 +19,6 @@ struct DenseNet {
   std::int64_t stem;
   std::vector<int> depths;  ///< layers of each block
 };
-
-const std::vector<DenseNet>& densenets() {
-  static const std::vector<DenseNet> all{
-      {"densenet121", Kind::compressed, 32, 64, {6, 12, 24, 16}},
-      {"densenet161", Kind::compressed, 48, 96, {6, 12, 36, 24}},
-      {"densenet169", Kind::compressed, 32, 64, {6, 12, 32, 32}},
-      {"densenet201", Kind::compressed, 32, 64, {6, 12, 48, 32}},
-      {"densenet40_k12", Kind::plain, 12, 16, {12, 12, 12}},
-  };
-  return all;
-}
 
 TensorId norm_relu(NetBuilder& net, TensorId x) { return net.activate(net.batch_norm(x), kRelu); }
 
@@ -50,7 +39,7 @@ TensorId transition(NetBuilder& net, TensorId x, Kind kind) {
   return net.average_pool(x, {.kernel = 2, .stride = 2});
 }
 
-TensorId build(const DenseNet& spec, NetBuilder& net, TensorId x, const NetOptions& options) {
+TensorId build(NetBuilder& net, TensorId x, const NetOptions& options, const DenseNet& spec) {
   const std::int64_t stem = options.scaled(spec.stem);
   if (spec.kind == Kind::compressed) {
     x = net.conv_bn(x, {.out = stem, .kernel = 7, .stride = 2}, kRelu);
@@ -68,16 +57,15 @@ TensorId build(const DenseNet& spec, NetBuilder& net, TensorId x, const NetOptio
 }  // namespace
 
 void add_densenet(ZooList& zoo) {
-  for (const DenseNet& spec : densenets()) {
-    const bool small = spec.kind == Kind::plain;
-    zoo.push_back({.name = spec.name,
-                   .family = "densenet",
-                   .image = small ? 32 : 224,
-                   .classes = small ? 10 : 1000,
-                   .build = [spec](NetBuilder& net, TensorId x, const NetOptions& options) {
-                     return build(spec, net, x, options);
-                   }});
-  }
+  const std::vector<DenseNet> large{
+      {"densenet121", Kind::compressed, 32, 64, {6, 12, 24, 16}},
+      {"densenet161", Kind::compressed, 48, 96, {6, 12, 36, 24}},
+      {"densenet169", Kind::compressed, 32, 64, {6, 12, 32, 32}},
+      {"densenet201", Kind::compressed, 32, 64, {6, 12, 48, 32}},
+  };
+  add_rows(zoo, {.family = "densenet"}, large, build);
+  const std::vector<DenseNet> small{{"densenet40_k12", Kind::plain, 12, 16, {12, 12, 12}}};
+  add_rows(zoo, {.family = "densenet", .image = 32, .classes = 10}, small, build);
 }
 
 }  // namespace fleetfit::graph

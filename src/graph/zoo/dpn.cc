@@ -1,7 +1,7 @@
 #include <array>
 
 #include "graph/zoo/blocks.h"
-#include "graph/zoo/families.h"
+#include "graph/zoo/rows.h"
 
 namespace fleetfit::graph {
 
@@ -65,7 +65,7 @@ Paths open_stage(NetBuilder& net, TensorId x, const DualBlock& block) {
   return extend(net, x, cut(net, projected, block.residual), block);
 }
 
-TensorId build(const Dpn& spec, NetBuilder& net, TensorId x, const NetOptions& options) {
+TensorId build(NetBuilder& net, TensorId x, const NetOptions& options, const Dpn& spec) {
   x = net.conv_bn(x, {.out = options.scaled(spec.stem), .kernel = spec.stem_kernel, .stride = 2},
                   kRelu, kEpsilon);
   x = net.max_pool(x, {.kernel = 3, .stride = 2, .pad = 1});
@@ -88,14 +88,6 @@ TensorId build(const Dpn& spec, NetBuilder& net, TensorId x, const NetOptions& o
 
 }  // namespace
 
-void add_dpn(ZooList& zoo) {
-  for (const Dpn& spec : kDpns) {
-    zoo.push_back({.name = spec.name,
-                   .family = "dpn",
-                   .build = [&spec](NetBuilder& net, TensorId x, const NetOptions& options) {
-                     return build(spec, net, x, options);
-                   }});
-  }
-}
+void add_dpn(ZooList& zoo) { add_rows(zoo, {.family = "dpn"}, kDpns, build); }
 
 }  // namespace fleetfit::graph

@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "graph/zoo/blocks.h"
-#include "graph/zoo/families.h"
+#include "graph/zoo/rows.h"
 
 namespace fleetfit::graph {
 
@@ -31,12 +32,11 @@ struct Plan {
   float epsilon;
 };
 
-const std::vector<Stage>& b0_stages() {
-  static const std::vector<Stage> stages{
+std::vector<Stage> b0_stages() {
+  return {
       {1, 3, 1, 16, 1},  {6, 3, 2, 24, 2},  {6, 5, 2, 40, 2},  {6, 3, 2, 80, 3},
       {6, 5, 1, 112, 3}, {6, 5, 2, 192, 4}, {6, 3, 1, 320, 1},
   };
-  return stages;
 }
 
 int scaled_depth(int depth, double factor) { return static_cast<int>(std::ceil(depth * factor)); }
@@ -116,9 +116,9 @@ struct EfficientNetV2 {
   std::vector<Stage> stages;
 };
 
-const std::vector<EfficientNetV2>& efficientnet_v2s() {
+std::vector<EfficientNetV2> efficientnet_v2s() {
   constexpr Block kFused = Block::fused;
-  static const std::vector<EfficientNetV2> all{
+  return {
       {"efficientnet_v2_s",
        384,
        {{1, 3, 1, 24, 2, kFused},
@@ -146,7 +146,6 @@ const std::vector<EfficientNetV2>& efficientnet_v2s() {
         {6, 3, 2, 384, 25},
         {6, 3, 1, 640, 7}}},
   };
-  return all;
 }
 
 Plan efficientnet_v2(const EfficientNetV2& spec, const NetOptions& options) {
@@ -156,26 +155,23 @@ Plan efficientnet_v2(const EfficientNetV2& spec, const NetOptions& options) {
   return {stem, std::move(stages), options.scaled(1280), Se::yes, kSilu, 1e-3F};
 }
 
-/// Adds a network whose plan is `plan(spec, options)`.
-template <class Spec>
-void add(ZooList& zoo, const Spec& spec, const char* family,
-         Plan (*plan)(const Spec&, const NetOptions&)) {
-  zoo.push_back({.name = spec.name,
-                 .family = family,
-                 .image = spec.image,
-                 .build = [&spec, plan](NetBuilder& net, TensorId x, const NetOptions& options) {
-                   return build(plan(spec, options), net, x, options.classes);
-                 }});
+/// Adds the networks whose plans are `plan(row, options)`.
+template <class Rows, class MakePlan>
+void add_plans(ZooList& zoo, const char* family, const Rows& rows, MakePlan plan) {
+  for (const auto& row : rows) {
+    add_rows(zoo, {.family = family, .image = row.image}, std::span(&row, 1),
+             [plan](NetBuilder& net, TensorId x, const NetOptions& options, const auto& spec) {
+               return build(plan(spec, options), net, x, options.classes);
+             });
+  }
 }
 
 }  // namespace
 
 void add_efficientnet(ZooList& zoo) {
-  for (const Scaling& spec : kEfficientNets) add(zoo, spec, "efficientnet", efficientnet);
-  for (const Scaling& spec : kLites) add(zoo, spec, "efficientnet_lite", lite);
-  for (const EfficientNetV2& spec : efficientnet_v2s()) {
-    add(zoo, spec, "efficientnet_v2", efficientnet_v2);
-  }
+  add_plans(zoo, "efficientnet", kEfficientNets, efficientnet);
+  add_plans(zoo, "efficientnet_lite", kLites, lite);
+  add_plans(zoo, "efficientnet_v2", efficientnet_v2s(), efficientnet_v2);
 }
 
 }  // namespace fleetfit::graph

@@ -1,7 +1,7 @@
 #include <vector>
 
 #include "graph/zoo/blocks.h"
-#include "graph/zoo/families.h"
+#include "graph/zoo/rows.h"
 
 namespace fleetfit::graph {
 
@@ -25,8 +25,8 @@ struct FbNet {
   std::int64_t head;
 };
 
-const std::vector<FbNet>& networks() {
-  static const std::vector<FbNet> all{
+std::vector<FbNet> networks() {
+  return {
       {"fbnet_a",
        {{24, 2, {{3, 3}, {3, 1}}},
         {32, 2, {{5, 6}, {3, 3}, {5, 1}, {3, 3}}},
@@ -54,10 +54,9 @@ const std::vector<FbNet>& networks() {
         {352, 1, {{3, 6}}}},
        1984},
   };
-  return all;
 }
 
-TensorId build(const FbNet& spec, NetBuilder& net, TensorId x, const NetOptions& options) {
+TensorId build(NetBuilder& net, TensorId x, const NetOptions& options, const FbNet& spec) {
   x = net.conv_bn(x, {.out = options.scaled(16), .kernel = 3, .stride = 2}, kRelu);
   for (const Stage& stage : spec.stages) {
     std::int64_t stride = stage.stride;
@@ -78,14 +77,6 @@ TensorId build(const FbNet& spec, NetBuilder& net, TensorId x, const NetOptions&
 
 }  // namespace
 
-void add_fbnet(ZooList& zoo) {
-  for (const FbNet& spec : networks()) {
-    zoo.push_back({.name = spec.name,
-                   .family = "fbnet",
-                   .build = [&spec](NetBuilder& net, TensorId x, const NetOptions& options) {
-                     return build(spec, net, x, options);
-                   }});
-  }
-}
+void add_fbnet(ZooList& zoo) { add_rows(zoo, {.family = "fbnet"}, networks(), build); }
 
 }  // namespace fleetfit::graph

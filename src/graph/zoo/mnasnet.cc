@@ -1,5 +1,5 @@
 #include "graph/zoo/blocks.h"
-#include "graph/zoo/families.h"
+#include "graph/zoo/rows.h"
 
 namespace fleetfit::graph {
 
@@ -30,7 +30,8 @@ constexpr MnasNet kMnasNets[] = {
     {"mnasnet1_3", 1.3},
 };
 
-TensorId build(double width, NetBuilder& net, TensorId x, std::int64_t classes) {
+TensorId build(NetBuilder& net, TensorId x, const NetOptions& options, const MnasNet& spec) {
+  const double width = spec.width * options.width;
   x = net.conv_bn(x, {.out = scaled_channels(32, width), .kernel = 3, .stride = 2}, kRelu);
   for (const Stage& stage : kStages) {
     for (int i = 0; i < stage.depth; ++i) {
@@ -43,19 +44,11 @@ TensorId build(double width, NetBuilder& net, TensorId x, std::int64_t classes) 
                              .shortcut = stage.expansion > 1});
     }
   }
-  return classify(net, net.conv_bn(x, {.out = 1280}, kRelu), classes);
+  return classify(net, net.conv_bn(x, {.out = 1280}, kRelu), options.classes);
 }
 
 }  // namespace
 
-void add_mnasnet(ZooList& zoo) {
-  for (const auto& [name, width] : kMnasNets) {
-    zoo.push_back({.name = name,
-                   .family = "mnasnet",
-                   .build = [width](NetBuilder& net, TensorId x, const NetOptions& options) {
-                     return build(width * options.width, net, x, options.classes);
-                   }});
-  }
-}
+void add_mnasnet(ZooList& zoo) { add_rows(zoo, {.family = "mnasnet"}, kMnasNets, build); }
 
 }  // namespace fleetfit::graph

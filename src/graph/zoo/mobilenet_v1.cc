@@ -1,5 +1,5 @@
 #include "graph/zoo/blocks.h"
-#include "graph/zoo/families.h"
+#include "graph/zoo/rows.h"
 
 namespace fleetfit::graph {
 
@@ -28,26 +28,21 @@ constexpr MobileNetV1 kMobileNets[] = {
     {"mobilenet_v1", 1},
 };
 
-TensorId build(double width, NetBuilder& net, TensorId x, std::int64_t classes) {
+TensorId build(NetBuilder& net, TensorId x, const NetOptions& options, const MobileNetV1& spec) {
+  const double width = spec.width * options.width;
   x = net.conv_bn(x, {.out = scaled_channels(32, width), .kernel = 3, .stride = 2}, kRelu6);
   for (const Stage& stage : kStages) {
-    const ConvSpec spec{
+    const ConvSpec layer{
         .out = scaled_channels(stage.out, width), .kernel = 3, .stride = stage.stride};
-    for (int i = 0; i < stage.repeats; ++i) x = depthwise_separable(net, x, spec, kRelu6);
+    for (int i = 0; i < stage.repeats; ++i) x = depthwise_separable(net, x, layer, kRelu6);
   }
-  return classify(net, x, classes);
+  return classify(net, x, options.classes);
 }
 
 }  // namespace
 
 void add_mobilenet_v1(ZooList& zoo) {
-  for (const auto& [name, width] : kMobileNets) {
-    zoo.push_back({.name = name,
-                   .family = "mobilenet_v1",
-                   .build = [width](NetBuilder& net, TensorId x, const NetOptions& options) {
-                     return build(width * options.width, net, x, options.classes);
-                   }});
-  }
+  add_rows(zoo, {.family = "mobilenet_v1"}, kMobileNets, build);
 }
 
 }  // namespace fleetfit::graph

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "graph/zoo/blocks.h"
-#include "graph/zoo/families.h"
+#include "graph/zoo/rows.h"
 
 namespace fleetfit::graph {
 
@@ -35,10 +35,13 @@ constexpr MobileNetV2 kMobileNets[] = {
     {"mobilenet_v2_x0_5", 0.5},
     {"mobilenet_v2_x0_75", 0.75},
     {"mobilenet_v2_x1_4", 1.4},
+};
+
+constexpr MobileNetV2 kSmallMobileNets[] = {
     {"mobilenet_v2_small", 1, Size::small_image},
 };
 
-TensorId build(const MobileNetV2& spec, NetBuilder& net, TensorId x, const NetOptions& options) {
+TensorId build(NetBuilder& net, TensorId x, const NetOptions& options, const MobileNetV2& spec) {
   const double width = spec.width * options.width;
   const bool small = spec.size == Size::small_image;
   x = net.conv_bn(x, {.out = scaled_channels(32, width), .kernel = 3, .stride = small ? 1 : 2},
@@ -59,16 +62,8 @@ TensorId build(const MobileNetV2& spec, NetBuilder& net, TensorId x, const NetOp
 }  // namespace
 
 void add_mobilenet_v2(ZooList& zoo) {
-  for (const MobileNetV2& spec : kMobileNets) {
-    const bool small = spec.size == Size::small_image;
-    zoo.push_back({.name = spec.name,
-                   .family = "mobilenet_v2",
-                   .image = small ? 32 : 224,
-                   .classes = small ? 10 : 1000,
-                   .build = [&spec](NetBuilder& net, TensorId x, const NetOptions& options) {
-                     return build(spec, net, x, options);
-                   }});
-  }
+  add_rows(zoo, {.family = "mobilenet_v2"}, kMobileNets, build);
+  add_rows(zoo, {.family = "mobilenet_v2", .image = 32, .classes = 10}, kSmallMobileNets, build);
 }
 
 }  // namespace fleetfit::graph

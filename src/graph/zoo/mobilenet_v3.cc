@@ -1,7 +1,7 @@
 #include <span>
 
 #include "graph/zoo/blocks.h"
-#include "graph/zoo/families.h"
+#include "graph/zoo/rows.h"
 
 namespace fleetfit::graph {
 
@@ -52,7 +52,7 @@ constexpr MobileNetV3 kMobileNets[] = {
     {"mobilenet_v3_small", kSmall, 1024},
 };
 
-TensorId build(const MobileNetV3& spec, NetBuilder& net, TensorId x, const NetOptions& options) {
+TensorId build(NetBuilder& net, TensorId x, const NetOptions& options, const MobileNetV3& spec) {
   x = net.conv_bn(x, {.out = options.scaled(16), .kernel = 3, .stride = 2}, kHardSwish, kEpsilon);
   for (const Bottleneck& block : spec.blocks) {
     const std::int64_t expanded = options.scaled(block.expanded);
@@ -74,13 +74,7 @@ TensorId build(const MobileNetV3& spec, NetBuilder& net, TensorId x, const NetOp
 }  // namespace
 
 void add_mobilenet_v3(ZooList& zoo) {
-  for (const MobileNetV3& spec : kMobileNets) {
-    zoo.push_back({.name = spec.name,
-                   .family = "mobilenet_v3",
-                   .build = [&spec](NetBuilder& net, TensorId x, const NetOptions& options) {
-                     return build(spec, net, x, options);
-                   }});
-  }
+  add_rows(zoo, {.family = "mobilenet_v3"}, kMobileNets, build);
 }
 
 }  // namespace fleetfit::graph

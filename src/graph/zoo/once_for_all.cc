@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <array>
+#include <span>
 #include <vector>
 
 #include "graph/zoo/blocks.h"
-#include "graph/zoo/families.h"
+#include "graph/zoo/rows.h"
 
 namespace fleetfit::graph {
 
@@ -47,8 +48,8 @@ std::array<Layers, 5> uniform(std::size_t depth, Layer layer) {
 
 /// The supernet's corners and middle, and networks that its authors specialized: for a budget of
 /// 595 million multiply-accumulates, and for 31 and 22 ms on a Samsung Note8.
-const std::vector<Subnet>& subnets() {
-  static const std::vector<Subnet> all{
+std::vector<Subnet> subnets() {
+  return {
       {"ofa_mbv3_max", 224, 1, uniform(4, {7, 6})},
       {"ofa_mbv3_d3_e4_k5", 224, 1, uniform(3, {5, 4})},
       {"ofa_mbv3_min", 224, 1, uniform(2, {3, 3})},
@@ -77,10 +78,9 @@ const std::vector<Subnet>& subnets() {
          {{5, 3}, {3, 4}},
          {{3, 6}, {7, 6}}}}},
   };
-  return all;
 }
 
-TensorId build(const Subnet& subnet, NetBuilder& net, TensorId x, const NetOptions& options) {
+TensorId build(NetBuilder& net, TensorId x, const NetOptions& options, const Subnet& subnet) {
   const double width = subnet.width * options.width;
   const std::int64_t stem = scaled_channels(16, width);
   x = net.conv_bn(x, {.out = stem, .kernel = 3, .stride = 2}, kHardSwish);
@@ -110,12 +110,7 @@ TensorId build(const Subnet& subnet, NetBuilder& net, TensorId x, const NetOptio
 
 void add_once_for_all(ZooList& zoo) {
   for (const Subnet& subnet : subnets()) {
-    zoo.push_back({.name = subnet.name,
-                   .family = "once_for_all",
-                   .image = subnet.image,
-                   .build = [&subnet](NetBuilder& net, TensorId x, const NetOptions& options) {
-                     return build(subnet, net, x, options);
-                   }});
+    add_rows(zoo, {.family = "once_for_all", .image = subnet.image}, std::span(&subnet, 1), build);
   }
 }
 

@@ -1,7 +1,7 @@
 #include <vector>
 
 #include "graph/zoo/blocks.h"
-#include "graph/zoo/families.h"
+#include "graph/zoo/rows.h"
 
 namespace fleetfit::graph {
 
@@ -27,8 +27,8 @@ struct ProxylessNas {
   std::int64_t head;
 };
 
-const std::vector<ProxylessNas>& networks() {
-  static const std::vector<ProxylessNas> all{
+std::vector<ProxylessNas> networks() {
+  return {
       {"proxylessnas_cpu",
        40,
        {{24, 1, {{3, 1}}},
@@ -60,10 +60,9 @@ const std::vector<ProxylessNas>& networks() {
         {320, 1, {{7, 6}}}},
        1280},
   };
-  return all;
 }
 
-TensorId build(const ProxylessNas& spec, NetBuilder& net, TensorId x, const NetOptions& options) {
+TensorId build(NetBuilder& net, TensorId x, const NetOptions& options, const ProxylessNas& spec) {
   x = net.conv_bn(x, {.out = options.scaled(spec.stem), .kernel = 3, .stride = 2}, kRelu6,
                   kEpsilon);
   for (const Stage& stage : spec.stages) {
@@ -85,13 +84,7 @@ TensorId build(const ProxylessNas& spec, NetBuilder& net, TensorId x, const NetO
 }  // namespace
 
 void add_proxylessnas(ZooList& zoo) {
-  for (const ProxylessNas& spec : networks()) {
-    zoo.push_back({.name = spec.name,
-                   .family = "proxylessnas",
-                   .build = [&spec](NetBuilder& net, TensorId x, const NetOptions& options) {
-                     return build(spec, net, x, options);
-                   }});
-  }
+  add_rows(zoo, {.family = "proxylessnas"}, networks(), build);
 }
 
 }  // namespace fleetfit::graph

@@ -1,5 +1,5 @@
 #include "fleetfit/graph/net_builder.h"
-#include "graph/zoo/families.h"
+#include "graph/zoo/rows.h"
 
 namespace fleetfit::graph {
 
@@ -44,7 +44,7 @@ constexpr SqueezeNet kSqueezeNets[] = {
       {64, 256, false}}},
 };
 
-TensorId build(const SqueezeNet& spec, NetBuilder& net, TensorId x, const NetOptions& options) {
+TensorId build(NetBuilder& net, TensorId x, const NetOptions& options, const SqueezeNet& spec) {
   const auto conv = [&](TensorId in, std::int64_t out, std::int64_t kernel) {
     const ConvSpec layer{.out = options.scaled(out), .kernel = kernel, .bias = true};
     return net.activate(net.conv(in, layer), kRelu);
@@ -67,14 +67,6 @@ TensorId build(const SqueezeNet& spec, NetBuilder& net, TensorId x, const NetOpt
 
 }  // namespace
 
-void add_squeezenet(ZooList& zoo) {
-  for (const SqueezeNet& spec : kSqueezeNets) {
-    zoo.push_back({.name = spec.name,
-                   .family = "squeezenet",
-                   .build = [&spec](NetBuilder& net, TensorId x, const NetOptions& options) {
-                     return build(spec, net, x, options);
-                   }});
-  }
-}
+void add_squeezenet(ZooList& zoo) { add_rows(zoo, {.family = "squeezenet"}, kSqueezeNets, build); }
 
 }  // namespace fleetfit::graph
