@@ -2,6 +2,31 @@
 
 namespace fleetfit::graph {
 
-void add_families(ZooList& zoo) { zoo.clear(); }
+void add_families(ZooList& zoo) {
+  add_bagnet(zoo);
+  add_convmixer(zoo);
+  add_convnext(zoo);
+  add_cspnet(zoo);
+  add_darknet(zoo);
+  add_deit(zoo);
+  add_espnet_v2(zoo);
+  add_ghostnet(zoo);
+  add_hardnet(zoo);
+  add_hrnet(zoo);
+  add_inception_v4(zoo);
+  add_lenet(zoo);
+  add_mixnet(zoo);
+  add_mlp_mixer(zoo);
+  add_mobilevit(zoo);
+  add_peleenet(zoo);
+  add_regnet_x(zoo);
+  add_regnet_y(zoo);
+  add_repvgg(zoo);
+  add_res2net(zoo);
+  add_shufflenet_v1(zoo);
+  add_shufflenet_v2(zoo);
+  add_vit(zoo);
+  add_vovnet(zoo);
+}
 
 }  // namespace fleetfit::graph
