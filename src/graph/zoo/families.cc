@@ -14,9 +14,11 @@ void add_families(ZooList& zoo) {
   add_hardnet(zoo);
   add_hrnet(zoo);
   add_inception_v4(zoo);
+  add_lcnet(zoo);
   add_lenet(zoo);
   add_mixnet(zoo);
   add_mlp_mixer(zoo);
+  add_mobileone(zoo);
   add_mobilevit(zoo);
   add_peleenet(zoo);
   add_regnet_x(zoo);
