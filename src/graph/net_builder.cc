@@ -132,8 +132,10 @@ Status NetBuilder::infer_last() {
       continue;
     }
     const auto& tensor = graph_.tensor(id);
+    const auto taken = shapes_.find(id);
+    const auto* value = taken != shapes_.end() ? &taken->second : nullptr;
     operands.push_back({true, tensor.dtype, tensor.shape ? &*tensor.shape : nullptr,
-                        tensor.data ? &*tensor.data : nullptr});
+                        tensor.data ? &*tensor.data : value});
   }
   auto outcomes = infer_node(node, operands);
   if (!outcomes) return core::within(describe(node), outcomes.error());
@@ -142,6 +144,9 @@ Status NetBuilder::infer_last() {
     tensor.dtype = (*outcomes)[i].dtype;
     tensor.shape = std::move((*outcomes)[i].shape);
   }
+  // Layers behind an Expand to the shape of another tensor must be able to ask for their shapes.
+  if (std::holds_alternative<ShapeOf>(node.op) && std::get<ShapeOf>(node.op) == ShapeOf{})
+    shapes_.emplace(node.outputs[0], TensorData::copy(shape(node.inputs[0])));
   return {};
 }
 

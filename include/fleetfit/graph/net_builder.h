@@ -109,6 +109,7 @@ class NetBuilder {
   Graph graph_;
   std::uint64_t seed_;
   std::map<std::string, int, std::less<>> used_;
+  std::map<TensorId, TensorData> shapes_;  // what the ShapeOf nodes give
   Status status_;
 };
 

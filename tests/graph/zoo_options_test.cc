@@ -1,0 +1,40 @@
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "fleetfit/graph/shape_inference.h"
+#include "fleetfit/graph/zoo.h"
+
+namespace fleetfit::graph {
+namespace {
+
+TEST(Zoo, NamesAreUnique) {
+  std::set<std::string> names;
+  for (const ZooEntry& entry : zoo()) EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
+}
+
+TEST(Zoo, EveryNetworkTakesAnyBatch) {
+  for (const ZooEntry& entry : zoo()) {
+    SCOPED_TRACE(entry.name);
+    Result<Graph> graph = build_zoo_network(entry.name);
+    ASSERT_TRUE(graph) << graph.error().message;
+    const Status bound = bind_dimensions(*graph, {{"N", 3}});
+    ASSERT_TRUE(bound) << bound.error().message;
+    EXPECT_EQ(graph->tensor(graph->outputs.at(0)).shape, (Shape{3, entry.classes}));
+  }
+}
+
+TEST(Zoo, EveryNetworkTakesAnyWidthAndClasses) {
+  for (const ZooEntry& entry : zoo()) {
+    for (const double width : {0.1, 0.25, 0.35, 0.5, 0.75, 1.3, 2.0}) {
+      SCOPED_TRACE(entry.name + " at width " + std::to_string(width));
+      const Result<Graph> graph = build_zoo_network(entry.name, {.width = width, .classes = 7});
+      ASSERT_TRUE(graph) << graph.error().message;
+      EXPECT_EQ(graph->tensor(graph->outputs.at(0)).shape, (Shape{1, 7}));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fleetfit::graph
