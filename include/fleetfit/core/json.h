@@ -32,7 +32,9 @@ Result<nlohmann::json> read_json(const std::filesystem::path& path, const JsonLi
 
 /// Indented text with a line end. JSON has no NaN and no infinities: they are written as null.
 /// Bytes that are not UTF-8 become U+FFFD.
+/// An ordered_json keeps the order of its keys, for documents that people read.
 std::string format_json(const nlohmann::json& value);
+std::string format_json(const nlohmann::ordered_json& value);
 
 /// The same on one line, without a line end, for JSON lines.
 std::string format_json_line(const nlohmann::json& value);

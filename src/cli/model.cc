@@ -1,0 +1,330 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/program.h"
+#include "cli/text_table.h"
+#include "fleetfit/app/models.h"
+
+namespace fleetfit::cli {
+namespace {
+
+using Align = TextTable::Align;
+
+// --- Options that several verbs take ---
+
+struct OpenDimensionFlags {
+  std::vector<std::string> dimensions;
+  std::int64_t batch = 1;
+};
+
+void add_open_dimension_flags(CLI::App& verb, OpenDimensionFlags& flags) {
+  verb.add_option("--dim", flags.dimensions,
+                  "Extent of a dimension that the file leaves open, by name")
+      ->type_name("NAME=N");
+  verb.add_option("--batch", flags.batch, "Extent of an open batch dimension")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+}
+
+Result<app::ModelOptions> model_options(const OpenDimensionFlags& flags) {
+  app::ModelOptions options{.dimensions = {}, .batch = flags.batch};
+  for (const auto& text : flags.dimensions) {
+    const auto equals = text.rfind('=');
+    std::int64_t extent = 0;
+    const char* end = text.data() + text.size();
+    const bool named = equals != std::string::npos && equals > 0;
+    const auto parsed =
+        named ? std::from_chars(text.data() + equals + 1, end, extent) : std::from_chars_result{};
+    if (!named || parsed.ec != std::errc() || parsed.ptr != end || extent < 1) {
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("--dim {}: expected NAME=N with a positive whole number", text));
+    }
+    options.dimensions[text.substr(0, equals)] = extent;
+  }
+  return options;
+}
+
+// --- inspect ---
+
+std::string count_text(const std::optional<std::int64_t>& count) {
+  return count ? with_prefix(static_cast<double>(*count)) : "?";
+}
+
+std::string bytes_text(std::int64_t bytes) { return with_prefix(static_cast<double>(bytes)) + "B"; }
+
+std::string shape_text(const app::TensorSummary& tensor) {
+  if (!tensor.shape) return "?";
+  std::vector<std::string> extents;
+  for (std::size_t i = 0; i < tensor.shape->size(); ++i) {
+    const bool open = i < tensor.symbols.size() && !tensor.symbols[i].empty();
+    extents.push_back(open ? fmt::format("{}={}", tensor.symbols[i], (*tensor.shape)[i])
+                           : std::to_string((*tensor.shape)[i]));
+  }
+  return fmt::format("{}", fmt::join(extents, " x "));
+}
+
+std::string tensors_text(const std::string& title, const std::vector<app::TensorSummary>& tensors) {
+  std::string text;
+  for (const auto& tensor : tensors)
+    text += fmt::format("{:<8}{}  {}  {}\n", title, tensor.name, tensor.dtype, shape_text(tensor));
+  return text;
+}
+
+/// How much each type of operator takes, the most expensive first.
+std::string by_type_text(const app::ModelSummary& summary) {
+  struct Sum {
+    std::string type;
+    int count = 0;
+    std::int64_t flops = 0;
+    std::int64_t params = 0;
+    std::int64_t bytes = 0;
+  };
+  std::map<std::string, Sum> sums;
+  for (const auto& op : summary.ops) {
+    auto& sum = sums[op.type];
+    sum.type = op.type;
+    ++sum.count;
+    sum.flops += op.flops.value_or(0);
+    sum.params += op.params.value_or(0);
+    sum.bytes +=
+        op.input_bytes.value_or(0) + op.output_bytes.value_or(0) + op.weight_bytes.value_or(0);
+  }
+  std::vector<Sum> sorted;
+  for (const auto& [type, sum] : sums) sorted.push_back(sum);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Sum& a, const Sum& b) {
+    return std::pair(a.flops, a.bytes) > std::pair(b.flops, b.bytes);
+  });
+  TextTable table({{"operator"},
+                   {"count", Align::right},
+                   {"FLOPs", Align::right},
+                   {"params", Align::right},
+                   {"bytes moved", Align::right}});
+  for (const auto& s : sorted)
+    table.add({s.type, std::to_string(s.count), count_text(s.flops), count_text(s.params),
+               bytes_text(s.bytes)});
+  return table.text();
+}
+
+std::string operators_text(const app::ModelSummary& summary) {
+  TextTable table(
+      {{"name"}, {"operator"}, {"output"}, {"FLOPs", Align::right}, {"params", Align::right}});
+  for (const auto& op : summary.ops) {
+    table.add({op.name, op.activation.empty() ? op.type : op.type + "+" + op.activation,
+               op.output_shape ? fmt::format("{}", fmt::join(*op.output_shape, "x")) : "?",
+               count_text(op.flops), count_text(op.params)});
+  }
+  return table.text();
+}
+
+std::string summary_text(const app::ModelSummary& summary, bool all_operators) {
+  std::string text = fmt::format("format  {}, {} operators\n", summary.format, summary.ops.size());
+  text += tensors_text("input", summary.inputs) + tensors_text("output", summary.outputs);
+  const auto& t = summary.totals;
+  text += fmt::format(
+      "total   {} FLOPs, {} parameters, {} of weights, {}{} of activations at the peak\n\n",
+      count_text(t.flops), count_text(t.params), bytes_text(t.weight_bytes),
+      t.peak_is_least ? "" : "at most ", bytes_text(t.peak_activation_bytes));
+  text += all_operators ? operators_text(summary) : by_type_text(summary);
+  for (const auto& a : summary.assumed) {
+    text += fmt::format(
+        "\nThe file leaves dimension {} of {} open; {} was assumed (--dim {}=N changes it).",
+        a.dimension, a.input, a.extent, a.dimension);
+  }
+  if (!summary.assumed.empty()) text += "\n";
+  if (!summary.unsupported.empty())
+    text += "\nOperators that fleetfit cannot run, and that no total counts:\n";
+  for (const auto& op : summary.unsupported)
+    text += fmt::format("  {} ({}): {}\n", op.name, op.type, op.why);
+  return text;
+}
+
+void add_inspect(CLI::App& model, Context& context) {
+  struct Flags {
+    std::string file;
+    OpenDimensionFlags open;
+    bool ops = false;
+  };
+  auto flags = std::make_shared<Flags>();
+  auto* verb =
+      model.add_subcommand("inspect", "Say what is in a model file: operators, costs, memory");
+  verb->add_option("FILE", flags->file, "A model: ONNX, TFLite or ncnn's .param")->required();
+  verb->add_flag("--ops", flags->ops, "List every operator instead of sums by type");
+  add_open_dimension_flags(*verb, flags->open);
+  verb->footer(
+      "Example:\n  fleetfit model inspect mobilenet_v2.onnx\n  fleetfit model inspect "
+      "detector.onnx --dim height=320 --dim width=320 --json");
+  verb->callback([flags, &context] {
+    context.action = [flags, &context]() -> Result<int> {
+      const auto options = model_options(flags->open);
+      if (!options) return tl::unexpected(options.error());
+      const auto summary = app::inspect_model(flags->file, *options);
+      if (!summary) return tl::unexpected(summary.error());
+      if (context.flags.json) {
+        context.print(app::to_json(*summary));
+      } else {
+        context.print(summary_text(*summary, flags->ops));
+      }
+      return 0;
+    };
+  });
+}
+
+// --- convert ---
+
+void add_convert(CLI::App& model, Context& context) {
+  struct Flags {
+    std::string in;
+    std::string out;
+    OpenDimensionFlags open;
+    bool simplify = false;
+    std::vector<std::string> without;
+  };
+  auto flags = std::make_shared<Flags>();
+  auto* verb = model.add_subcommand("convert", "Write a model of any format as ONNX (opset 17)");
+  verb->add_option("IN", flags->in, "A model: ONNX, TFLite or ncnn's .param")->required();
+  verb->add_option("OUT", flags->out, "The ONNX file to write")->required();
+  auto* simplify = verb->add_flag("--simplify", flags->simplify,
+                                  "Fold constants and batch norms, drop what does nothing");
+  std::string passes;
+  for (const auto& pass : app::list_passes())
+    passes += fmt::format("\n  {:<28}{}", pass.name, pass.summary);
+  verb->add_option("--without", flags->without, "A pass to leave out of --simplify")
+      ->type_name("PASS")
+      ->needs(simplify);
+  add_open_dimension_flags(*verb, flags->open);
+  verb->footer("Passes:" + passes +
+               "\n\nExample:\n  fleetfit model convert detector.tflite detector.onnx\n  fleetfit "
+               "model convert net.onnx small.onnx --simplify --without fold_batch_norm");
+  verb->callback([flags, &context] {
+    context.action = [flags, &context]() -> Result<int> {
+      const auto options = model_options(flags->open);
+      if (!options) return tl::unexpected(options.error());
+      const auto summary = app::convert_model(
+          flags->in, flags->out,
+          {.model = *options, .simplify = flags->simplify, .without = flags->without});
+      if (!summary) return tl::unexpected(summary.error());
+      if (context.flags.json) {
+        context.print(app::to_json(*summary));
+      } else {
+        context.print(fmt::format("{}: {} operators, {} in the original, {}\n", summary->output,
+                                  summary->ops_after, summary->ops_before,
+                                  bytes_text(static_cast<std::int64_t>(summary->bytes))));
+      }
+      return 0;
+    };
+  });
+}
+
+// --- zoo ---
+
+struct ZooFlags {
+  std::string name;
+  std::string output;
+  bool all = false;
+  app::ZooRequest request;
+};
+
+std::string zoo_text(const std::vector<app::ZooSummary>& networks) {
+  TextTable table(
+      {{"name"}, {"family"}, {"input"}, {"FLOPs", Align::right}, {"params", Align::right}});
+  for (const auto& n : networks)
+    table.add({n.name, n.family, fmt::format("{}", fmt::join(n.input, "x")), count_text(n.flops),
+               count_text(n.params)});
+  return table.text();
+}
+
+Result<int> list_zoo(Context& context) {
+  const auto networks = app::list_zoo(context.threads());
+  if (!networks) return tl::unexpected(networks.error());
+  if (context.flags.json) {
+    context.print(app::to_json(*networks));
+  } else {
+    context.print(zoo_text(*networks));
+  }
+  return 0;
+}
+
+Result<int> write_whole_zoo(Context& context, const ZooFlags& flags) {
+  const auto written = app::write_zoo(flags.output, flags.request, context.progress());
+  if (!written) return tl::unexpected(written.error());
+  if (context.flags.json) {
+    context.print(app::to_json(*written));
+  } else {
+    context.print(fmt::format("{}: {} networks\n", flags.output, written->size()));
+  }
+  return 0;
+}
+
+Result<int> write_one_network(Context& context, const ZooFlags& flags) {
+  const auto written = app::write_zoo_network(flags.name, flags.output, flags.request);
+  if (!written) return tl::unexpected(written.error());
+  if (context.flags.json) {
+    context.print(app::to_json(*written));
+  } else {
+    context.print(fmt::format("{}: {}\n", written->file,
+                              bytes_text(static_cast<std::int64_t>(written->bytes))));
+  }
+  return 0;
+}
+
+Result<int> run_zoo(Context& context, ZooFlags& flags) {
+  flags.request.seed = context.flags.seed;
+  if (flags.all && !flags.name.empty())
+    return fail(ErrorCode::invalid_input, "zoo takes a NAME or --all, not both");
+  if (!flags.all && flags.name.empty()) {
+    if (!flags.output.empty())
+      return fail(ErrorCode::invalid_input, "zoo -o needs a NAME or --all");
+    return list_zoo(context);
+  }
+  if (flags.output.empty())
+    return fail(ErrorCode::invalid_input, flags.all ? "zoo --all needs a folder: -o DIR"
+                                                    : "zoo NAME needs a file: -o FILE.onnx");
+  return flags.all ? write_whole_zoo(context, flags) : write_one_network(context, flags);
+}
+
+void add_zoo(CLI::App& model, Context& context) {
+  auto flags = std::make_shared<ZooFlags>();
+  auto* verb =
+      model.add_subcommand("zoo", "List known networks, or write one as ONNX with random weights");
+  verb->add_option("NAME", flags->name, "The network to write; without: the list");
+  verb->add_option("-o,--output", flags->output, "File to write, or folder with --all");
+  verb->add_flag("--all", flags->all, "Write every network into the folder");
+  verb->add_option("--width", flags->request.width, "Multiplies the number of channels")
+      ->capture_default_str();
+  verb->add_option("--classes", flags->request.classes, "Number of classes");
+  verb->add_option("--image", flags->request.image, "Height and width of the input");
+  verb->add_option("--channels", flags->request.channels, "Channels of the input");
+  verb->footer(
+      "Example:\n  fleetfit model zoo\n  fleetfit model zoo mobilenet_v2 -o small.onnx --width 0.5 "
+      "--classes 10");
+  verb->callback([flags, &context] {
+    context.action = [flags, &context] { return run_zoo(context, *flags); };
+  });
+}
+
+}  // namespace
+
+void add_model(CLI::App& program, Context& context) {
+  auto* model =
+      program.add_subcommand("model", "Look into model files, convert them, make known networks");
+  model->footer("Example:\n  fleetfit model inspect mobilenet_v2.onnx");
+  model->require_subcommand(0, 1);
+  model->callback([model, &context] {
+    if (model->get_subcommands().empty()) {
+      context.action = []() -> Result<int> {
+        return fail(ErrorCode::invalid_input, "model needs a verb: inspect, convert or zoo");
+      };
+    }
+  });
+  add_inspect(*model, context);
+  add_convert(*model, context);
+  add_zoo(*model, context);
+}
+
+}  // namespace fleetfit::cli

@@ -1,0 +1,113 @@
+#include "cli/program.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "fleetfit/core/json.h"
+#include "fleetfit/core/thread_pool.h"
+#include "fleetfit/core/version.h"
+
+namespace fleetfit::cli {
+namespace {
+
+constexpr int kDone = 0;
+constexpr int kFailed = 1;
+constexpr int kBadInput = 2;
+
+int status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_input:
+    case ErrorCode::unsupported:
+    case ErrorCode::not_found:
+      return kBadInput;
+    default:
+      return kFailed;
+  }
+}
+
+/// Names in files may hold anything; an error stays one readable line.
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  return text;
+}
+
+int report(const std::string& message, int status) {
+  fmt::print(stderr, "fleetfit: {}\n", one_line(message));
+  return status;
+}
+
+void add_global_flags(CLI::App& program, GlobalFlags& flags) {
+  program.add_flag("--json", flags.json, "Print one JSON document and nothing else");
+  program.add_flag("--quiet", flags.quiet, "No progress on the terminal");
+  program.add_flag("--verbose", flags.verbose, "Say more about what is done");
+  program.add_option("--store", flags.store, "Where results are kept: sqlite:FILE or memory:")
+      ->capture_default_str();
+  program.add_option("--seed", flags.seed, "Seed of everything random")->capture_default_str();
+  program.add_option("--threads", flags.threads, "Threads to use; 0: all that there are")
+      ->check(CLI::Range(0, 1024));
+}
+
+int run_action(Context& context) {
+  if (!context.action) return report("no verb was given; 'fleetfit --help' lists them", kBadInput);
+  const auto result = context.action();
+  if (!result) return report(result.error().message, status_of(result.error().code));
+  return *result;
+}
+
+int parse_and_run(int argc, char** argv) {
+  Context context;
+  CLI::App program("Fits a neural network to a fleet of edge devices.", "fleetfit");
+  program.set_version_flag("--version", "fleetfit " + std::string(core::version()));
+  program.footer(
+      "Example:\n  fleetfit model zoo mobilenet_v2 -o mobilenet_v2.onnx\n  fleetfit model inspect "
+      "mobilenet_v2.onnx");
+  program.fallthrough();
+  add_global_flags(program, context.flags);
+  add_model(program, context);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return program.exit(error);
+    return report(error.what(), kBadInput);
+  }
+  return run_action(context);
+}
+
+}  // namespace
+
+int Context::threads() const {
+  return flags.threads > 0 ? flags.threads : core::ThreadPool::available_cpus();
+}
+
+core::Progress& Context::progress() {
+  if (!progress_) progress_ = core::make_terminal_progress({.quiet = flags.quiet || flags.json});
+  return *progress_;
+}
+
+void Context::print(const nlohmann::ordered_json& document) const {
+  print(core::format_json(document));
+}
+
+void Context::print(const std::string& text) const {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+int run_program(int argc, char** argv) {
+  try {
+    const int status = parse_and_run(argc, argv);
+    if (std::fflush(stdout) != 0 && status == kDone)
+      return report("standard output cannot be written", kFailed);
+    return status;
+  } catch (const std::bad_alloc&) {
+    return report("out of memory", kFailed);
+  } catch (const std::exception& error) {
+    return report(fmt::format("internal error: {}", error.what()), kFailed);
+  }
+}
+
+}  // namespace fleetfit::cli

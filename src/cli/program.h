@@ -1,0 +1,51 @@
+#pragma once
+
+#include <CLI/App.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "fleetfit/core/progress.h"
+#include "fleetfit/core/result.h"
+
+namespace fleetfit::cli {
+
+/// Flags that every verb takes.
+struct GlobalFlags {
+  bool json = false;
+  bool quiet = false;
+  bool verbose = false;
+  std::string store = "sqlite:fleetfit.db";
+  std::uint64_t seed = 1;
+  int threads = 0;  ///< 0: as many as the machine has
+};
+
+/// What a verb is given to do its work.
+class Context {
+ public:
+  GlobalFlags flags;
+
+  /// Set by the verb that was chosen. Gives the exit status.
+  std::function<Result<int>()> action;
+
+  int threads() const;
+
+  /// A bar on stderr when that is a terminal.
+  core::Progress& progress();
+
+  void print(const nlohmann::ordered_json& document) const;
+  void print(const std::string& text) const;
+
+ private:
+  std::unique_ptr<core::Progress> progress_;
+};
+
+/// Parses the arguments, runs the verb, prints errors as one line; gives the exit status.
+int run_program(int argc, char** argv);
+
+// One for each verb: adds its subcommands, which set context.action.
+void add_model(CLI::App& program, Context& context);
+
+}  // namespace fleetfit::cli
