@@ -29,6 +29,12 @@ void inner_product(Conversion& c) {
   const bool rows = is_rows(c, blob, inputs);
   const auto x =
       rows || blob.dims == 1 ? c.flat(blob) : c.add(Flatten{.axis = 1}, {blob.tensor}, "flatten");
+  if (c.failed()) return;
+  const auto& shape = c.writer().graph().tensor(x).shape;
+  if (shape && shape->back() != inputs) {
+    return c.fail(
+        fmt::format("its input has {} elements and its weights are for {}", shape->back(), inputs));
+  }
   std::vector<TensorId> operands{x, c.weights({.role = "weight",
                                                .shape = {outputs, inputs},
                                                .fan_in = inputs,
