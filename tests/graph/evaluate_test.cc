@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(
                       ActivationCase{{ActivationKind::softplus}, 1, 1.3132617},
                       ActivationCase{{ActivationKind::softplus}, 1000, 1000},
                       ActivationCase{{ActivationKind::softsign}, -1, -0.5},
-                      ActivationCase{{ActivationKind::selu}, -1, -1.1113307},
+                      ActivationCase{kSelu, -1, -1.1113307},
                       ActivationCase{{ActivationKind::mish}, 1, 0.8650984}));
 
 TEST(Evaluate, WholeNumbersDivideTowardsZeroAndWrapAround) {

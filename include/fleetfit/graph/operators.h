@@ -45,7 +45,7 @@ enum class ActivationKind : std::uint8_t {
   gelu_tanh,  ///< the approximation with tanh
   softplus,
   softsign,
-  selu,
+  selu,  ///< beta times ELU with alpha
   mish,
 };
 
@@ -67,6 +67,8 @@ inline constexpr Activation kHardSwish{ActivationKind::hard_swish};
 inline constexpr Activation kTanh{ActivationKind::tanh};
 inline constexpr Activation kSilu{ActivationKind::silu};
 inline constexpr Activation kGelu{ActivationKind::gelu};
+inline constexpr Activation kSelu{ActivationKind::selu, 1.67326319217681884765625F,
+                                  1.05070102214813232421875F};
 
 enum class AutoPad : std::uint8_t { explicit_pads, same_upper, same_lower, valid };
 

@@ -7,10 +7,6 @@
 namespace fleetfit::graph::interpreter {
 namespace {
 
-// The published constants of SELU, as ONNX rounds them.
-constexpr double kSeluAlpha = 1.67326319217681884765625;
-constexpr double kSeluScale = 1.05070102214813232421875;
-
 /// NaN passes through, unlike with std::clamp's opposite comparisons.
 double clip(double x, double low, double high) {
   if (x < low) x = low;
@@ -62,7 +58,7 @@ double apply(const Activation& activation, double x) {
     case ActivationKind::softsign:
       return x / (1 + std::abs(x));
     case ActivationKind::selu:
-      return kSeluScale * (x < 0 ? kSeluAlpha * std::expm1(x) : x);
+      return beta * (x < 0 ? alpha * std::expm1(x) : x);
     case ActivationKind::mish:
       return x * std::tanh(softplus(x));
   }

@@ -95,7 +95,7 @@ Value random_value(const Tensor& tensor, std::uint64_t seed) {
     const auto reals = interpreter::write(interpreter::Form{DType::f32, shape}, numbers);
     if (auto stored = interpreter::quantized(reals, type, *tensor.quantization)) return *stored;
   }
-  // Both truths are to occur, and indices are to be valid ones.
+  // Both truths are to occur. Whole numbers become zero, which is a valid index.
   if (type == DType::boolean) {
     for (auto& number : numbers) number = number < 0 ? 0 : 1;
   }

@@ -40,8 +40,7 @@ void elu(Conversion& c) { activate(c, {ActivationKind::elu, c.params().number(0,
 void selu(Conversion& c) {
   const auto alpha = c.params().number(0, "alpha", 1.67326324F);
   const auto lambda = c.params().number(1, "lambda", 1.050700987F);
-  if (is_near(alpha, 1.67326324F) && is_near(lambda, 1.050700987F))
-    return activate(c, {ActivationKind::selu});
+  if (is_near(alpha, 1.67326324F) && is_near(lambda, 1.050700987F)) return activate(c, kSelu);
   const auto blob = c.blob(0);
   const auto y = c.add(Activate{{ActivationKind::elu, alpha}}, {blob.tensor});
   output_like(

@@ -179,7 +179,7 @@ Result<Operator> convert_activation(NodeReader& reader) {
       {"LeakyRelu", {ActivationKind::leaky_relu, 0.01F}},
       {"Elu", {ActivationKind::elu, 1}},
       {"HardSigmoid", {ActivationKind::hard_sigmoid, 0.2F, 0.5F}},
-      {"Selu", {ActivationKind::selu, 1.67326319217681884765625F, 1.05070102214813232421875F}},
+      {"Selu", kSelu},
   };
   auto function = kFunctions.at(reader.type());
   function.alpha = reader.number("alpha", function.alpha);
