@@ -110,6 +110,7 @@ std::int64_t parameters(const Graph& graph) {
   for (const Node& node : graph.nodes) {
     const std::size_t trained = std::holds_alternative<BatchNorm>(node.op) ? 3 : node.inputs.size();
     for (std::size_t i = 0; i < trained; ++i) {
+      if (node.inputs[i] == kNoTensor) continue;
       const Tensor& tensor = graph.tensor(node.inputs[i]);
       if (tensor.is_constant() && tensor.dtype == DType::f32) total += elements(*tensor.shape);
     }
@@ -166,11 +167,25 @@ TEST(Zoo, EveryNetworkTakesWidthAndClasses) {
   }
 }
 
+TEST(Zoo, OptionsThatDoNotFitAreErrors) {
+  for (const ZooEntry& entry : zoo()) {
+    EXPECT_TRUE(build_zoo_network(entry.name, {.channels = 1})) << entry.name;
+    for (const ZooOptions& options :
+         {ZooOptions{.image = 1}, ZooOptions{.width = 0.02, .image = 33},
+          ZooOptions{.image = 20}}) {
+      const Result<Graph> graph = build_zoo_network(entry.name, options);
+      if (!graph) {
+        EXPECT_EQ(graph.error().code, ErrorCode::invalid_input) << graph.error().message;
+      }
+    }
+  }
+}
+
 TEST(Zoo, NamesAreUnique) {
   std::vector<std::string> names;
   for (const ZooEntry& entry : zoo()) names.push_back(entry.name);
-  std::sort(names.begin(), names.end());
-  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+  std::ranges::sort(names);
+  EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
 }
 
 }  // namespace

@@ -33,10 +33,10 @@ struct Paths {
 };
 
 struct DualBlock {
-  std::int64_t residual;
-  std::int64_t inner;
-  std::int64_t growth;
-  std::int64_t groups;
+  std::int64_t residual = 0;
+  std::int64_t inner = 0;
+  std::int64_t growth = 0;
+  std::int64_t groups = 0;
   std::int64_t stride = 1;
 };
 

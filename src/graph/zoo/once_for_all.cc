@@ -19,10 +19,10 @@ using Layers = std::vector<Layer>;
 
 /// What is the same in all subnets of the MobileNetV3 supernet.
 struct Stage {
-  std::int64_t out;
-  std::int64_t stride;
+  std::int64_t out = 0;
+  std::int64_t stride = 1;
   Activation activation;
-  bool se;
+  bool se = false;
 };
 
 constexpr std::array<Stage, 5> kStages{{
