@@ -7,7 +7,7 @@
 /// the same, is sorted and valid, its new tensors have type and shape, and its inputs and outputs
 /// have the same names in the same order. Shapes are taken as they are: open dimensions are bound
 /// before.
-namespace fleetfit::graph::passes {
+namespace fleetfit::graph::rewrite {
 
 Result<bool> fold_constants(Graph& graph);
 Result<bool> remove_identities(Graph& graph);
@@ -23,4 +23,4 @@ Result<bool> remove_dead_nodes(Graph& graph);
 Result<bool> layout_nchw(Graph& graph);
 Result<bool> layout_nhwc(Graph& graph);
 
-}  // namespace fleetfit::graph::passes
+}  // namespace fleetfit::graph::rewrite

@@ -5,7 +5,7 @@
 #include "fleetfit/graph/shape_inference.h"
 #include "graph/passes/constants.h"
 
-namespace fleetfit::graph::passes {
+namespace fleetfit::graph::rewrite {
 namespace {
 
 bool has_input(const Node& node, std::size_t i) {
@@ -109,7 +109,8 @@ TensorId scaled_bias(Graph& graph, const Node& node, const ChannelAffine& affine
 }  // namespace
 
 std::optional<LayerChannels> absorbing_channels(const Graph& graph, const Node& node) {
-  if (node.inputs.size() < 2 || node.outputs.size() != 1 || node.activation || touches_quantized(graph, node))
+  if (node.inputs.size() < 2 || node.outputs.size() != 1 || node.activation ||
+      touches_quantized(graph, node))
     return std::nullopt;
   const auto& output = graph.tensor(node.outputs.front()).shape;
   if (!output || output->size() < 2 || !is_float_constant(graph, node.inputs[1]))
@@ -135,4 +136,4 @@ void absorb(Rewriter& rewriter, int index, const ChannelAffine& affine) {
   rewriter.set_inputs(index, std::move(inputs));
 }
 
-}  // namespace fleetfit::graph::passes
+}  // namespace fleetfit::graph::rewrite

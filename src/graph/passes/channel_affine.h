@@ -6,7 +6,7 @@
 
 #include "graph/passes/rewriter.h"
 
-namespace fleetfit::graph::passes {
+namespace fleetfit::graph::rewrite {
 
 /// y = scale[c] * x + shift[c] for each channel c.
 struct ChannelAffine {
@@ -28,4 +28,4 @@ std::optional<LayerChannels> absorbing_channels(const Graph& graph, const Node& 
 /// that absorbing_channels() accepts; `affine` has one entry for each channel.
 void absorb(Rewriter& rewriter, int index, const ChannelAffine& affine);
 
-}  // namespace fleetfit::graph::passes
+}  // namespace fleetfit::graph::rewrite

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-namespace fleetfit::graph::passes {
+namespace fleetfit::graph::rewrite {
 
 std::optional<std::vector<float>> float_values(const Graph& graph, TensorId id) {
   if (id == kNoTensor) return std::nullopt;
@@ -95,4 +95,4 @@ Ints full_perm(const Transpose& transpose, std::size_t rank) {
   return perm;
 }
 
-}  // namespace fleetfit::graph::passes
+}  // namespace fleetfit::graph::rewrite

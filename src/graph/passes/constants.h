@@ -7,7 +7,7 @@
 
 #include "fleetfit/graph/graph.h"
 
-namespace fleetfit::graph::passes {
+namespace fleetfit::graph::rewrite {
 
 /// A copy of the values of a constant of 32-bit floats that is not quantized; nothing for others.
 std::optional<std::vector<float>> float_values(const Graph& graph, TensorId id);
@@ -48,4 +48,4 @@ inline std::int64_t normalized_axis(std::int64_t axis, std::size_t rank) {
 /// The permutation of a Transpose on a tensor of this rank: no perm reverses the dimensions.
 Ints full_perm(const Transpose& transpose, std::size_t rank);
 
-}  // namespace fleetfit::graph::passes
+}  // namespace fleetfit::graph::rewrite

@@ -2,7 +2,7 @@
 #include "graph/passes/channel_affine.h"
 #include "graph/passes/constants.h"
 
-namespace fleetfit::graph::passes {
+namespace fleetfit::graph::rewrite {
 namespace {
 
 // One value for each channel from a constant that is broadcast against the layer's output; nothing
@@ -63,8 +63,8 @@ bool fold_into_layer(Rewriter& rewriter, int index) {
   if (layer == kNoNode || !rewriter.read_once(x)) return false;
   const auto channels = absorbing_channels(graph, rewriter.node(layer));
   if (!channels) return false;
-  const auto constant = per_channel(graph, node.inputs[constant_first ? 0 : 1],
-                                    *graph.tensor(x).shape, *channels);
+  const auto constant =
+      per_channel(graph, node.inputs[constant_first ? 0 : 1], *graph.tensor(x).shape, *channels);
   if (!constant) return false;
   const auto affine = affine_of(op->kind, *constant, constant_first);
   if (!affine) return false;
@@ -81,4 +81,4 @@ Result<bool> fold_affine(Graph& graph) {
   return rewriter.finish();
 }
 
-}  // namespace fleetfit::graph::passes
+}  // namespace fleetfit::graph::rewrite

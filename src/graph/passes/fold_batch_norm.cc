@@ -6,7 +6,7 @@
 #include "graph/passes/channel_affine.h"
 #include "graph/passes/constants.h"
 
-namespace fleetfit::graph::passes {
+namespace fleetfit::graph::rewrite {
 namespace {
 
 std::optional<ChannelAffine> affine_of(const Graph& graph, const Node& node, float epsilon) {
@@ -59,4 +59,4 @@ Result<bool> fold_batch_norm(Graph& graph) {
   return rewriter.finish();
 }
 
-}  // namespace fleetfit::graph::passes
+}  // namespace fleetfit::graph::rewrite

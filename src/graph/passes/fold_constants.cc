@@ -5,7 +5,7 @@
 #include "graph/passes/all_passes.h"
 #include "graph/passes/rewriter.h"
 
-namespace fleetfit::graph::passes {
+namespace fleetfit::graph::rewrite {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
@@ -128,4 +128,4 @@ Result<bool> fold_constants(Graph& graph) {
   return rewriter.finish();
 }
 
-}  // namespace fleetfit::graph::passes
+}  // namespace fleetfit::graph::rewrite

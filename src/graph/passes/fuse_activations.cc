@@ -1,7 +1,7 @@
 #include "graph/passes/all_passes.h"
 #include "graph/passes/rewriter.h"
 
-namespace fleetfit::graph::passes {
+namespace fleetfit::graph::rewrite {
 namespace {
 
 bool computes_numbers(ElementwiseKind kind) {
@@ -50,7 +50,8 @@ Result<bool> fuse_activations(Graph& graph) {
     const auto x = node.inputs.front();
     const int origin = rewriter.maker(x);
     if (origin == kNoNode || !rewriter.read_once(x) || rewriter.node(origin).activation) continue;
-    if (!can_apply(rewriter.node(origin).op) || rewriter.node(origin).outputs.front() != x) continue;
+    if (!can_apply(rewriter.node(origin).op) || rewriter.node(origin).outputs.front() != x)
+      continue;
     if (!keeps_rounding(graph, x, node.outputs.front(), activate->function.kind)) continue;
     const auto function = activate->function;
     rewriter.take_over(origin, n);
@@ -59,4 +60,4 @@ Result<bool> fuse_activations(Graph& graph) {
   return rewriter.finish();
 }
 
-}  // namespace fleetfit::graph::passes
+}  // namespace fleetfit::graph::rewrite

@@ -2,7 +2,7 @@
 #include "graph/passes/constants.h"
 #include "graph/passes/rewriter.h"
 
-namespace fleetfit::graph::passes {
+namespace fleetfit::graph::rewrite {
 namespace {
 
 bool changes_only_shape(const Operator& op) {
@@ -39,8 +39,8 @@ bool is_pure_move(const Graph& graph, const Node& node) {
          before.dtype == after.dtype && before.quantization == after.quantization;
 }
 
-// What Reshape is to be told to go from `from` to `to` at once. The leading extent is copied where it
-// stays, so that the batch stays open.
+// What Reshape is to be told to go from `from` to `to` at once. The leading extent is copied where
+// it stays, so that the batch stays open.
 Ints target_shape(const Shape& from, const Shape& to) {
   Ints target = to;
   if (!from.empty() && !to.empty() && from.front() == to.front() && elements(to) > 0)
@@ -114,4 +114,4 @@ Result<bool> merge_moves(Graph& graph) {
   return rewriter.finish();
 }
 
-}  // namespace fleetfit::graph::passes
+}  // namespace fleetfit::graph::rewrite

@@ -25,31 +25,31 @@ Result<bool> all_or_nothing(Graph& graph) {
 // Patterns are looked for before layers take their first and last nodes in.
 constexpr std::array kPasses{
     Pass{"fold_constants", "computes what depends on constants alone",
-         all_or_nothing<passes::fold_constants>},
+         all_or_nothing<rewrite::fold_constants>},
     Pass{"remove_identities", "removes nodes that hand their input on as it is",
-         all_or_nothing<passes::remove_identities>},
+         all_or_nothing<rewrite::remove_identities>},
     Pass{"merge_moves", "merges consecutive transposes and consecutive reshapes",
-         all_or_nothing<passes::merge_moves>},
+         all_or_nothing<rewrite::merge_moves>},
     Pass{"recognize_activations", "finds SiLU, GELU, hard-swish, Mish and others written out",
-         all_or_nothing<passes::recognize_activations>},
+         all_or_nothing<rewrite::recognize_activations>},
     Pass{"recognize_layer_norm", "finds layer norms written out",
-         all_or_nothing<passes::recognize_layer_norm>},
+         all_or_nothing<rewrite::recognize_layer_norm>},
     Pass{"recognize_channel_shuffle", "finds channel shuffles written as reshape and transpose",
-         all_or_nothing<passes::recognize_channel_shuffle>},
+         all_or_nothing<rewrite::recognize_channel_shuffle>},
     Pass{"recognize_global_pool", "finds global pooling written as a reduction",
-         all_or_nothing<passes::recognize_global_pool>},
+         all_or_nothing<rewrite::recognize_global_pool>},
     Pass{"fold_batch_norm", "folds batch norms into the layers before them",
-         all_or_nothing<passes::fold_batch_norm>},
+         all_or_nothing<rewrite::fold_batch_norm>},
     Pass{"fold_affine", "folds per-channel factors and offsets into the layers before them",
-         all_or_nothing<passes::fold_affine>},
+         all_or_nothing<rewrite::fold_affine>},
     Pass{"fuse_activations", "lets layers apply the activations that follow them",
-         all_or_nothing<passes::fuse_activations>},
+         all_or_nothing<rewrite::fuse_activations>},
     Pass{"remove_dead_nodes", "removes nodes and tensors that no output needs",
-         all_or_nothing<passes::remove_dead_nodes>},
+         all_or_nothing<rewrite::remove_dead_nodes>},
     Pass{"layout_nchw", "brings image operators to channels first",
-         all_or_nothing<passes::layout_nchw>},
+         all_or_nothing<rewrite::layout_nchw>},
     Pass{"layout_nhwc", "brings image operators to channels last",
-         all_or_nothing<passes::layout_nhwc>},
+         all_or_nothing<rewrite::layout_nhwc>},
 };
 
 constexpr std::size_t kSimplifying = kPasses.size() - 2;
@@ -64,8 +64,8 @@ const Pass* find_pass(std::string_view name) {
 tl::unexpected<Error> no_such_pass(std::string_view name) {
   std::vector<std::string_view> names;
   for (const auto& pass : kPasses) names.push_back(pass.name);
-  return fail(ErrorCode::invalid_input,
-              fmt::format("there is no pass '{}'; the passes are {}", name, fmt::join(names, ", ")));
+  return fail(ErrorCode::invalid_input, fmt::format("there is no pass '{}'; the passes are {}",
+                                                    name, fmt::join(names, ", ")));
 }
 
 }  // namespace

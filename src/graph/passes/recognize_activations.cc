@@ -9,11 +9,11 @@
 #include "graph/passes/constants.h"
 #include "graph/passes/rewriter.h"
 
-/// Networks write SiLU, GELU, hard-swish and their like out of element-wise operators, in many orders.
-/// Whatever the order, nodes between one tensor x and a result that use nothing else but single
-/// numbers are a function of one variable: it is computed on a few hundred points and compared with
-/// the known activations.
-namespace fleetfit::graph::passes {
+/// Networks write SiLU, GELU, hard-swish and their like out of element-wise operators, in many
+/// orders. Whatever the order, nodes between one tensor x and a result that use nothing else but
+/// single numbers are a function of one variable: it is computed on a few hundred points and
+/// compared with the known activations.
+namespace fleetfit::graph::rewrite {
 namespace {
 
 constexpr std::size_t kMostNodes = 12;
@@ -49,11 +49,10 @@ struct Cone {
 class Recognizer {
  public:
   explicit Recognizer(Graph& graph) : rewriter_(graph), points_(sample_points()) {
-    for (const auto kind :
-         {ActivationKind::relu, ActivationKind::sigmoid, ActivationKind::tanh,
-          ActivationKind::hard_swish, ActivationKind::silu, ActivationKind::gelu,
-          ActivationKind::gelu_tanh, ActivationKind::softplus, ActivationKind::softsign,
-          ActivationKind::mish})
+    for (const auto kind : {ActivationKind::relu, ActivationKind::sigmoid, ActivationKind::tanh,
+                            ActivationKind::hard_swish, ActivationKind::silu, ActivationKind::gelu,
+                            ActivationKind::gelu_tanh, ActivationKind::softplus,
+                            ActivationKind::softsign, ActivationKind::mish})
       known_.push_back({.kind = kind});
     for (const auto& function : known_) known_values_.push_back(values_of(function));
   }
@@ -185,9 +184,8 @@ class Recognizer {
       const float slope = 4 * (values[kQuarter] - values[kZero]);
       const bool usual = std::abs(slope - kHardSigmoid.alpha) < 1e-6F &&
                          std::abs(values[kZero] - kHardSigmoid.beta) < 1e-6F;
-      functions.push_back(
-          usual ? kHardSigmoid
-                : Activation{ActivationKind::hard_sigmoid, slope, values[kZero]});
+      functions.push_back(usual ? kHardSigmoid
+                                : Activation{ActivationKind::hard_sigmoid, slope, values[kZero]});
     }
     if (right == 1e4F && values[kMinusOne] < 0)
       functions.push_back({ActivationKind::leaky_relu, -values[kMinusOne]});
@@ -213,4 +211,4 @@ class Recognizer {
 
 Result<bool> recognize_activations(Graph& graph) { return Recognizer(graph).run(); }
 
-}  // namespace fleetfit::graph::passes
+}  // namespace fleetfit::graph::rewrite

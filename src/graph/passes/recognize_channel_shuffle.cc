@@ -4,7 +4,7 @@
 #include "graph/passes/constants.h"
 #include "graph/passes/rewriter.h"
 
-namespace fleetfit::graph::passes {
+namespace fleetfit::graph::rewrite {
 namespace {
 
 // A Transpose that swaps two neighbouring blocks of dimensions: outer x a x b x inner becomes
@@ -26,7 +26,8 @@ std::optional<Swap> as_swap(const Shape& shape, const Ints& perm) {
   const auto rank = perm.size();
   Swap swap;
   std::size_t i = 0;
-  while (i < rank && perm[i] == static_cast<std::int64_t>(i)) swap.outer *= extent(shape, perm[i++]);
+  while (i < rank && perm[i] == static_cast<std::int64_t>(i))
+    swap.outer *= extent(shape, perm[i++]);
   if (i == rank) return std::nullopt;
   const auto first = static_cast<std::int64_t>(i);
   const auto jumped = perm[i] - first;
@@ -98,4 +99,4 @@ Result<bool> recognize_channel_shuffle(Graph& graph) {
   return rewriter.finish();
 }
 
-}  // namespace fleetfit::graph::passes
+}  // namespace fleetfit::graph::rewrite

@@ -4,7 +4,7 @@
 #include "graph/passes/constants.h"
 #include "graph/passes/rewriter.h"
 
-namespace fleetfit::graph::passes {
+namespace fleetfit::graph::rewrite {
 namespace {
 
 std::optional<PoolKind> pool_kind(ReduceKind kind) {
@@ -45,4 +45,4 @@ Result<bool> recognize_global_pool(Graph& graph) {
   return changed;
 }
 
-}  // namespace fleetfit::graph::passes
+}  // namespace fleetfit::graph::rewrite

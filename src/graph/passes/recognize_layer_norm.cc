@@ -5,7 +5,7 @@
 #include "graph/passes/constants.h"
 #include "graph/passes/rewriter.h"
 
-namespace fleetfit::graph::passes {
+namespace fleetfit::graph::rewrite {
 namespace {
 
 // Layer norm as networks write it out:
@@ -27,9 +27,11 @@ class LayerNormMatch {
     if (const auto division = operands(index, ElementwiseKind::div))
       return match_deviation(division->first) && match_root(division->second);
     if (!operands(index, ElementwiseKind::mul)) return false;
-    for (const auto& [d, r] : {std::pair(node.inputs[0], node.inputs[1]),
-                               std::pair(node.inputs[1], node.inputs[0])}) {
+    for (const auto& [d, r] :
+         {std::pair(node.inputs[0], node.inputs[1]), std::pair(node.inputs[1], node.inputs[0])}) {
       nodes = {index};
+      x = kNoTensor;
+      axes.clear();
       if (match_deviation(d) && match_inverse_root(r)) return true;
     }
     return false;
@@ -167,7 +169,7 @@ bool recognize(Rewriter& rewriter, int index) {
   if (!match.match(index) || !is_plain_float(graph, match.x) || !graph.tensor(match.x).shape)
     return false;
   if (!rewriter.are_private(match.nodes)) return false;
-  const auto& shape = *graph.tensor(match.x).shape;
+  const Shape shape = *graph.tensor(match.x).shape;
   const auto axis = first_normalized(match.axes, shape.size());
   if (!axis) return false;
   const Shape inner(shape.begin() + static_cast<std::ptrdiff_t>(*axis), shape.end());
@@ -185,9 +187,8 @@ bool recognize(Rewriter& rewriter, int index) {
     inputs[1] = add_floats(graph, rewriter.node(last).name + "_scale", inner, ones);
   }
   if (shifted.constant != kNoTensor) inputs.push_back(shifted.constant);
-  rewriter.node(last).op =
-      LayerNorm{static_cast<std::int64_t>(*axis) - static_cast<std::int64_t>(shape.size()),
-                match.epsilon};
+  rewriter.node(last).op = LayerNorm{
+      static_cast<std::int64_t>(*axis) - static_cast<std::int64_t>(shape.size()), match.epsilon};
   rewriter.set_inputs(last, std::move(inputs));
   for (const auto id : replaced) rewriter.remove_unread(id);
   return true;
@@ -204,4 +205,4 @@ Result<bool> recognize_layer_norm(Graph& graph) {
   return rewriter.finish();
 }
 
-}  // namespace fleetfit::graph::passes
+}  // namespace fleetfit::graph::rewrite

@@ -2,7 +2,7 @@
 
 #include "graph/passes/all_passes.h"
 
-namespace fleetfit::graph::passes {
+namespace fleetfit::graph::rewrite {
 namespace {
 
 std::size_t slot(TensorId id) { return static_cast<std::size_t>(id); }
@@ -12,9 +12,8 @@ bool drop_unread_nodes(Graph& graph) {
   for (const auto id : graph.outputs) needed[slot(id)] = true;
   std::vector<Node> kept;
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
-    const bool live = std::any_of(node->outputs.begin(), node->outputs.end(), [&](TensorId id) {
-      return id != kNoTensor && needed[slot(id)];
-    });
+    const bool live = std::any_of(node->outputs.begin(), node->outputs.end(),
+                                  [&](TensorId id) { return id != kNoTensor && needed[slot(id)]; });
     if (!live) continue;
     for (const auto id : node->inputs) {
       if (id != kNoTensor) needed[slot(id)] = true;
@@ -76,4 +75,4 @@ Result<bool> remove_dead_nodes(Graph& graph) {
   return nodes || tensors;
 }
 
-}  // namespace fleetfit::graph::passes
+}  // namespace fleetfit::graph::rewrite

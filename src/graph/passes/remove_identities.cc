@@ -4,7 +4,7 @@
 #include "graph/passes/constants.h"
 #include "graph/passes/rewriter.h"
 
-namespace fleetfit::graph::passes {
+namespace fleetfit::graph::rewrite {
 namespace {
 
 template <class T>
@@ -94,4 +94,4 @@ Result<bool> remove_identities(Graph& graph) {
   return rewriter.finish();
 }
 
-}  // namespace fleetfit::graph::passes
+}  // namespace fleetfit::graph::rewrite

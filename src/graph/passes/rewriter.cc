@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-namespace fleetfit::graph::passes {
+namespace fleetfit::graph::rewrite {
 namespace {
 
 std::size_t slot(TensorId id) { return static_cast<std::size_t>(id); }
@@ -200,4 +200,4 @@ bool same_shape(const Graph& graph, TensorId a, TensorId b) {
   return shape && shape == graph.tensor(b).shape;
 }
 
-}  // namespace fleetfit::graph::passes
+}  // namespace fleetfit::graph::rewrite

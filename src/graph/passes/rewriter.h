@@ -6,13 +6,13 @@
 #include "fleetfit/core/result.h"
 #include "fleetfit/graph/graph.h"
 
-namespace fleetfit::graph::passes {
+namespace fleetfit::graph::rewrite {
 
 inline constexpr int kNoNode = -1;
 
 /// A graph while a pass replaces its nodes. Knows at any time who makes and who reads each tensor.
-/// Nodes keep their indices until finish(), which drops the removed ones. While it is in use, inputs
-/// and outputs of nodes change through it alone; everything else may be changed directly.
+/// Nodes keep their indices until finish(), which drops the removed ones. While it is in use,
+/// inputs and outputs of nodes change through it alone; everything else may be changed directly.
 class Rewriter {
  public:
   explicit Rewriter(Graph& graph);
@@ -99,4 +99,4 @@ bool is_plain_float(const Graph& graph, TensorId id);
 /// Whether both are known and equal.
 bool same_shape(const Graph& graph, TensorId a, TensorId b);
 
-}  // namespace fleetfit::graph::passes
+}  // namespace fleetfit::graph::rewrite
