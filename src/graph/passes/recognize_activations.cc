@@ -66,24 +66,30 @@ class Recognizer {
 
  private:
   // Grows the cone one node at a time, always by the latest, and looks at it whenever a single
-  // tensor is left that it depends on.
+  // tensor is left that it depends on. The largest cone that is an activation counts.
   void recognize(int index) {
     const auto result = rewriter_.node(index).outputs.front();
     if (!is_plain_float(rewriter_.graph(), result)) return;
     Cone cone;
+    std::optional<Activation> found;
+    TensorId found_root = kNoTensor;
     std::set<int, std::greater<>> open{index};
     std::set<TensorId> sources;
     while (!open.empty() && cone.nodes.size() < kMostNodes) {
       const int latest = *open.begin();
       open.erase(open.begin());
-      if (!add(latest, cone, sources)) return;
+      if (!add(latest, cone, sources)) break;
       for (const auto id : sources) {
         if (const int maker = rewriter_.maker(id); can_add(maker)) open.insert(maker);
       }
       if (sources.size() != 1) continue;
       cone.root = *sources.begin();
-      if (try_replace(index, cone)) return;
+      if (const auto function = function_of(index, cone)) {
+        found = function;
+        found_root = cone.root;
+      }
     }
+    if (found) replace(index, *found, found_root);
   }
 
   bool can_add(int index) {
@@ -107,29 +113,29 @@ class Recognizer {
     return sources.size() <= 4;
   }
 
-  bool try_replace(int index, const Cone& cone) {
+  // The activation that the cone computes; nothing if it is none, or one already.
+  std::optional<Activation> function_of(int index, const Cone& cone) {
     const auto& graph = rewriter_.graph();
     const auto result = rewriter_.node(index).outputs.front();
     const bool named_already =
         cone.nodes.size() == 1 && std::holds_alternative<Activate>(rewriter_.node(index).op);
     if (named_already || !is_plain_float(graph, cone.root) ||
         !same_shape(graph, cone.root, result) || !rewriter_.are_private(cone.nodes))
-      return false;
-    const auto values = values_of(cone);
-    if (values.empty()) return false;
-    const auto function = find_function(values);
-    if (!function) return false;
+      return std::nullopt;
+    return find_function(values_of(cone));
+  }
+
+  void replace(int index, const Activation& function, TensorId root) {
     auto& node = rewriter_.node(index);
     const auto inputs = node.inputs;
-    node.op = Activate{*function};
+    node.op = Activate{function};
     node.activation = {};
-    rewriter_.set_inputs(index, {cone.root});
+    rewriter_.set_inputs(index, {root});
     for (const auto id : inputs) rewriter_.remove_unread(id);
-    return true;
   }
 
   std::vector<float> values_of(const Activation& function) const {
-    const Node node{.op = Activate{function}};
+    const Node node{.op = Activate{function}, .inputs = {0}, .outputs = {1}};
     const auto points = as_value(points_);
     const Value* operand = &points;
     const auto results = evaluate(node, {&operand, 1});

@@ -42,8 +42,7 @@ TEST(FoldConstants, TakesConstantNodesIn) {
 TEST(FoldConstants, LeavesLargeFillsToBeMadeWhenRead) {
   HandMade h;
   // 2^38 bytes: writing them out would not end well.
-  const auto filled =
-      h.node(ConstantOfShape{DType::f32, 0.5}, {h.ints({1 << 18, 1 << 18})});
+  const auto filled = h.node(ConstantOfShape{DType::f32, 0.5}, {h.ints({1 << 18, 1 << 18})});
   h.output(filled, "y");
   auto graph = h.finish();
   ASSERT_TRUE(run_pass(graph, "fold_constants").value());
@@ -71,11 +70,11 @@ TEST(FoldConstants, KeepsAnOutputThatIsConstant) {
 TEST(FoldConstants, LeavesQuantizedWeightsQuantized) {
   HandMade h;
   const auto x = h.input("x", {1, 2});
-  const auto weights = h.graph.add_tensor({.name = "w",
-                                           .dtype = DType::i8,
-                                           .shape = Shape{2, 2},
-                                           .data = TensorData::copy(std::vector<std::int8_t>{
-                                               1, 2, 3, 4})});
+  const auto weights =
+      h.graph.add_tensor({.name = "w",
+                          .dtype = DType::i8,
+                          .shape = Shape{2, 2},
+                          .data = TensorData::copy(std::vector<std::int8_t>{1, 2, 3, 4})});
   const auto scale = h.floats({}, 1, 0.5, 0);
   const auto real = h.node(DequantizeLinear{}, {weights, scale});
   h.output(h.node(MatMul{}, {x, real}), "y");

@@ -39,11 +39,9 @@ TEST(FoldBatchNorm, GoesIntoTransposedConvolutionsWithGroups) {
     const bool nchw = layout == Layout::nchw;
     const auto x = h.input("x", nchw ? Shape{1, 4, 3, 3} : Shape{1, 3, 3, 4});
     const auto weights = h.floats(nchw ? Shape{4, 3, 2, 2} : Shape{6, 2, 2, 2}, 1);
-    const auto up = h.node(ConvTranspose{.window = window(2),
-                                         .groups = 2,
-                                         .output_padding = {0, 0},
-                                         .layout = layout},
-                           {x, weights});
+    const auto up = h.node(
+        ConvTranspose{.window = window(2), .groups = 2, .output_padding = {0, 0}, .layout = layout},
+        {x, weights});
     h.output(batch_norm(h, up, 6, layout), "y");
     EXPECT_THAT(node_types(after_pass(h.finish(), "fold_batch_norm")),
                 ElementsAre("ConvTranspose"));

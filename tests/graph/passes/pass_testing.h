@@ -35,13 +35,12 @@ class HandMade {
 
   TensorId floats(Shape shape, std::uint64_t seed, double center = 0, double spread = 1) {
     const auto count = static_cast<std::size_t>(elements(shape));
-    return graph.add_tensor({.name = "weights",
-                             .dtype = DType::f32,
-                             .shape = std::move(shape),
-                             .data = TensorData::generate({.count = count,
-                                                           .center = center,
-                                                           .spread = spread,
-                                                           .seed = seed})});
+    return graph.add_tensor(
+        {.name = "weights",
+         .dtype = DType::f32,
+         .shape = std::move(shape),
+         .data = TensorData::generate(
+             {.count = count, .center = center, .spread = spread, .seed = seed})});
   }
 
   TensorId ints(const Ints& values) { return graph.add_ints("ints", values); }

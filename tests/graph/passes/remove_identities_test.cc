@@ -49,8 +49,8 @@ TEST(RemoveIdentities, KeepsOperatorsThatKeepTheShapeOnly) {
   const auto x = h.input("x", {1, 1, 10});
   const auto reversed =
       h.node(Slice{}, {x, h.ints({-1}), h.ints({-100}), h.ints({2}), h.ints({-1})});
-  const auto stretched = h.node(Resize{.mode = ResizeMode::linear},
-                                {reversed, kNoTensor, kNoTensor, kNoTensor});
+  const auto stretched =
+      h.node(Resize{.mode = ResizeMode::linear}, {reversed, kNoTensor, kNoTensor, kNoTensor});
   h.graph.nodes.back().inputs[2] =
       h.graph.add_tensor({.name = "scales",
                           .dtype = DType::f32,
