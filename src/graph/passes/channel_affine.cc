@@ -1,0 +1,139 @@
+#include "graph/passes/channel_affine.h"
+
+#include <algorithm>
+
+#include "fleetfit/graph/shape_inference.h"
+#include "graph/passes/constants.h"
+
+namespace fleetfit::graph::rewrite {
+namespace {
+
+bool has_input(const Node& node, std::size_t i) {
+  return i < node.inputs.size() && node.inputs[i] != kNoTensor;
+}
+
+bool is_float_constant(const Graph& graph, TensorId id) {
+  return is_plain_float(graph, id) && graph.tensor(id).is_constant() && graph.tensor(id).shape;
+}
+
+bool has_length(const Graph& graph, TensorId id, std::int64_t count) {
+  return is_float_constant(graph, id) && elements(*graph.tensor(id).shape) == count;
+}
+
+// Channels that a layer's weights make; nothing for other operators.
+struct WeightChannels {
+  const Shape& weights;
+
+  std::int64_t operator()(const Conv&) const { return weights.front(); }
+  std::int64_t operator()(const ConvTranspose& op) const {
+    return op.layout == Layout::nhwc ? weights.front() : weights[1] * op.groups;
+  }
+  std::int64_t operator()(const Gemm& op) const { return weights[op.trans_b ? 0 : 1]; }
+  std::int64_t operator()(const BatchNorm&) const { return weights.front(); }
+  std::int64_t operator()(const auto&) const { return 0; }
+};
+
+struct ChannelAxis {
+  const Shape& output;
+
+  std::size_t operator()(const Gemm&) const { return output.size() - 1; }
+  std::size_t operator()(const Conv& op) const { return channel_axis(output, op.layout); }
+  std::size_t operator()(const ConvTranspose& op) const { return channel_axis(output, op.layout); }
+  std::size_t operator()(const BatchNorm& op) const { return channel_axis(output, op.layout); }
+  std::size_t operator()(const auto&) const { return 0; }
+};
+
+bool bias_fits(const Graph& graph, const Node& node, std::int64_t count) {
+  if (std::holds_alternative<BatchNorm>(node.op)) return has_length(graph, node.inputs[2], count);
+  if (!has_input(node, 2)) return true;
+  // A bias of Gemm may also be one number, or a whole matrix; the last extent tells them apart.
+  const auto bias = node.inputs[2];
+  if (has_length(graph, bias, 1)) return true;
+  return has_length(graph, bias, count) && graph.tensor(bias).shape->back() == count;
+}
+
+// Calls `scale(element, channel)` for every weight.
+template <class Scale>
+void for_each_weight(const Operator& op, const Shape& shape, Scale scale) {
+  const auto count = static_cast<std::size_t>(elements(shape));
+  const auto* transpose = std::get_if<ConvTranspose>(&op);
+  if (transpose != nullptr && transpose->layout == Layout::nchw) {
+    const auto per_group = static_cast<std::size_t>(shape[1]);
+    const auto inner = count / static_cast<std::size_t>(shape[0] * shape[1]);
+    const auto inputs_per_group = static_cast<std::size_t>(shape[0] / transpose->groups);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto group = i / (inner * per_group) / inputs_per_group;
+      scale(i, group * per_group + i / inner % per_group);
+    }
+    return;
+  }
+  const auto* gemm = std::get_if<Gemm>(&op);
+  if (gemm != nullptr && !gemm->trans_b) {
+    const auto columns = static_cast<std::size_t>(shape[1]);
+    for (std::size_t i = 0; i < count; ++i) scale(i, i % columns);
+    return;
+  }
+  const auto inner = count / static_cast<std::size_t>(shape.front());
+  for (std::size_t i = 0; i < count; ++i) scale(i, i / inner);
+}
+
+TensorId scaled_weights(Graph& graph, const Node& node, const ChannelAffine& affine) {
+  const auto id = node.inputs[1];
+  const bool unchanged = std::all_of(affine.scale.begin(), affine.scale.end(),
+                                     [](double factor) { return factor == 1.0; });
+  if (unchanged) return id;
+  auto values = *float_values(graph, id);
+  const auto shape = *graph.tensor(id).shape;
+  for_each_weight(node.op, shape, [&](std::size_t i, std::size_t channel) {
+    values[i] = static_cast<float>(values[i] * affine.scale[channel]);
+  });
+  return add_floats(graph, graph.tensor(id).name, shape, values);
+}
+
+TensorId scaled_bias(Graph& graph, const Node& node, const ChannelAffine& affine) {
+  const auto count = affine.scale.size();
+  std::vector<float> bias(count, 0.0F);
+  auto name = graph.tensor(node.inputs[1]).name + "_bias";
+  if (has_input(node, 2)) {
+    bias = *float_values(graph, node.inputs[2]);
+    bias.resize(count, bias.front());
+    name = graph.tensor(node.inputs[2]).name;
+  }
+  const auto* gemm = std::get_if<Gemm>(&node.op);
+  const double factor = gemm == nullptr ? 1.0 : gemm->beta;
+  for (std::size_t c = 0; c < count; ++c)
+    bias[c] = static_cast<float>(factor * bias[c] * affine.scale[c] + affine.shift[c]);
+  return add_floats(graph, std::move(name), {static_cast<std::int64_t>(count)}, bias);
+}
+
+}  // namespace
+
+std::optional<LayerChannels> absorbing_channels(const Graph& graph, const Node& node) {
+  if (node.inputs.size() < 2 || node.outputs.size() != 1 || node.activation ||
+      touches_quantized(graph, node))
+    return std::nullopt;
+  const auto& output = graph.tensor(node.outputs.front()).shape;
+  if (!output || output->size() < 2 || !is_float_constant(graph, node.inputs[1]))
+    return std::nullopt;
+  const auto& weights = *graph.tensor(node.inputs[1]).shape;
+  const std::size_t least_rank = std::holds_alternative<BatchNorm>(node.op) ? 1 : 2;
+  if (weights.size() < least_rank) return std::nullopt;
+  const auto count = std::visit(WeightChannels{weights}, node.op);
+  if (count <= 0 || !bias_fits(graph, node, count)) return std::nullopt;
+  const auto axis = std::visit(ChannelAxis{*output}, node.op);
+  if ((*output)[axis] != count) return std::nullopt;
+  return LayerChannels{count, axis};
+}
+
+void absorb(Rewriter& rewriter, int index, const ChannelAffine& affine) {
+  auto& graph = rewriter.graph();
+  // The third input is the bias of all these layers; BatchNorm calls it shift.
+  auto inputs = rewriter.node(index).inputs;
+  inputs.resize(std::max<std::size_t>(inputs.size(), 3), kNoTensor);
+  inputs[1] = scaled_weights(graph, rewriter.node(index), affine);
+  inputs[2] = scaled_bias(graph, rewriter.node(index), affine);
+  if (auto* gemm = std::get_if<Gemm>(&rewriter.node(index).op)) gemm->beta = 1;
+  rewriter.set_inputs(index, std::move(inputs));
+}
+
+}  // namespace fleetfit::graph::rewrite

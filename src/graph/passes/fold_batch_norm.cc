@@ -1,0 +1,62 @@
+#include <algorithm>
+#include <cmath>
+
+#include "fleetfit/graph/shape_inference.h"
+#include "graph/passes/all_passes.h"
+#include "graph/passes/channel_affine.h"
+#include "graph/passes/constants.h"
+
+namespace fleetfit::graph::rewrite {
+namespace {
+
+std::optional<ChannelAffine> affine_of(const Graph& graph, const Node& node, float epsilon) {
+  const auto scale = float_values(graph, node.inputs[1]);
+  const auto shift = float_values(graph, node.inputs[2]);
+  const auto mean = float_values(graph, node.inputs[3]);
+  const auto variance = float_values(graph, node.inputs[4]);
+  if (!scale || !shift || !mean || !variance) return std::nullopt;
+  const auto count = scale->size();
+  if (shift->size() != count || mean->size() != count || variance->size() != count)
+    return std::nullopt;
+  ChannelAffine affine{std::vector<double>(count), std::vector<double>(count)};
+  for (std::size_t c = 0; c < count; ++c) {
+    const double factor = (*scale)[c] / std::sqrt(static_cast<double>((*variance)[c]) + epsilon);
+    affine.scale[c] = factor;
+    affine.shift[c] = (*shift)[c] - (*mean)[c] * factor;
+  }
+  return affine;
+}
+
+bool has_one_output(const Rewriter& rewriter, const Node& node) {
+  return std::all_of(node.outputs.begin() + 1, node.outputs.end(), [&](TensorId id) {
+    return id == kNoTensor || (rewriter.readers(id).empty() && !rewriter.is_output(id));
+  });
+}
+
+bool fold_into_layer(Rewriter& rewriter, int index) {
+  const auto& graph = rewriter.graph();
+  const auto& node = rewriter.node(index);
+  const auto* op = std::get_if<BatchNorm>(&node.op);
+  if (op == nullptr || node.inputs.size() < 5 || touches_quantized(graph, node)) return false;
+  const auto x = node.inputs.front();
+  const int layer = rewriter.maker(x);
+  if (layer == kNoNode || !rewriter.read_once(x) || !has_one_output(rewriter, node)) return false;
+  if (std::holds_alternative<BatchNorm>(rewriter.node(layer).op)) return false;
+  const auto channels = absorbing_channels(graph, rewriter.node(layer));
+  if (!channels || channels->axis != channel_axis(*graph.tensor(x).shape, op->layout)) return false;
+  const auto affine = affine_of(graph, node, op->epsilon);
+  if (!affine || static_cast<std::int64_t>(affine->scale.size()) != channels->count) return false;
+  absorb(rewriter, layer, *affine);
+  rewriter.take_over(layer, index);
+  return true;
+}
+
+}  // namespace
+
+Result<bool> fold_batch_norm(Graph& graph) {
+  Rewriter rewriter(graph);
+  for (int n = 0; n < rewriter.node_count(); ++n) fold_into_layer(rewriter, n);
+  return rewriter.finish();
+}
+
+}  // namespace fleetfit::graph::rewrite

@@ -1,0 +1,203 @@
+#include "graph/passes/rewriter.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace fleetfit::graph::rewrite {
+namespace {
+
+std::size_t slot(TensorId id) { return static_cast<std::size_t>(id); }
+
+}  // namespace
+
+Rewriter::Rewriter(Graph& graph)
+    : graph_(graph),
+      maker_(producers(graph)),
+      readers_(graph.tensors.size()),
+      is_output_(graph.tensors.size(), false),
+      is_input_(graph.tensors.size(), false),
+      removed_(graph.nodes.size(), false),
+      place_(graph.nodes.size()) {
+  std::iota(place_.begin(), place_.end(), 0);
+  for (const auto id : graph.outputs) is_output_[slot(id)] = true;
+  for (const auto id : graph.inputs) is_input_[slot(id)] = true;
+  for (int n = 0; n < node_count(); ++n) {
+    for (const auto id : node(n).inputs) add_reader(id, n);
+  }
+}
+
+int Rewriter::maker(TensorId id) const {
+  if (id == kNoTensor || slot(id) >= maker_.size()) return kNoNode;
+  return maker_[slot(id)];
+}
+
+const std::vector<int>& Rewriter::readers(TensorId id) const { return readers_[slot(id)]; }
+
+bool Rewriter::are_private(const std::vector<int>& nodes) const {
+  const auto inside = [&](int reader) {
+    return std::find(nodes.begin(), nodes.end(), reader) != nodes.end();
+  };
+  return std::all_of(nodes.begin() + 1, nodes.end(), [&](int index) {
+    const auto& outputs = node(index).outputs;
+    return std::all_of(outputs.begin(), outputs.end(), [&](TensorId id) {
+      if (id == kNoTensor) return true;
+      return !is_output(id) && std::all_of(readers(id).begin(), readers(id).end(), inside);
+    });
+  });
+}
+
+void Rewriter::add_reader(TensorId id, int index) {
+  if (id == kNoTensor) return;
+  cover_new_tensors();
+  readers_[slot(id)].push_back(index);
+}
+
+void Rewriter::cover_new_tensors() {
+  const auto count = graph_.tensors.size();
+  readers_.resize(count);
+  maker_.resize(count, kNoNode);
+  is_output_.resize(count, false);
+  is_input_.resize(count, false);
+}
+
+void Rewriter::drop_reader(TensorId id, int index) {
+  if (id == kNoTensor) return;
+  auto& readers = readers_[slot(id)];
+  const auto found = std::find(readers.begin(), readers.end(), index);
+  if (found != readers.end()) readers.erase(found);
+}
+
+void Rewriter::set_inputs(int index, std::vector<TensorId> inputs) {
+  for (const auto id : node(index).inputs) drop_reader(id, index);
+  for (const auto id : inputs) add_reader(id, index);
+  node(index).inputs = std::move(inputs);
+  changed_ = true;
+}
+
+void Rewriter::remove(int index) {
+  for (const auto id : node(index).inputs) drop_reader(id, index);
+  for (const auto id : node(index).outputs) {
+    if (id != kNoTensor && maker_[slot(id)] == index) maker_[slot(id)] = kNoNode;
+  }
+  removed_[static_cast<std::size_t>(index)] = true;
+  changed_ = true;
+}
+
+void Rewriter::remove_unread(TensorId id) {
+  std::vector<TensorId> pending{id};
+  while (!pending.empty()) {
+    const int index = maker(pending.back());
+    pending.pop_back();
+    if (index == kNoNode) continue;
+    const auto& outputs = node(index).outputs;
+    const bool needed = std::any_of(outputs.begin(), outputs.end(), [&](TensorId output) {
+      return output != kNoTensor && (!readers(output).empty() || is_output(output));
+    });
+    if (needed) continue;
+    pending.insert(pending.end(), node(index).inputs.begin(), node(index).inputs.end());
+    remove(index);
+  }
+}
+
+void Rewriter::replace_reads(TensorId from, TensorId to) {
+  auto readers = std::exchange(readers_[slot(from)], {});
+  for (const int reader : readers) {
+    auto& inputs = node(reader).inputs;
+    *std::find(inputs.begin(), inputs.end(), from) = to;
+    add_reader(to, reader);
+  }
+}
+
+bool Rewriter::bypass(int index, TensorId source) {
+  const auto result = node(index).outputs.front();
+  auto& kept = graph_.tensor(source);
+  auto& gone = graph_.tensor(result);
+  if (kept.dtype != gone.dtype || kept.quantization != gone.quantization) return false;
+  if (!is_output(result)) {
+    remove(index);
+    if (!kept.shape) kept.shape = gone.shape;
+    replace_reads(result, source);
+    return true;
+  }
+  // The graph's output keeps its name, so what made `source` makes it directly.
+  const int origin = maker(source);
+  if (origin == kNoNode || is_output(source) || is_input_[slot(source)] || kept.is_constant())
+    return false;
+  remove(index);
+  if (!gone.shape) gone.shape = kept.shape;
+  auto& outputs = node(origin).outputs;
+  *std::find(outputs.begin(), outputs.end(), source) = result;
+  maker_[slot(source)] = kNoNode;
+  maker_[slot(result)] = origin;
+  replace_reads(source, result);
+  return true;
+}
+
+void Rewriter::take_over(int index, int follower) {
+  const auto result = node(follower).outputs.front();
+  maker_[slot(node(index).outputs.front())] = kNoNode;
+  node(index).activation = node(follower).activation;
+  remove(follower);
+  node(index).outputs.front() = result;
+  maker_[slot(result)] = index;
+}
+
+int Rewriter::insert_before(int place, Node added) {
+  const int index = node_count();
+  cover_new_tensors();
+  for (const auto id : added.inputs) add_reader(id, index);
+  for (const auto id : added.outputs) maker_[slot(id)] = index;
+  graph_.nodes.push_back(std::move(added));
+  removed_.push_back(false);
+  place_.push_back(place_[static_cast<std::size_t>(place)]);
+  changed_ = true;
+  return index;
+}
+
+TensorId Rewriter::add_like(TensorId id, std::string_view suffix) {
+  auto copy = graph_.tensor(id);
+  copy.name += suffix;
+  copy.data.reset();
+  copy.symbols.clear();
+  return graph_.add_tensor(std::move(copy));
+}
+
+Result<bool> Rewriter::finish() {
+  if (!changed_) return false;
+  std::vector<int> order;
+  for (int n = 0; n < node_count(); ++n) {
+    if (!removed(n)) order.push_back(n);
+  }
+  // Added nodes have higher indices than the one that they go before.
+  const auto key = [&](int n) {
+    const int place = place_[static_cast<std::size_t>(n)];
+    return std::pair(place, n == place ? node_count() : n);
+  };
+  std::sort(order.begin(), order.end(), [&](int a, int b) { return key(a) < key(b); });
+  std::vector<Node> nodes;
+  nodes.reserve(order.size());
+  for (const int n : order) nodes.push_back(std::move(node(n)));
+  graph_.nodes = std::move(nodes);
+  if (auto sorted = sort_nodes(graph_); !sorted) return tl::unexpected(sorted.error());
+  return true;
+}
+
+bool touches_quantized(const Graph& graph, const Node& node) {
+  const auto quantized = [&](TensorId id) {
+    return id != kNoTensor && graph.tensor(id).quantization.has_value();
+  };
+  return std::any_of(node.inputs.begin(), node.inputs.end(), quantized) ||
+         std::any_of(node.outputs.begin(), node.outputs.end(), quantized);
+}
+
+bool is_plain_float(const Graph& graph, TensorId id) {
+  return id != kNoTensor && graph.tensor(id).dtype == DType::f32 && !graph.tensor(id).quantization;
+}
+
+bool same_shape(const Graph& graph, TensorId a, TensorId b) {
+  const auto& shape = graph.tensor(a).shape;
+  return shape && shape == graph.tensor(b).shape;
+}
+
+}  // namespace fleetfit::graph::rewrite
