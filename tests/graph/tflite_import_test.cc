@@ -188,6 +188,16 @@ TEST(TfliteImport, TransposesComputedDepthwiseWeightsWithANode) {
   EXPECT_EQ(graph.tensor(graph.nodes[1].inputs[1]).shape, (Shape{2, 1, 2, 1}));
 }
 
+TEST(TfliteImport, RefusesDepthwiseWeightsOfText) {
+  OneOperator one({1, 4, 4, 2}, {1, 4, 3, 2});
+  const auto w = one.writer.tensor(
+      {.name = "w", .type = Type::STRING, .shape = {{1, 1, 2, 2}}, .data = {1, 2, 3, 4}});
+  EXPECT_THAT(
+      error_of(one.with(Code::DEPTHWISE_CONV_2D, {w},
+                        file::CreateDepthwiseConv2DOptions(one.writer.builder(), kValid, 1, 1))),
+      HasSubstr("no numbers"));
+}
+
 TEST(TfliteImport, GivesOpenDimensionsAnExtentAndSaysSo) {
   const auto file = [] {
     TfliteWriter writer;
@@ -380,6 +390,23 @@ TEST(TfliteImport, KeepsCustomOperatorsWithTheirOptions) {
   EXPECT_EQ(unknown.attributes.at("threshold"), Attribute{0.5});
   EXPECT_EQ(unknown.attributes.at("mode"), Attribute{std::string("fast")});
   EXPECT_FALSE(unknown.reason.empty());
+}
+
+TEST(TfliteImport, ReadsOptionsOfOldFilesAsAttributesOnlyInsideOfTheFile) {
+  // An old field at the very end of a file must not be read beyond it: each byte is broken in turn.
+  OneOperator one({2, 4, 4, 3}, {2, 9, 11, 3});
+  const auto size = one.writer.tensor({.name = "size", .type = Type::INT32, .shape = {{2}}});
+  one.writer.op(Code::RESIZE_BILINEAR, {one.x, size}, {one.y},
+                file::CreateResizeBilinearOptions(one.writer.builder(), /*new_height=*/7));
+  auto bytes = one.writer.finish({one.x, size}, {one.y});
+  EXPECT_EQ(op_of<Unknown>(graph_of(bytes), 0).attributes.at("new_height"),
+            Attribute{std::int64_t{7}});
+  for (auto& byte : bytes) {
+    const auto whole = byte;
+    byte = std::byte{0xFF};
+    import_tflite(bytes);
+    byte = whole;
+  }
 }
 
 TEST(TfliteImport, CountsTheBytesOfCustomOptionsThatAreNoMap) {

@@ -50,7 +50,8 @@ std::optional<TensorId> constant_below(const Conversion& c, TensorId weights) {
   const auto& tensor = c.graph.tensor(below);
   const bool alone = readers[static_cast<std::size_t>(weights)] == 1 &&
                      readers[static_cast<std::size_t>(below)] == 1;
-  if (!alone || !tensor.is_constant() || tensor.shape != c.graph.tensor(weights).shape)
+  if (!alone || !tensor.is_constant() || size_of(tensor.dtype) == 0 ||
+      tensor.shape != c.graph.tensor(weights).shape)
     return std::nullopt;
   return below;
 }
@@ -62,6 +63,7 @@ Result<TensorId> depthwise_weights(Conversion& c, TensorId weights) {
   if (const auto known = done.find(weights); known != done.end()) return known->second;
   if (c.graph.tensor(weights).shape->front() != 1)
     return invalid("the first dimension of depthwise weights is not 1");
+  if (size_of(c.graph.tensor(weights).dtype) == 0) return invalid("its weights are no numbers");
 
   const auto below = constant_below(c, weights);
   const auto& constant = c.graph.tensor(below.value_or(weights));

@@ -17,6 +17,7 @@ namespace file = tflite::file;
 // Far more than any real network has, and few enough to be read in no time.
 constexpr flatbuffers::uoffset_t kMostTables = 1'000'000;
 constexpr flatbuffers::uoffset_t kMostParts = 100'000;
+constexpr flatbuffers::uoffset_t kMostInputs = 1'000;
 constexpr flatbuffers::uoffset_t kDeepest = 16;
 constexpr std::size_t kAlignment = 16;
 constexpr std::uint32_t kVersion = 3;
@@ -48,6 +49,8 @@ Result<const file::Model*> verified(std::span<const std::byte> bytes) {
     if (count > kMostParts)
       return fail(ErrorCode::invalid_input, fmt::format("the graph has {} parts of a kind", count));
   }
+  if (size_of_list(subgraph->inputs()) > kMostInputs)
+    return fail(ErrorCode::invalid_input, "the graph has too many inputs");
   return model;
 }
 

@@ -141,7 +141,7 @@ struct OperatorKind {
 };
 
 OperatorKind kind_of(const file::OperatorCode& source) {
-  constexpr std::size_t kLongestCustomCode = 1000;
+  constexpr std::size_t kLongestCustomCode = 256;
   // Files of old converters have the code in the one field, those of new ones in both or the other.
   OperatorKind kind{
       .code = std::max(static_cast<Code>(source.deprecated_builtin_code()), source.builtin_code())};
@@ -277,10 +277,10 @@ class OperatorsReader {
   }
 
   void describe_unknown(const Conversion& conversion, const OperatorKind& kind, Unknown& unknown,
-                        Converted& converted) const {
+                        Converted& converted) {
     unknown.domain = kind.code == Code::CUSTOM ? "custom" : "";
     unknown.type = kind.type;
-    unknown.attributes = read_attributes(conversion.source);
+    unknown.attributes = read_attributes(conversion.source, progress_.budget);
     converted.inputs = conversion.inputs;
     // State that the operator keeps from run to run is made by nobody.
     for (auto& id : converted.inputs) {
