@@ -20,6 +20,9 @@ if(FLEETFIT_SANITIZE)
   add_compile_options(-fsanitize=${FLEETFIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${FLEETFIT_SANITIZE})
 endif()
+if(FLEETFIT_FUZZERS)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # lets libFuzzer see which branches of our libraries an input reaches
+endif()
 
 # fleetfit_module(NAME SOURCES file… [USES module…] [LIBRARIES third-party target…])
 #   One folder of src/ as the library fleetfit_NAME. What it USES is visible to its users, its LIBRARIES are not.
@@ -59,6 +62,7 @@ endfunction()
 function(fleetfit_fuzzer name)
   cmake_parse_arguments(arg "" "CORPUS" "SOURCES;USES" ${ARGN})
   fleetfit_program(${name} SOURCES ${arg_SOURCES} USES ${arg_USES} LIBRARIES -fsanitize=fuzzer)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
   add_test(NAME fuzz.${name} COMMAND "${PROJECT_SOURCE_DIR}/fuzz/run" $<TARGET_FILE:${name}> "${arg_CORPUS}" 20)
 endfunction()
