@@ -9,6 +9,16 @@
 namespace fleetfit::graph {
 namespace {
 
+Shape output_shape(const Graph& graph) { return *graph.tensor(graph.outputs.at(0)).shape; }
+
+std::int64_t constant_elements(const Graph& graph) {
+  std::int64_t total = 0;
+  for (const Tensor& tensor : graph.tensors) {
+    if (tensor.is_constant()) total += elements(*tensor.shape);
+  }
+  return total;
+}
+
 TEST(Zoo, NamesAreUnique) {
   std::set<std::string> names;
   for (const ZooEntry& entry : zoo()) EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
@@ -19,9 +29,10 @@ TEST(Zoo, EveryNetworkTakesAnyBatch) {
     SCOPED_TRACE(entry.name);
     Result<Graph> graph = build_zoo_network(entry.name);
     ASSERT_TRUE(graph) << graph.error().message;
+    EXPECT_EQ(output_shape(*graph), (Shape{1, entry.classes}));
     const Status bound = bind_dimensions(*graph, {{"N", 3}});
     ASSERT_TRUE(bound) << bound.error().message;
-    EXPECT_EQ(graph->tensor(graph->outputs.at(0)).shape, (Shape{3, entry.classes}));
+    EXPECT_EQ(output_shape(*graph), (Shape{3, entry.classes}));
   }
 }
 
@@ -31,7 +42,30 @@ TEST(Zoo, EveryNetworkTakesAnyWidthAndClasses) {
       SCOPED_TRACE(entry.name + " at width " + std::to_string(width));
       const Result<Graph> graph = build_zoo_network(entry.name, {.width = width, .classes = 7});
       ASSERT_TRUE(graph) << graph.error().message;
-      EXPECT_EQ(graph->tensor(graph->outputs.at(0)).shape, (Shape{1, 7}));
+      EXPECT_EQ(output_shape(*graph), (Shape{1, 7}));
+    }
+  }
+}
+
+TEST(Zoo, HalfTheWidthNeedsFarLessMemory) {
+  for (const ZooEntry& entry : zoo()) {
+    const Graph full = build_zoo_network(entry.name, {.classes = 10}).value();
+    const Graph half = build_zoo_network(entry.name, {.width = 0.5, .classes = 10}).value();
+    EXPECT_LT(constant_elements(half), 0.75 * static_cast<double>(constant_elements(full)))
+        << entry.name;
+  }
+}
+
+TEST(Zoo, OptionsThatDoNotFitAreErrors) {
+  for (const ZooEntry& entry : zoo()) {
+    EXPECT_TRUE(build_zoo_network(entry.name, {.channels = 1})) << entry.name;
+    for (const ZooOptions& options :
+         {ZooOptions{.image = 1}, ZooOptions{.width = 0.02, .image = 33},
+          ZooOptions{.image = 20}}) {
+      const Result<Graph> graph = build_zoo_network(entry.name, options);
+      if (!graph) {
+        EXPECT_EQ(graph.error().code, ErrorCode::invalid_input) << graph.error().message;
+      }
     }
   }
 }

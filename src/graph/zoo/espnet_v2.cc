@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <vector>
 
 #include "graph/zoo/blocks.h"
@@ -40,7 +41,8 @@ std::array<std::int64_t, kBranches> dilations(std::int64_t largest) {
 /// merges them.
 TensorId pyramid(NetBuilder& net, TensorId x, const ConvSpec& spec) {
   const std::int64_t part = spec.out / kBranches;
-  const TensorId reduced = conv_bn_prelu(net, x, {.out = part, .groups = kBranches});
+  const TensorId reduced =
+      conv_bn_prelu(net, x, {.out = part, .groups = std::gcd(part, kBranches)});
   std::vector<TensorId> branches;
   for (const std::int64_t dilation : dilations(spec.dilation)) {
     const TensorId y = net.conv(
@@ -65,8 +67,7 @@ TensorId down(NetBuilder& net, TensorId x, TensorId image, const ConvSpec& spec)
 TensorId espnet(NetBuilder& net, TensorId x, const NetOptions& options, const Network& row) {
   constexpr std::array<int, 4> kDepth = {1, 4, 8, 4};
   const double width = row.width * options.width;
-  // The stem never grows beyond 32 channels; the divisor keeps every grouped convolution whole.
-  const std::int64_t base = scaled_channels(32, width, width > 1 ? 8 : 16);
+  const std::int64_t base = scaled_channels(32, width);
   TensorId image = net.average_pool(x, kHalve);
   x = conv_bn_prelu(net, x, {.out = std::min<std::int64_t>(base, 32), .kernel = 3, .stride = 2});
   for (std::size_t stage = 0; stage < kDepth.size(); ++stage) {
@@ -79,7 +80,7 @@ TensorId espnet(NetBuilder& net, TensorId x, const NetOptions& options, const Ne
     }
   }
   x = conv_bn_prelu(net, x, {.out = net.channels(x), .kernel = 3, .groups = net.channels(x)});
-  x = conv_bn_prelu(net, x, {.out = row.last, .groups = kBranches});
+  x = conv_bn_prelu(net, x, {.out = options.scaled(row.last), .groups = kBranches});
   return classify(net, x, options.classes);
 }
 
