@@ -1,8 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
-#include <vector>
 
 #include "fleetfit/graph/zoo.h"
 
@@ -146,47 +144,6 @@ TEST_P(ZooSize, IsAsPublished) {
 
 INSTANTIATE_TEST_SUITE_P(Published, ZooSize, testing::ValuesIn(kKnownSizes),
                          [](const auto& test) { return std::string(test.param.name); });
-
-Shape output_shape(const Graph& graph) { return *graph.tensor(graph.outputs.at(0)).shape; }
-
-TEST(Zoo, EveryNetworkBuildsAndGivesOneScorePerClass) {
-  for (const ZooEntry& entry : zoo()) {
-    const Result<Graph> graph = build_zoo_network(entry.name);
-    ASSERT_TRUE(graph) << graph.error().message;
-    EXPECT_EQ(output_shape(*graph), (Shape{1, entry.classes})) << entry.name;
-  }
-}
-
-TEST(Zoo, EveryNetworkTakesWidthAndClasses) {
-  for (const ZooEntry& entry : zoo()) {
-    const Graph full = build_zoo_network(entry.name, {.classes = 10}).value();
-    const Result<Graph> half = build_zoo_network(entry.name, {.width = 0.5, .classes = 10});
-    ASSERT_TRUE(half) << half.error().message;
-    EXPECT_EQ(output_shape(*half), (Shape{1, 10})) << entry.name;
-    EXPECT_LT(parameters(*half), 0.75 * static_cast<double>(parameters(full))) << entry.name;
-  }
-}
-
-TEST(Zoo, OptionsThatDoNotFitAreErrors) {
-  for (const ZooEntry& entry : zoo()) {
-    EXPECT_TRUE(build_zoo_network(entry.name, {.channels = 1})) << entry.name;
-    for (const ZooOptions& options :
-         {ZooOptions{.image = 1}, ZooOptions{.width = 0.02, .image = 33},
-          ZooOptions{.image = 20}}) {
-      const Result<Graph> graph = build_zoo_network(entry.name, options);
-      if (!graph) {
-        EXPECT_EQ(graph.error().code, ErrorCode::invalid_input) << graph.error().message;
-      }
-    }
-  }
-}
-
-TEST(Zoo, NamesAreUnique) {
-  std::vector<std::string> names;
-  for (const ZooEntry& entry : zoo()) names.push_back(entry.name);
-  std::ranges::sort(names);
-  EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
-}
 
 }  // namespace
 }  // namespace fleetfit::graph
