@@ -85,7 +85,8 @@ int Context::threads() const {
 }
 
 core::Progress& Context::progress() {
-  if (!progress_) progress_ = core::make_terminal_progress({.quiet = flags.quiet || flags.json});
+  if (!progress_)
+    progress_ = core::make_terminal_progress(clock_, {.quiet = flags.quiet || flags.json});
   return *progress_;
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "fleetfit/core/clock.h"
 #include "fleetfit/core/progress.h"
 #include "fleetfit/core/result.h"
 
@@ -39,6 +40,7 @@ class Context {
   void print(const std::string& text) const;
 
  private:
+  core::SystemClock clock_;
   std::unique_ptr<core::Progress> progress_;
 };
 
