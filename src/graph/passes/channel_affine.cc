@@ -52,29 +52,26 @@ bool bias_fits(const Graph& graph, const Node& node, std::int64_t count) {
   return has_length(graph, bias, count) && graph.tensor(bias).shape->back() == count;
 }
 
-// Calls `scale(element, channel)` for every weight.
-template <class Scale>
-void for_each_weight(const Operator& op, const Shape& shape, Scale scale) {
-  const auto count = static_cast<std::size_t>(elements(shape));
+// Weights as blocks of equal length, each of which belongs to one channel.
+struct WeightBlocks {
+  std::size_t count = 0;
+  std::size_t channels_in_row = 0;  ///< neighbouring blocks that belong to different channels
+  std::size_t rows_per_group = 0;   ///< rows of blocks that belong to the same channels
+
+  std::size_t channel(std::size_t block) const {
+    return block / channels_in_row / rows_per_group * channels_in_row + block % channels_in_row;
+  }
+};
+
+WeightBlocks weight_blocks(const Operator& op, const Shape& shape) {
+  const auto first = static_cast<std::size_t>(shape[0]);
+  const auto second = shape.size() > 1 ? static_cast<std::size_t>(shape[1]) : 1;
   const auto* transpose = std::get_if<ConvTranspose>(&op);
-  if (transpose != nullptr && transpose->layout == Layout::nchw) {
-    const auto per_group = static_cast<std::size_t>(shape[1]);
-    const auto inner = count / static_cast<std::size_t>(shape[0] * shape[1]);
-    const auto inputs_per_group = static_cast<std::size_t>(shape[0] / transpose->groups);
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto group = i / (inner * per_group) / inputs_per_group;
-      scale(i, group * per_group + i / inner % per_group);
-    }
-    return;
-  }
+  if (transpose != nullptr && transpose->layout == Layout::nchw)
+    return {first * second, second, first / static_cast<std::size_t>(transpose->groups)};
   const auto* gemm = std::get_if<Gemm>(&op);
-  if (gemm != nullptr && !gemm->trans_b) {
-    const auto columns = static_cast<std::size_t>(shape[1]);
-    for (std::size_t i = 0; i < count; ++i) scale(i, i % columns);
-    return;
-  }
-  const auto inner = count / static_cast<std::size_t>(shape.front());
-  for (std::size_t i = 0; i < count; ++i) scale(i, i / inner);
+  if (gemm != nullptr && !gemm->trans_b) return {first * second, second, first};
+  return {first, first, 1};
 }
 
 TensorId scaled_weights(Graph& graph, const Node& node, const ChannelAffine& affine) {
@@ -84,9 +81,13 @@ TensorId scaled_weights(Graph& graph, const Node& node, const ChannelAffine& aff
   if (unchanged) return id;
   auto values = *float_values(graph, id);
   const auto shape = *graph.tensor(id).shape;
-  for_each_weight(node.op, shape, [&](std::size_t i, std::size_t channel) {
-    values[i] = static_cast<float>(values[i] * affine.scale[channel]);
-  });
+  const auto blocks = weight_blocks(node.op, shape);
+  const auto length = values.size() / blocks.count;
+  for (std::size_t block = 0; block < blocks.count; ++block) {
+    const double factor = affine.scale[blocks.channel(block)];
+    for (std::size_t i = block * length; i < (block + 1) * length; ++i)
+      values[i] = static_cast<float>(values[i] * factor);
+  }
   return add_floats(graph, graph.tensor(id).name, shape, values);
 }
 

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 
 #include "fleetfit/graph/shape_inference.h"
@@ -27,12 +26,6 @@ std::optional<ChannelAffine> affine_of(const Graph& graph, const Node& node, flo
   return affine;
 }
 
-bool has_one_output(const Rewriter& rewriter, const Node& node) {
-  return std::all_of(node.outputs.begin() + 1, node.outputs.end(), [&](TensorId id) {
-    return id == kNoTensor || (rewriter.readers(id).empty() && !rewriter.is_output(id));
-  });
-}
-
 bool fold_into_layer(Rewriter& rewriter, int index) {
   const auto& graph = rewriter.graph();
   const auto& node = rewriter.node(index);
@@ -40,7 +33,8 @@ bool fold_into_layer(Rewriter& rewriter, int index) {
   if (op == nullptr || node.inputs.size() < 5 || touches_quantized(graph, node)) return false;
   const auto x = node.inputs.front();
   const int layer = rewriter.maker(x);
-  if (layer == kNoNode || !rewriter.read_once(x) || !has_one_output(rewriter, node)) return false;
+  if (layer == kNoNode || !rewriter.read_once(x) || !rewriter.only_first_output_needed(index))
+    return false;
   if (std::holds_alternative<BatchNorm>(rewriter.node(layer).op)) return false;
   const auto channels = absorbing_channels(graph, rewriter.node(layer));
   if (!channels || channels->axis != channel_axis(*graph.tensor(x).shape, op->layout)) return false;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "fleetfit/graph/evaluate.h"
 #include "graph/passes/all_passes.h"

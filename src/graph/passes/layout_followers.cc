@@ -22,6 +22,11 @@ class Adaptation {
   std::vector<TensorId> inputs;  ///< as the node's, with adapted ones in place
   bool plain_result = false;     ///< the result has no image dimensions left to be moved
 
+  /// Whether an input was replaced by a tensor of the new graph.
+  bool is_replaced(std::size_t input) const {
+    return std::find(replaced_.begin(), replaced_.end(), input) != replaced_.end();
+  }
+
   // Element-wise operators.
   std::optional<Operator> operator()(const Elementwise& op) { return op; }
   std::optional<Operator> operator()(const Activate& op) { return op; }
@@ -144,13 +149,6 @@ class Adaptation {
     return true;
   }
 
- public:
-  /// Whether an input was replaced by a tensor of the new graph.
-  bool is_replaced(std::size_t input) const {
-    return std::find(replaced_.begin(), replaced_.end(), input) != replaced_.end();
-  }
-
- private:
   LayoutForms& forms_;
   std::size_t outputs_;
   std::size_t rank_;

@@ -75,12 +75,6 @@ class IdentityCheck {
   const Node& node_;
 };
 
-bool only_first_output_read(const Rewriter& rewriter, const Node& node) {
-  return std::all_of(node.outputs.begin() + 1, node.outputs.end(), [&](TensorId id) {
-    return id == kNoTensor || (rewriter.readers(id).empty() && !rewriter.is_output(id));
-  });
-}
-
 }  // namespace
 
 Result<bool> remove_identities(Graph& graph) {
@@ -89,7 +83,7 @@ Result<bool> remove_identities(Graph& graph) {
     const auto& node = rewriter.node(n);
     if (node.inputs.empty() || node.inputs.front() == kNoTensor || node.activation) continue;
     if (!std::visit(IdentityCheck(graph, node), node.op)) continue;
-    if (only_first_output_read(rewriter, node)) rewriter.bypass(n, node.inputs.front());
+    if (rewriter.only_first_output_needed(n)) rewriter.bypass(n, node.inputs.front());
   }
   return rewriter.finish();
 }

@@ -34,6 +34,13 @@ int Rewriter::maker(TensorId id) const {
 
 const std::vector<int>& Rewriter::readers(TensorId id) const { return readers_[slot(id)]; }
 
+bool Rewriter::only_first_output_needed(int index) const {
+  const auto& outputs = node(index).outputs;
+  return std::all_of(outputs.begin() + 1, outputs.end(), [&](TensorId id) {
+    return id == kNoTensor || (readers(id).empty() && !is_output(id));
+  });
+}
+
 bool Rewriter::are_private(const std::vector<int>& nodes) const {
   const auto inside = [&](int reader) {
     return std::find(nodes.begin(), nodes.end(), reader) != nodes.end();
@@ -153,14 +160,6 @@ int Rewriter::insert_before(int place, Node added) {
   place_.push_back(place_[static_cast<std::size_t>(place)]);
   changed_ = true;
   return index;
-}
-
-TensorId Rewriter::add_like(TensorId id, std::string_view suffix) {
-  auto copy = graph_.tensor(id);
-  copy.name += suffix;
-  copy.data.reset();
-  copy.symbols.clear();
-  return graph_.add_tensor(std::move(copy));
 }
 
 Result<bool> Rewriter::finish() {

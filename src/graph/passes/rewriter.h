@@ -42,6 +42,9 @@ class Rewriter {
   /// Whether one input of one node is all that needs the tensor.
   bool read_once(TensorId id) const { return readers(id).size() == 1 && !is_output(id); }
 
+  /// Whether the first output of a node is all that anybody needs of it.
+  bool only_first_output_needed(int index) const;
+
   /// Whether nobody but `nodes` needs what they make, the first of them (the last to run) left out.
   bool are_private(const std::vector<int>& nodes) const;
 
@@ -65,11 +68,6 @@ class Rewriter {
 
   /// Adds a node that goes where `place` stands, before it.
   int insert_before(int place, Node node);
-
-  /// A copy of a tensor's description without its values, under a name of its own.
-  TensorId add_like(TensorId id, std::string_view suffix);
-
-  void note_change() { changed_ = true; }
 
   /// Drops removed nodes, sorts, and tells whether anything changed. The last call.
   Result<bool> finish();

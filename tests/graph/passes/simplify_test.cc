@@ -1,3 +1,4 @@
+#include "fleetfit/graph/zoo.h"
 #include "pass_testing.h"
 
 namespace fleetfit::graph {
@@ -64,6 +65,20 @@ TEST(Simplify, DoesNothingTheSecondTime) {
   auto twice = once;
   ASSERT_TRUE(simplify(twice));
   EXPECT_EQ(first_difference(once, twice), std::nullopt);
+}
+
+TEST(Simplify, KeepsWhatSmallNetworksCompute) {
+  for (const auto* name :
+       {"resnet8", "mobilenet_v2_small", "shufflenet_v2_x0_5", "mobilevit_xxs"}) {
+    SCOPED_TRACE(name);
+    const auto before = build_zoo_network(name, {.image = 64}).value();
+    auto after = before;
+    ASSERT_TRUE(simplify(after));
+    expect_equivalent(before, after, 1e-3);
+    auto nhwc = after;
+    ASSERT_TRUE(convert_layout(nhwc, Layout::nhwc));
+    expect_equivalent(after, nhwc, 1e-3);
+  }
 }
 
 TEST(Simplify, KeepsTheBatchOpen) {
