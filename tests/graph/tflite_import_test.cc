@@ -213,12 +213,10 @@ TEST(TfliteImport, GivesOpenDimensionsAnExtentAndSaysSo) {
   EXPECT_EQ(model.graph.tensor(0).shape, (Shape{5, 32, 8, 3}));
   EXPECT_THAT(model.graph.tensor(0).symbols, ElementsAre("N", "dim1", "", ""));
   EXPECT_EQ(model.graph.tensor(1).shape, (Shape{5, 32, 8, 3}));
-  ASSERT_EQ(model.assumed.size(), 2U);
-  EXPECT_EQ(model.assumed[0].name, "N");
-  EXPECT_EQ(model.assumed[0].extent, 5);
-  EXPECT_EQ(model.assumed[1].input, "image");
-  EXPECT_EQ(model.assumed[1].name, "dim1");
-  EXPECT_EQ(model.assumed[1].extent, 32);
+  ASSERT_EQ(model.assumed.size(), 1U);  // the batch was given
+  EXPECT_EQ(model.assumed[0].input, "image");
+  EXPECT_EQ(model.assumed[0].name, "dim1");
+  EXPECT_EQ(model.assumed[0].extent, 32);
 }
 
 TEST(TfliteImport, TakesANullShapeAsAScalar) {
