@@ -1,9 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <iterator>
 
+#include "fleetfit/graph/evaluate.h"
 #include "fleetfit/graph/import.h"
 #include "tests/shared_data.h"
 
@@ -126,6 +128,39 @@ TEST_F(TfliteFiles, HaveDepthwiseConvolutionsWithOneGroupForEachChannel) {
     EXPECT_EQ(weights.quantization->axis, 0);
   }
   EXPECT_EQ(depthwise, 13);
+}
+
+float real_value(std::int8_t stored, const Quantization& quantization) {
+  return quantization.scales[0] *
+         static_cast<float>(static_cast<int>(stored) - quantization.zero_points[0]);
+}
+
+TEST_F(TfliteFiles, SayTheSameAsFloatAndAsInt8) {
+  for (const std::string name : {"mlperftiny_ic_resnet8", "mlperftiny_vww96"}) {
+    const auto exact = model(name + "_fp32").graph;
+    const auto quantized = model(name + "_int8").graph;
+    const auto& input = quantized.tensor(quantized.inputs.at(0));
+    std::vector<std::int8_t> stored;
+    std::vector<float> real;
+    for (std::int64_t i = 0; i < elements(*input.shape); ++i) {
+      stored.push_back(
+          static_cast<std::int8_t>(std::lround(100 * std::sin(0.01 * static_cast<double>(i)))));
+      real.push_back(real_value(stored.back(), *input.quantization));
+    }
+    const Value real_input{DType::f32, *input.shape, TensorData::copy(real), std::nullopt};
+    const Value stored_input{DType::i8, *input.shape, TensorData::copy(stored), input.quantization};
+    const auto expected = evaluate(exact, std::span(&real_input, 1)).value();
+    const auto actual = evaluate(quantized, std::span(&stored_input, 1)).value();
+
+    const auto probabilities = expected.at(0).data.as<float>();
+    const auto quantized_probabilities = actual.at(0).data.as<std::int8_t>();
+    ASSERT_EQ(probabilities.size(), quantized_probabilities.size());
+    for (std::size_t i = 0; i < probabilities.size(); ++i) {
+      EXPECT_NEAR(real_value(quantized_probabilities[i], *actual[0].quantization), probabilities[i],
+                  0.06)
+          << name << " class " << i;
+    }
+  }
 }
 
 }  // namespace

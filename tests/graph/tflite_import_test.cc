@@ -213,12 +213,10 @@ TEST(TfliteImport, GivesOpenDimensionsAnExtentAndSaysSo) {
   EXPECT_EQ(model.graph.tensor(0).shape, (Shape{5, 32, 8, 3}));
   EXPECT_THAT(model.graph.tensor(0).symbols, ElementsAre("N", "dim1", "", ""));
   EXPECT_EQ(model.graph.tensor(1).shape, (Shape{5, 32, 8, 3}));
-  ASSERT_EQ(model.assumed.size(), 2U);
-  EXPECT_EQ(model.assumed[0].name, "N");
-  EXPECT_EQ(model.assumed[0].extent, 5);
-  EXPECT_EQ(model.assumed[1].input, "image");
-  EXPECT_EQ(model.assumed[1].name, "dim1");
-  EXPECT_EQ(model.assumed[1].extent, 32);
+  ASSERT_EQ(model.assumed.size(), 1U);  // the batch was given
+  EXPECT_EQ(model.assumed[0].input, "image");
+  EXPECT_EQ(model.assumed[0].name, "dim1");
+  EXPECT_EQ(model.assumed[0].extent, 32);
 }
 
 TEST(TfliteImport, TakesANullShapeAsAScalar) {
@@ -582,6 +580,30 @@ TEST(TfliteImport, CopiesSharedBytesOnce) {
   writer.op(Code::ADD, {x, last}, {y});
   const auto graph = graph_of(writer.finish({x}, {y}));
   EXPECT_EQ(graph.tensor(c).data->bytes().data(), graph.tensor(last).data->bytes().data());
+}
+
+TEST(TfliteImport, RefusesFilesThatGrowWhenTheyAreRead) {
+  // A few hundred kilobytes that ask for 720 MB of names.
+  OneOperator names({3}, {3});
+  names.writer.tensor({.name = std::string(9'000, 'n'), .shape = {{3}}});
+  names.writer.repeat_tensor(80'000);
+  EXPECT_THAT(error_of(names.with(Code::RELU)), HasSubstr("again and again"));
+
+  OneOperator tensors({3}, {3});
+  tensors.writer.repeat_tensor(200'000);
+  EXPECT_THAT(error_of(tensors.with(Code::RELU)), HasSubstr("200002"));
+
+  // Depthwise weights of 64 kB, transposed anew for each of a thousand tensors.
+  OneOperator weights({1, 8, 8, 16}, {1, 8, 8, 16});
+  auto& writer = weights.writer;
+  const auto first = weights.weights({1, 32, 32, 16});
+  for (int i = 0; i < 1000; ++i) {
+    const auto w = writer.tensor({.name = "w", .shape = {{1, 32, 32, 16}}, .buffer = 1});
+    const auto y = writer.tensor({.name = "y", .shape = {{1, 8, 8, 16}}});
+    writer.op(Code::DEPTHWISE_CONV_2D, {weights.x, w}, {y},
+              file::CreateDepthwiseConv2DOptions(writer.builder(), kSame, 1, 1));
+  }
+  EXPECT_THAT(error_of(weights.with(Code::ADD, {first})), HasSubstr("again and again"));
 }
 
 }  // namespace

@@ -54,6 +54,9 @@ class TfliteWriter {
     return static_cast<int>(tensors_.size() - 1);
   }
 
+  /// Tensors that are all stored in one place, that of the last one.
+  void repeat_tensor(std::size_t times) { tensors_.insert(tensors_.end(), times, tensors_.back()); }
+
   /// A constant of whole numbers, as axes and shapes are.
   int ints(const std::vector<std::int32_t>& values) {
     return tensor({.name = "ints",

@@ -7,11 +7,13 @@
 #include <limits>
 #include <map>
 
+#include "graph/open_dimensions.h"
+
 namespace fleetfit::graph::tflite {
 namespace {
 
 constexpr std::int64_t kOpen = -1;
-constexpr std::string_view kBatchName = "N";
+constexpr std::size_t kMostDimensions = 16;
 constexpr std::size_t kLongestName = 10'000;
 
 tl::unexpected<Error> invalid(std::string message) {
@@ -19,13 +21,12 @@ tl::unexpected<Error> invalid(std::string message) {
 }
 
 std::string dimension_name(std::size_t axis) {
-  return axis == 0 ? std::string(kBatchName) : fmt::format("dim{}", axis);
+  return axis == 0 ? "N" : fmt::format("dim{}", axis);
 }
 
-std::int64_t extent_of_open(const ImportOptions& options, std::size_t axis) {
-  const auto named = options.dimensions.find(dimension_name(axis));
-  if (named != options.dimensions.end()) return named->second;
-  return axis == 0 ? options.batch : options.open_extent;
+std::int64_t batch_of(const ImportOptions& options) {
+  const auto named = options.dimensions.find(dimension_name(0));
+  return named != options.dimensions.end() ? named->second : options.batch;
 }
 
 /// The extents in the file, kOpen for those that it leaves open.
@@ -34,6 +35,8 @@ Result<Shape> declared_extents(const file::Tensor& tensor) {
   const auto* shape = tensor.shape();
   const auto* signature = tensor.shape_signature();
   if (shape == nullptr) return extents;
+  if (shape->size() > kMostDimensions)
+    return invalid(fmt::format("{} dimensions are absurdly many", shape->size()));
   const bool has_signature = signature != nullptr && signature->size() == shape->size();
   for (flatbuffers::uoffset_t i = 0; i < shape->size(); ++i) {
     const std::int64_t extent = shape->Get(i);
@@ -90,7 +93,7 @@ class TensorReader {
 
   /// An open first dimension is the batch; nobody can tell others before shapes are inferred.
   std::optional<Shape> known_shape(Shape extents) const {
-    if (!extents.empty() && extents[0] == kOpen) extents[0] = extent_of_open(options_, 0);
+    if (!extents.empty() && extents[0] == kOpen) extents[0] = batch_of(options_);
     if (has_open(extents)) return std::nullopt;
     return extents;
   }
@@ -213,19 +216,12 @@ class TensorReader {
 Status open_input(const file::Tensor& source, const ImportOptions& options, Tensor& tensor,
                   std::vector<AssumedDimension>& assumed) {
   tensor.data.reset();
-  auto extents = declared_extents(source);
+  const auto extents = declared_extents(source);
   if (!extents) return tl::unexpected(extents.error());
-  if (has_open(*extents)) tensor.symbols.assign(extents->size(), "");
-  for (std::size_t axis = 0; axis < extents->size(); ++axis) {
-    auto& extent = (*extents)[axis];
-    if (extent != kOpen) continue;
-    extent = extent_of_open(options, axis);
-    tensor.symbols[axis] = dimension_name(axis);
-    assumed.push_back({.input = tensor.name, .name = tensor.symbols[axis], .extent = extent});
-  }
-  if (auto count = element_count(*extents); !count) return tl::unexpected(count.error());
-  tensor.shape = std::move(*extents);
-  return {};
+  std::vector<OpenDimension> dimensions;
+  for (std::size_t axis = 0; axis < extents->size(); ++axis)
+    dimensions.push_back({(*extents)[axis], dimension_name(axis)});
+  return close_dimensions(tensor, dimensions, options, assumed);
 }
 
 std::string describe_tensor(const file::Tensor& tensor, std::size_t index) {
