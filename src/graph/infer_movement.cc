@@ -184,7 +184,10 @@ Outcomes infer(const Pad& op, const Node&, const Operands& in) {
     constexpr std::int64_t kMost = std::int64_t{1} << 40;
     const auto begin = (*pads)[i];
     const auto end = (*pads)[rank + i];
-    if (std::abs(begin) > kMost || std::abs(end) > kMost) return misfit("pads are absurdly large");
+    // std::abs of the lowest number would overflow.
+    if (std::min(begin, end) < -kMost || std::max(begin, end) > kMost) {
+      return misfit("pads are absurdly large");
+    }
     if (op.mode == PadMode::reflect && (begin >= shape[i] || end >= shape[i]) &&
         (begin > 0 || end > 0)) {
       return misfit("{} elements cannot be reflected by {} and {}", shape[i], begin, end);

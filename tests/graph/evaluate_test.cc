@@ -196,9 +196,11 @@ TEST(Evaluate, RefusesOperandsThatDoNotFit) {
 }
 
 TEST(Evaluate, RefusesResultsThatAreTooLarge) {
-  const auto result = run_operator(ConstantOfShape{}, {int_list({1 << 20, 1 << 12})});
-  ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().code, ErrorCode::invalid_input);
+  for (const auto& shape : {Ints{1 << 20, 1 << 12}, Ints{0, std::int64_t{1} << 35}}) {
+    const auto result = run_operator(ConstantOfShape{}, {int_list(shape)});
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, ErrorCode::invalid_input);
+  }
 }
 
 TEST(Evaluate, DoesNotKnowUnknownOperatorsAndTexts) {

@@ -14,7 +14,7 @@ namespace {
 /// The last two dimensions swapped.
 Value swapped(const Value& x) {
   Ints perm(x.shape.size());
-  std::iota(perm.begin(), perm.end(), 0);
+  std::iota(perm.begin(), perm.end(), std::int64_t{0});
   std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
   return permuted(x, perm);
 }
@@ -49,7 +49,7 @@ struct Batch {
 /// Numbers of a tensor's matrices in the order in which the result's read them.
 Result<Ints> matrix_numbers(const Shape& leading, const Shape& result) {
   Ints numbers(elements(leading));
-  std::iota(numbers.begin(), numbers.end(), 0);
+  std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
   const auto all = broadcast(write(Form{DType::i64, leading}, numbers), result);
   if (!all) return tl::unexpected(all.error());
   return read<std::int64_t>(*all);

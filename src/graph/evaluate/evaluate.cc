@@ -15,8 +15,9 @@ namespace {
 
 using namespace interpreter;
 
-// Computing takes up to eight bytes for each element, so that this keeps one result under 2 GB.
-constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
+// Computing takes up to eight bytes for each element of operands and results, so that this keeps
+// each of them within 1 GB.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 27;
 
 template <class... Ops>
 bool is_one_of(const Operator& op) {
@@ -25,9 +26,23 @@ bool is_one_of(const Operator& op) {
 
 bool is_half(DType type) { return type == DType::f16 || type == DType::bf16; }
 
+/// Whether the elements, and the indices along each dimension, can be held. An extent of zero does
+/// not make up for a huge one beside it.
+bool is_small(const Shape& shape) {
+  std::int64_t bound = 1;
+  for (const auto extent : shape) {
+    if (extent > kMostElements / bound) return false;
+    bound *= std::max<std::int64_t>(extent, 1);
+  }
+  return true;
+}
+
 Status check_operand(const Value& value) {
   const auto count = element_count(value.shape);
   if (!count) return tl::unexpected(count.error());
+  if (*count == 0 && !is_small(value.shape)) {
+    return misfit("nothing is computed on {}", to_string(value.shape));
+  }
   if (size_of(value.dtype) == 0) {
     return fail(ErrorCode::unsupported,
                 fmt::format("nothing computes on elements of type {}", to_string(value.dtype)));
@@ -66,7 +81,7 @@ Result<std::vector<Form>> infer_forms(const Node& node, std::span<const Value* c
     if (!outcome.shape || size_of(outcome.dtype) == 0) {
       return fail(ErrorCode::unsupported, "type or shape of the result cannot be told");
     }
-    if (elements(*outcome.shape) > kMostElements) {
+    if (!is_small(*outcome.shape)) {
       return misfit("a result of {} is too large", to_string(*outcome.shape));
     }
     forms.push_back({outcome.dtype, *outcome.shape});
@@ -156,7 +171,23 @@ struct Run {
   }
 };
 
+bool gives_nothing(const Call& call) {
+  return std::all_of(call.results.begin(), call.results.end(),
+                     [](const Form& form) { return elements(form.shape) == 0; });
+}
+
+/// Results without elements. Kernels need not be asked, and never see the absurd extents that an
+/// extent of zero can hide.
+std::vector<Value> nothing(const Call& call) {
+  std::vector<Value> values;
+  for (const auto& form : call.results) {
+    values.push_back(write(form, std::vector<double>{}));
+  }
+  return values;
+}
+
 Values compute(const Node& node, const Call& call) {
+  if (gives_nothing(call)) return nothing(call);
   auto values = std::visit(Run{call}, node.op);
   if (!values) return values;
   for (std::size_t i = 0; i < values->size(); ++i) {

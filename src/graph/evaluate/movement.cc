@@ -10,7 +10,7 @@ namespace {
 /// 0, 1, …, count - 1.
 Ints counting(std::int64_t count) {
   Ints all(count);
-  std::iota(all.begin(), all.end(), 0);
+  std::iota(all.begin(), all.end(), std::int64_t{0});
   return all;
 }
 

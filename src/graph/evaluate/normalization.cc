@@ -141,8 +141,10 @@ Values run(const LayerNorm& op, const Call& call) {
   auto x = read<double>(call.input(0));
   std::vector<double> means;
   std::vector<double> inverse_deviations;
-  for (std::size_t first = 0; first < x.size(); first += scale.size()) {
-    const std::span run(x.data() + first, scale.size());
+  const auto runs =
+      elements(Shape(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(*axis)));
+  for (std::int64_t n = 0; n < runs; ++n) {
+    const std::span run(x.data() + n * scale.size(), scale.size());
     const auto m = moments(run);
     means.push_back(m.mean);
     inverse_deviations.push_back(1 / std::sqrt(m.variance + op.epsilon));

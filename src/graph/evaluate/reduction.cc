@@ -157,7 +157,7 @@ Value extreme_indices(const ArgExtreme& op, const Runs& runs, const Form& form) 
 template <class T>
 Ints ranking(std::span<const T> run, bool largest) {
   Ints order(run.size());
-  std::iota(order.begin(), order.end(), 0);
+  std::iota(order.begin(), order.end(), std::int64_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
     return ranks_before(run[a], run[b], largest);
   });
@@ -179,7 +179,7 @@ std::vector<std::int64_t> top_indices(const Runs& runs, std::int64_t k, bool lar
 /// Brings the last axis to `axis`.
 Value last_axis_to(const Value& x, std::size_t axis) {
   Ints perm(x.shape.size());
-  std::iota(perm.begin(), perm.end(), 0);
+  std::iota(perm.begin(), perm.end(), std::int64_t{0});
   std::rotate(perm.begin() + static_cast<std::ptrdiff_t>(axis), perm.end() - 1, perm.end());
   return permuted(x, perm);
 }

@@ -74,14 +74,14 @@ std::vector<std::byte> take_bytes(const Value& source, const Offsets& offsets,
 /// The permutation that brings channels from last to second place, or back.
 Ints channels_to_front(std::size_t rank) {
   Ints perm(rank);
-  std::iota(perm.begin(), perm.end(), 0);
+  std::iota(perm.begin(), perm.end(), std::int64_t{0});
   if (rank > 2) std::rotate(perm.begin() + 1, perm.end() - 1, perm.end());
   return perm;
 }
 
 Ints channels_to_back(std::size_t rank) {
   Ints perm(rank);
-  std::iota(perm.begin(), perm.end(), 0);
+  std::iota(perm.begin(), perm.end(), std::int64_t{0});
   if (rank > 2) std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());
   return perm;
 }
