@@ -133,7 +133,7 @@ std::string summary_text(const app::ModelSummary& summary, bool all_operators) {
   text += all_operators ? operators_text(summary) : by_type_text(summary);
   for (const auto& a : summary.assumed) {
     text += fmt::format(
-        "\nThe file leaves dimension {} of {} open; {} was assumed (--dim {}=N changes it).",
+        "\nThe file leaves dimension {} of {} open; {} was assumed (change it with --dim {}=…).",
         a.dimension, a.input, a.extent, a.dimension);
   }
   if (!summary.assumed.empty()) text += "\n";
