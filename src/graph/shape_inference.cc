@@ -12,6 +12,18 @@ namespace {
 // Shapes are short; anything longer is data, which inference does not follow.
 constexpr std::int64_t kMostFollowed = 4096;
 
+/// Whether so few elements that computing on them takes no time. An extent of zero counts as one:
+/// it would hide absurd ones beside it, which take time nevertheless.
+bool is_short(const Shape& shape) {
+  std::int64_t count = 1;
+  for (const auto extent : shape) {
+    if (extent > kMostFollowed) return false;
+    count *= std::max<std::int64_t>(extent, 1);
+    if (count > kMostFollowed) return false;
+  }
+  return true;
+}
+
 /// Follows the values of small tensors that can be told before the network runs.
 class KnownValues {
  public:
@@ -39,7 +51,7 @@ class KnownValues {
       }
       const auto* data = find(id);
       const auto& tensor = graph_.tensor(id);
-      if (data == nullptr || !tensor.shape || elements(*tensor.shape) > kMostFollowed) return;
+      if (data == nullptr || !tensor.shape || !is_short(*tensor.shape)) return;
       held.push_back({tensor.dtype, *tensor.shape, *data, tensor.quantization});
       inputs.push_back(&held.back());
     }
@@ -52,8 +64,7 @@ class KnownValues {
  private:
   bool small(const Node& node) const {
     return std::all_of(node.outputs.begin(), node.outputs.end(), [&](TensorId id) {
-      return id == kNoTensor ||
-             (graph_.tensor(id).shape && elements(*graph_.tensor(id).shape) <= kMostFollowed);
+      return id == kNoTensor || (graph_.tensor(id).shape && is_short(*graph_.tensor(id).shape));
     });
   }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <map>
 
@@ -153,7 +154,10 @@ class TensorReader {
       return invalid(fmt::format("it has {} zero points and {} scales", points->size(),
                                  quantization.scales.size()));
     }
-    for (const auto point : *points) {
+    for (flatbuffers::uoffset_t i = 0; i < points->size(); ++i) {
+      // Copied, since the check of a FlatBuffer leaves out the alignment of lists.
+      std::int64_t point = 0;
+      std::memcpy(&point, points->Data() + i * sizeof(point), sizeof(point));
       if (point < std::numeric_limits<std::int32_t>::min() ||
           point > std::numeric_limits<std::int32_t>::max())
         return invalid(fmt::format("zero point {} is out of range", point));
