@@ -20,6 +20,14 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # g++ 12 finds overruns in its own std::vector and std::string once it has inlined them.
   target_compile_options(fleetfit_flags INTERFACE -Wno-array-bounds -Wno-stringop-overflow -Wno-restrict)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # clang warns of what libstdc++ itself uses in std::stable_sort.
+  target_compile_options(fleetfit_flags INTERFACE -Wno-deprecated-declarations)
+endif()
+if(FLEETFIT_FUZZERS)
+  # The fuzzers follow which branches of the modules an input takes.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 if(FLEETFIT_SANITIZE)
   add_compile_options(-fsanitize=${FLEETFIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${FLEETFIT_SANITIZE})
@@ -62,7 +70,7 @@ function(fleetfit_test name)
 endfunction()
 
 # fleetfit_fuzzer(NAME SOURCES file… USES module… CORPUS folder)
-#   A libFuzzer program; the everyday test runs its corpus and then mutates it for a few seconds.
+#   A libFuzzer program (preset asan); the everyday test runs its corpus and then mutates it for a few seconds.
 function(fleetfit_fuzzer name)
   cmake_parse_arguments(arg "" "CORPUS" "SOURCES;USES" ${ARGN})
   fleetfit_program(${name} SOURCES ${arg_SOURCES} USES ${arg_USES} LIBRARIES -fsanitize=fuzzer)

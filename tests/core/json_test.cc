@@ -108,7 +108,7 @@ TEST(WriteJson, WritesAFileThatReadsBack) {
 TEST(FormatJson, WritesNullForWhatJsonCannotSay) {
   EXPECT_EQ(format_json_line({NAN, INFINITY, 1.5}), "[null,null,1.5]");
   EXPECT_EQ(format_json_line("a\xff"), "\"a\xef\xbf\xbd\"");
-  EXPECT_EQ(format_json({{"a", 1}}), "{\n  \"a\": 1\n}\n");
+  EXPECT_EQ(format_json(nlohmann::json{{"a", 1}}), "{\n  \"a\": 1\n}\n");
 }
 
 class JsonViewTest : public testing::Test {

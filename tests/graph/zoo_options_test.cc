@@ -70,19 +70,5 @@ TEST(Zoo, OptionsThatDoNotFitAreErrors) {
   }
 }
 
-TEST(Zoo, OptionsThatDoNotFitAreErrors) {
-  for (const ZooEntry& entry : zoo()) {
-    EXPECT_TRUE(build_zoo_network(entry.name, {.channels = 1})) << entry.name;
-    for (const ZooOptions& options :
-         {ZooOptions{.image = 1}, ZooOptions{.width = 0.02, .image = 33},
-          ZooOptions{.image = 20}}) {
-      const Result<Graph> graph = build_zoo_network(entry.name, options);
-      if (!graph) {
-        EXPECT_EQ(graph.error().code, ErrorCode::invalid_input) << graph.error().message;
-      }
-    }
-  }
-}
-
 }  // namespace
 }  // namespace fleetfit::graph
