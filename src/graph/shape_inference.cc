@@ -12,16 +12,12 @@ namespace {
 // Shapes are short; anything longer is data, which inference does not follow.
 constexpr std::int64_t kMostFollowed = 4096;
 
-/// Whether so few elements that computing on them takes no time. An extent of zero counts as one:
-/// it would hide absurd ones beside it, which take time nevertheless.
+/// Whether computing on so few elements takes no time. No elements at all may take some where there
+/// are several dimensions, others of which may be absurdly large; an empty list, such as the shape
+/// of a scalar, is fine.
 bool is_short(const Shape& shape) {
-  std::int64_t count = 1;
-  for (const auto extent : shape) {
-    if (extent > kMostFollowed) return false;
-    count *= std::max<std::int64_t>(extent, 1);
-    if (count > kMostFollowed) return false;
-  }
-  return true;
+  const auto count = elements(shape);
+  return count == 0 ? shape.size() < 2 : count <= kMostFollowed;
 }
 
 /// Follows the values of small tensors that can be told before the network runs.
