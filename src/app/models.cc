@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <mutex>
+#include <algorithm>
 
 #include "fleetfit/core/thread_pool.h"
 #include "fleetfit/cost/cost.h"
@@ -127,30 +127,29 @@ std::vector<PassSummary> list_passes() {
   return list;
 }
 
+Result<ZooSummary> show_zoo_network(std::string_view name, const ZooRequest& request) {
+  const auto graph = graph::build_zoo_network(name, zoo_options(request));
+  if (!graph) return tl::unexpected(graph.error());
+  const auto cost = cost::count_cost(*graph);
+  if (!cost) return core::within(name, cost.error());
+  const auto entry = std::ranges::find(graph::zoo(), name, &graph::ZooEntry::name);
+  return ZooSummary{.name = std::string(name),
+                    .family = entry->family,
+                    .flops = cost->total.flops,
+                    .params = cost->total.params,
+                    .input = *graph->tensor(graph->inputs[0]).shape};
+}
+
 Result<std::vector<ZooSummary>> list_zoo(int threads) {
   const auto& zoo = graph::zoo();
-  std::vector<ZooSummary> list(zoo.size());
-  std::vector<Status> states(zoo.size());
+  std::vector<Result<ZooSummary>> results(zoo.size(), ZooSummary{});
   core::ThreadPool pool(threads);
-  pool.parallel_for(zoo.size(), [&](std::size_t i) {
-    const auto graph = graph::build_zoo_network(zoo[i].name);
-    if (!graph) {
-      states[i] = tl::unexpected(graph.error());
-      return;
-    }
-    const auto cost = cost::count_cost(*graph);
-    if (!cost) {
-      states[i] = core::within(zoo[i].name, cost.error());
-      return;
-    }
-    list[i] = {.name = zoo[i].name,
-               .family = zoo[i].family,
-               .flops = cost->total.flops,
-               .params = cost->total.params,
-               .input = *graph->tensor(graph->inputs[0]).shape};
-  });
-  for (const auto& state : states) {
-    if (!state) return tl::unexpected(state.error());
+  pool.parallel_for(zoo.size(),
+                    [&](std::size_t i) { results[i] = show_zoo_network(zoo[i].name, {}); });
+  std::vector<ZooSummary> list;
+  for (auto& result : results) {
+    if (!result) return tl::unexpected(result.error());
+    list.push_back(std::move(*result));
   }
   return list;
 }

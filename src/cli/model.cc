@@ -239,15 +239,24 @@ std::string zoo_text(const std::vector<app::ZooSummary>& networks) {
   return table.text();
 }
 
-Result<int> list_zoo(Context& context) {
-  const auto networks = app::list_zoo(context.threads());
-  if (!networks) return tl::unexpected(networks.error());
+Result<int> print_networks(Context& context, const std::vector<app::ZooSummary>& networks) {
   if (context.flags.json) {
-    context.print(app::to_json(*networks));
+    context.print(app::to_json(networks));
   } else {
-    context.print(zoo_text(*networks));
+    context.print(zoo_text(networks));
   }
   return 0;
+}
+
+Result<int> list_networks(Context& context, const ZooFlags& flags) {
+  if (flags.name.empty()) {
+    const auto networks = app::list_zoo(context.threads());
+    if (!networks) return tl::unexpected(networks.error());
+    return print_networks(context, *networks);
+  }
+  const auto network = app::show_zoo_network(flags.name, flags.request);
+  if (!network) return tl::unexpected(network.error());
+  return print_networks(context, {*network});
 }
 
 Result<int> write_whole_zoo(Context& context, const ZooFlags& flags) {
@@ -277,22 +286,21 @@ Result<int> run_zoo(Context& context, ZooFlags& flags) {
   flags.request.seed = context.flags.seed;
   if (flags.all && !flags.name.empty())
     return fail(ErrorCode::invalid_input, "zoo takes a NAME or --all, not both");
-  if (!flags.all && flags.name.empty()) {
-    if (!flags.output.empty())
-      return fail(ErrorCode::invalid_input, "zoo -o needs a NAME or --all");
-    return list_zoo(context);
+  if (flags.output.empty()) {
+    if (flags.all) return fail(ErrorCode::invalid_input, "zoo --all needs a folder: -o DIR");
+    return list_networks(context, flags);
   }
-  if (flags.output.empty())
-    return fail(ErrorCode::invalid_input, flags.all ? "zoo --all needs a folder: -o DIR"
-                                                    : "zoo NAME needs a file: -o FILE.onnx");
+  if (!flags.all && flags.name.empty())
+    return fail(ErrorCode::invalid_input, "zoo -o needs a NAME or --all");
   return flags.all ? write_whole_zoo(context, flags) : write_one_network(context, flags);
 }
 
 void add_zoo(CLI::App& model, Context& context) {
   auto flags = std::make_shared<ZooFlags>();
   auto* verb =
-      model.add_subcommand("zoo", "List known networks, or write one as ONNX with random weights");
-  verb->add_option("NAME", flags->name, "The network to write; without: the list");
+      model.add_subcommand("zoo", "List known networks, or write them as ONNX with random weights");
+  verb->add_option("NAME", flags->name,
+                   "The network to show, or to write with -o; without: the list");
   verb->add_option("-o,--output", flags->output, "File to write, or folder with --all");
   verb->add_flag("--all", flags->all, "Write every network into the folder");
   verb->add_option("--width", flags->request.width, "Multiplies the number of channels")

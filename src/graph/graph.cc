@@ -24,8 +24,9 @@ namespace {
 
 template <class To, class From>
 std::vector<To> converted(const TensorData& data) {
-  const auto values = data.as<From>();
-  return {values.begin(), values.end()};
+  std::vector<To> values;
+  for (const auto value : data.as<From>()) values.push_back(static_cast<To>(value));
+  return values;
 }
 
 }  // namespace
@@ -40,20 +41,27 @@ std::optional<Ints> constant_ints(const Graph& graph, TensorId id) {
 
 std::optional<std::vector<double>> constant_numbers(const Graph& graph, TensorId id) {
   if (id == kNoTensor || !graph.tensor(id).data) return std::nullopt;
-  const auto& tensor = graph.tensor(id);
-  switch (tensor.dtype) {
+  const auto& data = *graph.tensor(id).data;
+  switch (graph.tensor(id).dtype) {
     case DType::f32:
-      return converted<double, float>(*tensor.data);
+      return converted<double, float>(data);
     case DType::f64:
-      return converted<double, double>(*tensor.data);
+      return converted<double, double>(data);
+    case DType::i8:
+      return converted<double, std::int8_t>(data);
+    case DType::u8:
+    case DType::boolean:
+      return converted<double, std::uint8_t>(data);
+    case DType::i16:
+      return converted<double, std::int16_t>(data);
+    case DType::u16:
+      return converted<double, std::uint16_t>(data);
     case DType::i32:
-      return converted<double, std::int32_t>(*tensor.data);
-    case DType::i64: {
-      std::vector<double> numbers;
-      for (const auto value : tensor.data->as<std::int64_t>())
-        numbers.push_back(static_cast<double>(value));
-      return numbers;
-    }
+      return converted<double, std::int32_t>(data);
+    case DType::u32:
+      return converted<double, std::uint32_t>(data);
+    case DType::i64:
+      return converted<double, std::int64_t>(data);
     default:
       return std::nullopt;
   }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "graph/operands.h"
+#include "graph/shape_of.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -527,14 +528,8 @@ Outcomes infer(const ConstantOfShape& op, const Node&, const Operands& in) {
 }
 
 Outcomes infer(const ShapeOf& op, const Node&, const Operands& in) {
-  if (in.shape(0) == nullptr) return open(DType::i64);
-  const auto rank = static_cast<std::int64_t>(in.shape(0)->size());
-  const auto clamped = [rank](std::int64_t i) {
-    return std::clamp<std::int64_t>(i < 0 ? i + rank : i, 0, rank);
-  };
-  const auto start = clamped(op.start);
-  const auto end = clamped(op.end.value_or(rank));
-  return one(DType::i64, Shape{std::max<std::int64_t>(0, end - start)});
+  if (in.shape(0) == nullptr) return open(op.index_type);
+  return one(op.index_type, Shape{std::ssize(extents_of(op, *in.shape(0)))});
 }
 
 Outcomes infer(const Range&, const Node&, const Operands& in) {

@@ -5,6 +5,7 @@
 
 #include "fleetfit/graph/evaluate.h"
 #include "graph/infer_node.h"
+#include "graph/shape_of.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -67,12 +68,8 @@ class KnownValues {
   void follow_shape(const ShapeOf& op, const Node& node) {
     const auto& shape = graph_.tensor(node.inputs[0]).shape;
     if (!shape) return;
-    const auto rank = static_cast<std::int64_t>(shape->size());
-    const auto start = std::clamp<std::int64_t>(op.start < 0 ? op.start + rank : op.start, 0, rank);
-    const auto count = elements(*graph_.tensor(node.outputs[0]).shape);
-    const auto first = shape->begin() + start;
-    keep(node.outputs[0],
-         {DType::i64, Shape{count}, TensorData::copy(Ints(first, first + count)), std::nullopt});
+    const auto& result = graph_.tensor(node.outputs[0]);
+    keep(node.outputs[0], {op.index_type, *result.shape, extents_data(op, *shape), std::nullopt});
   }
 
   void keep(TensorId id, Value value) {

@@ -45,10 +45,10 @@ TEST(OnnxImport, SortsNodesThatStandInTheWrongOrder) {
 }
 
 TEST(OnnxImport, OpenBatchTakesTheExtentThatIsAskedFor) {
-  auto proto = relu_model();
-  set_type(*proto.mutable_graph()->mutable_input(0), "z", {-1, 4});
-  proto.mutable_graph()->mutable_node(0)->set_input(0, "z");
-  proto.mutable_graph()->mutable_input(0)->set_name("z");
+  auto proto = onnx_model(17);
+  add_input(proto, "x", {-1, 4});
+  add_node(proto, "Relu", {"x"}, "y");
+  add_output(proto, "y", {-1, 4});
   auto one = import_proto(proto).value();
   EXPECT_EQ(one.graph.tensor(one.graph.inputs[0]).symbols, (std::vector<std::string>{"N", ""}));
   ASSERT_EQ(one.assumed.size(), 1u);
@@ -210,35 +210,59 @@ TEST(OnnxImport, SurvivesATruncationAtEveryByte) {
   EXPECT_LT(read, 10);
 }
 
+/// A length-delimited field of a message.
+std::string field(char tag, const std::string& payload) {
+  std::string length;
+  auto left = payload.size();
+  do {
+    length += static_cast<char>((left & 0x7f) | (left > 0x7f ? 0x80 : 0));
+    left >>= 7;
+  } while (left > 0);
+  return tag + length + payload;
+}
+
+constexpr char kGraphOfModel = '\x3a';
+constexpr char kNodeOfGraph = '\x0a';
+constexpr char kAttributeOfNode = '\x2a';
+constexpr char kGraphOfAttribute = '\x32';
+
 TEST(OnnxImport, RefusesMoreMessagesThanAnyNetworkHas) {
   // Empty nodes take two bytes each in the file and hundreds in memory.
   std::string nodes;
-  for (int i = 0; i < 1'500'000; ++i) nodes += std::string("\x0a\x00", 2);
-  std::string length;
-  for (auto n = nodes.size(); n > 0; n >>= 7)
-    length += static_cast<char>((n & 0x7f) | (n > 0x7f ? 0x80 : 0));
-  const auto model = import_text("\x3a" + length + nodes);
+  for (int i = 0; i < 1'500'000; ++i) nodes += field(kNodeOfGraph, "");
+  const auto model = import_text(field(kGraphOfModel, nodes));
   ASSERT_FALSE(model);
   EXPECT_EQ(model.error().message, "not a valid ONNX model: more than a million parts");
 }
 
-TEST(OnnxImport, DeepNestingIsNotFollowed) {
-  // An attribute that holds a graph that holds a node that holds an attribute…
-  std::string message;
-  for (int depth = 0; depth < 2000; ++depth) {
-    for (const char tag : {'\x32', '\x2a', '\x0a'}) {
-      std::string length;
-      for (auto n = message.size(); n > 0; n >>= 7)
-        length += static_cast<char>((n & 0x7f) | (n > 0x7f ? 0x80 : 0));
-      message = tag + (length.empty() ? std::string(1, '\0') : length) + message;
-    }
+TEST(OnnxImport, DoesNotFollowGraphsInsideOfNodes) {
+  std::string graph;
+  for (int depth = 0; depth < 2'000; ++depth) {
+    graph = field(kNodeOfGraph,
+                  "\x22\x02If" + field(kAttributeOfNode, field(kGraphOfAttribute, graph)));
   }
+  const auto model = import_text(field(kGraphOfModel, graph));
+  ASSERT_TRUE(model) << model.error().message;
+  EXPECT_EQ(std::get<Unknown>(model->graph.nodes[0].op).reason, "control flow is not supported");
+}
+
+TEST(OnnxImport, RefusesANodeWithoutAType) {
   auto proto = relu_model();
-  auto bytes = proto.SerializeAsString();
-  std::string length;
-  for (auto n = message.size(); n > 0; n >>= 7)
-    length += static_cast<char>((n & 0x7f) | (n > 0x7f ? 0x80 : 0));
-  EXPECT_FALSE(import_text("\x3a" + length + message));
+  proto.mutable_graph()->mutable_node(0)->clear_op_type();
+  EXPECT_EQ(refusal(proto), "node make_y has no operator type");
+}
+
+TEST(OnnxImport, DropoutThatTrainsIsNotTakenForNothing) {
+  auto proto = onnx_model(17);
+  add_input(proto, "x", {4});
+  auto& flag = add_initializer(proto, "training", {});
+  flag.set_data_type(onnx::TensorProto::BOOL);
+  flag.add_int32_data(1);
+  add_node(proto, "Dropout", {"x", "", "training"}, "y");
+  add_output(proto, "y", {4});
+  EXPECT_TRUE(std::holds_alternative<Unknown>(import_proto(proto)->graph.nodes[0].op));
+  proto.mutable_graph()->mutable_initializer(0)->set_int32_data(0, 0);
+  EXPECT_TRUE(std::holds_alternative<Dropout>(import_proto(proto)->graph.nodes[0].op));
 }
 
 // --- Tensors in files of their own ---

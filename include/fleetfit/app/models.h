@@ -123,6 +123,10 @@ struct ZooRequest {
   std::uint64_t seed = 1;
 };
 
+/// One network of the zoo with its size; `not_found`, with the nearest names, if there is none of
+/// that name.
+Result<ZooSummary> show_zoo_network(std::string_view name, const ZooRequest& request);
+
 struct WrittenModel {
   std::string name;
   std::string file;

@@ -37,8 +37,9 @@ struct Graph {
   TensorId add_ints(std::string name, const Ints& values);
 };
 
-/// The values of a constant of whole numbers (int32 or int64) or floats, e.g. axes; nothing if `id`
-/// is kNoTensor, no constant, or not of such a type.
+/// The values of a constant: as whole numbers if it is int32 or int64, as doubles if it is of any
+/// type of up to 32 bits, int64 or float64. Nothing if `id` is kNoTensor, no constant, or not of
+/// such a type.
 std::optional<Ints> constant_ints(const Graph& graph, TensorId id);
 std::optional<std::vector<double>> constant_numbers(const Graph& graph, TensorId id);
 

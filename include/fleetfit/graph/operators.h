@@ -478,10 +478,11 @@ struct ConstantOfShape {
   bool operator==(const ConstantOfShape&) const = default;
 };
 
-/// The extents [start, end) of the input as int64.
+/// The extents [start, end) of the input. ONNX gives them as int64, TFLite also as int32.
 struct ShapeOf {
   std::int64_t start = 0;
   std::optional<std::int64_t> end;
+  DType index_type = DType::i64;
   bool operator==(const ShapeOf&) const = default;
 };
 

@@ -68,7 +68,8 @@ class TensorData {
     return copy(std::span<const T>(values));
   }
 
-  /// Refers to bytes that `owner` keeps alive, e.g. a mapped file. Costs nothing until they are asked for.
+  /// Refers to bytes that `owner` keeps alive, e.g. a mapped file. Costs nothing until they are
+  /// asked for.
   static TensorData view(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
   /// Values made when first asked for, so that a network can be built and inspected without them.
@@ -76,8 +77,8 @@ class TensorData {
 
   std::size_t size_bytes() const;
 
-  /// The bytes, aligned to 8. Generated values, and copies of views that are not aligned, are made at the
-  /// first call and kept.
+  /// The bytes, aligned to 8. Generated values, and copies of views that are not aligned, are made
+  /// at the first call and kept.
   std::span<const std::byte> bytes() const;
 
   /// The bytes as elements; T must be the tensor's element type.

@@ -1,7 +1,6 @@
-#include <algorithm>
-
 #include "graph/evaluate/kernels.h"
 #include "graph/operands.h"
+#include "graph/shape_of.h"
 
 namespace fleetfit::graph::interpreter {
 
@@ -10,11 +9,7 @@ Values run(const ConstantOfShape& op, const Call& call) {
 }
 
 Values run(const ShapeOf& op, const Call& call) {
-  const auto& extents = call.input(0).shape;
-  const auto rank = std::ssize(extents);
-  const auto start = std::clamp<std::int64_t>(op.start < 0 ? op.start + rank : op.start, 0, rank);
-  const auto first = extents.begin() + start;
-  return one(write(call.result(), Ints(first, first + call.result().shape[0])));
+  return one(write(call.result(), extents_of(op, call.input(0).shape)));
 }
 
 Values run(const graph::Range&, const Call& call) {

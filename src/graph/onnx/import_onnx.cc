@@ -161,6 +161,8 @@ class Importer {
       Node node;
       node.name = std::string(
           !message.name.empty() || message.outputs.empty() ? message.name : message.outputs[0]);
+      if (message.type.empty())
+        return broken(fmt::format("node {} has no operator type", node.name));
       for (const auto name : message.inputs) node.inputs.push_back(id_of(name));
       for (const auto name : message.outputs) node.outputs.push_back(id_of(name));
       while (!node.inputs.empty() && node.inputs.back() == kNoTensor) node.inputs.pop_back();

@@ -428,6 +428,14 @@ class Lowering {
     return keep_narrowed(std::move(node), 0, op.index_type);
   }
 
+  Status write_out(const ShapeOf& op, Node& node) {
+    if (op.index_type == DType::i64) return keep(std::move(node));
+    auto wide = op;
+    wide.index_type = DType::i64;
+    node.op = wide;
+    return keep_narrowed(std::move(node), 0, op.index_type);
+  }
+
   Status write_out(const TopK&, Node& node) {
     if (node.outputs.size() < 2 || node.outputs[1] == kNoTensor ||
         graph_.tensor(node.outputs[1]).dtype != DType::i32) {

@@ -453,11 +453,6 @@ Result<Operator> convert_constant_of_shape(NodeReader& reader) {
   const auto id = scratch.add_tensor(*tensor);
   if (const auto numbers = constant_numbers(scratch, id))
     return ConstantOfShape{tensor->dtype, numbers->front()};
-  if (tensor->dtype == DType::boolean || tensor->dtype == DType::u8) {
-    return ConstantOfShape{tensor->dtype, static_cast<double>(tensor->data->as<std::uint8_t>()[0])};
-  }
-  if (tensor->dtype == DType::i8)
-    return ConstantOfShape{tensor->dtype, static_cast<double>(tensor->data->as<std::int8_t>()[0])};
   return unknown(reader, fmt::format("filling with {}", to_string(tensor->dtype)));
 }
 
@@ -471,6 +466,11 @@ Result<Operator> convert_range(NodeReader&) { return Range{}; }
 Result<Operator> convert_identity(NodeReader&) { return Identity{}; }
 
 Result<Operator> convert_dropout(NodeReader& reader) {
+  if (reader.has_input(2)) {
+    const auto training = reader.input_numbers(2);
+    if (!training || training->empty() || training->front() != 0)
+      return unknown(reader, "dropout in training mode");
+  }
   reader.keep_inputs(1);
   return Dropout{};
 }

@@ -3,6 +3,7 @@
 #include "fleetfit/graph/evaluate.h"
 #include "graph/passes/all_passes.h"
 #include "graph/passes/rewriter.h"
+#include "graph/shape_of.h"
 
 namespace fleetfit::graph::rewrite {
 namespace {
@@ -44,17 +45,10 @@ bool small_enough(const Graph& graph, const Node& node) {
 bool fold_shape(Graph& graph, const Node& node, const ShapeOf& op) {
   const auto& shape = graph.tensor(node.inputs.front()).shape;
   if (!shape || node.activation) return false;
-  const auto rank = static_cast<std::int64_t>(shape->size());
-  const auto position = [&](std::int64_t at) {
-    return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank);
-  };
-  const auto start = position(op.start);
-  const auto end = std::max(start, position(op.end.value_or(rank)));
-  const Ints extents(shape->begin() + start, shape->begin() + end);
   auto& result = graph.tensor(node.outputs.front());
-  result.dtype = DType::i64;
-  result.shape = Shape{end - start};
-  result.data = TensorData::copy(extents);
+  result.dtype = op.index_type;
+  result.data = extents_data(op, *shape);
+  result.shape = Shape{static_cast<std::int64_t>(extents_of(op, *shape).size())};
   return true;
 }
 

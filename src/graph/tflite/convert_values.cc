@@ -137,11 +137,8 @@ Result<Converted> convert_topk_v2(Conversion& c) {
 
 Result<Converted> convert_shape(Conversion& c) {
   const auto* options = c.options<file::ShapeOptions>();
-  if (options != nullptr && options->out_type() == file::TensorType::INT64)
-    return Converted{.op = ShapeOf{}, .inputs = c.inputs};
-  // The graph's operator gives 64 bits, and what follows may mix its result with 32-bit constants.
-  const auto extents = c.add_before(ShapeOf{}, c.inputs, "shape", between(c, DType::i64));
-  return Converted{.op = Cast{DType::i32}, .inputs = {extents}};
+  const bool wide = options != nullptr && options->out_type() == file::TensorType::INT64;
+  return Converted{.op = ShapeOf{.index_type = wide ? DType::i64 : DType::i32}, .inputs = c.inputs};
 }
 
 Result<Converted> convert_range(Conversion& c) {
