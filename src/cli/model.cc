@@ -56,7 +56,7 @@ std::string count_text(const std::optional<std::int64_t>& count) {
   return count ? with_prefix(static_cast<double>(*count)) : "?";
 }
 
-std::string bytes_text(std::int64_t bytes) { return with_prefix(static_cast<double>(bytes)) + "B"; }
+std::string bytes_text(std::int64_t bytes) { return with_prefix(static_cast<double>(bytes), "B"); }
 
 std::string shape_text(const app::TensorSummary& tensor) {
   if (!tensor.shape) return "?";

@@ -41,15 +41,16 @@ std::string TextTable::text() const {
   return text;
 }
 
-std::string with_prefix(double value) {
-  constexpr std::array<const char*, 6> kPrefixes = {"", " k", " M", " G", " T", " P"};
+std::string with_prefix(double value, std::string_view unit) {
+  constexpr std::array<const char*, 6> kPrefixes = {"", "k", "M", "G", "T", "P"};
   std::size_t prefix = 0;
   while (std::abs(value) >= 999.5 && prefix + 1 < kPrefixes.size()) {
     value /= 1000;
     ++prefix;
   }
   const int decimals = prefix == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-  return fmt::format("{:.{}f}{}", value, decimals, kPrefixes[prefix]);
+  const auto suffix = fmt::format("{}{}", kPrefixes[prefix], unit);
+  return fmt::format("{:.{}f}{}{}", value, decimals, suffix.empty() ? "" : " ", suffix);
 }
 
 }  // namespace fleetfit::cli

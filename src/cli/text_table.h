@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fleetfit::cli {
@@ -27,7 +28,7 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// "3.50 M": three digits and a prefix of thousands.
-std::string with_prefix(double value);
+/// "3.50 MB", "710 B", without a unit "3.50 M": three digits and a prefix of thousands.
+std::string with_prefix(double value, std::string_view unit = {});
 
 }  // namespace fleetfit::cli

@@ -4,6 +4,7 @@ A file of cases ends with `cli.main()` and is called as `python3 FILE_test.py PR
 """
 import dataclasses
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -58,6 +59,13 @@ class Case(unittest.TestCase):
             return json.loads(outcome.stdout)
         except json.JSONDecodeError as error:
             self.fail(f"not one JSON document: {error}\n{outcome}")
+
+    def peak_memory(self, *args):
+        """Runs; gives the most memory that the program held, in bytes."""
+        process = subprocess.Popen([str(_program), *map(str, args)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, _, usage = os.wait4(process.pid, 0)
+        process.returncode = 0
+        return usage.ru_maxrss * 1024
 
     def refuse(self, *args, naming=""):
         """Runs; expects status 2, nothing on stdout, and one line on stderr: `fleetfit: ` and a text that has `naming` in it."""

@@ -36,6 +36,36 @@ class Inspect(cli.Case):
     def test_refuses_with_json_too(self):
         self.refuse("model", "inspect", self.folder / "missing.onnx", "--json", naming="missing.onnx")
 
+    def test_refuses_files_of_gigabytes_at_once(self):
+        # Sparse files: they take no room on the disk.
+        beginnings = {"huge.onnx": b"\x08\x08\x3a\xf0\xff\xff\xff\x0b", "huge.tflite": b"\x1c\0\0\0TFL3",
+                      "huge.param": b"7767517\n3 3\nInput a 0 1 x\n"}
+        for name, beginning in beginnings.items():
+            with self.subTest(name=name):
+                file = self.folder / name
+                file.write_bytes(beginning)
+                os.truncate(file, 3 << 30)
+                self.refuse("model", "inspect", file, naming=name)
+                self.assertLess(self.peak_memory("model", "inspect", file), 1 << 30)
+
+    def test_takes_less_memory_than_twice_the_file(self):
+        model = self.folder / "resnet50.onnx"
+        self.succeed("model", "zoo", "resnet50", "-o", model)
+        idle = self.peak_memory("--version")
+        self.assertLess(self.peak_memory("model", "inspect", model) - idle, 2 * model.stat().st_size)
+
+    def test_open_dimensions_are_assumed_or_given(self):
+        model = self.folder / "resnet20.onnx"
+        self.succeed("model", "zoo", "resnet20", "-o", model)
+        assumed = self.succeed_json("model", "inspect", model)
+        self.assertEqual(assumed["inputs"][0]["symbols"], ["N", None, None, None])
+        self.assertEqual(assumed["assumed"], [{"input": "input", "dimension": "N", "extent": 1}])
+        given = self.succeed_json("model", "inspect", model, "--dim", "N=4")
+        self.assertEqual(given["inputs"][0]["shape"], [4, 3, 32, 32])
+        self.assertEqual(given["totals"]["flops"], 4 * assumed["totals"]["flops"])
+        for bad in ("N", "N=", "=4", "N=0", "N=many"):
+            self.refuse("model", "inspect", model, "--dim", bad, naming=bad)
+
 
 class Zoo(cli.Case):
     def test_lists_networks_with_family_and_size(self):
@@ -102,6 +132,17 @@ class RoundTrip(cli.Case):
         self.succeed_json("model", "convert", self.model, converted)
         types = lambda model: [operator["type"] for operator in self.succeed_json("model", "inspect", model)["ops"]]
         self.assertEqual(types(converted), types(self.model))
+
+    def test_simplifying_folds_batch_norms_unless_told_otherwise(self):
+        def types(*flags):
+            converted = self.folder / "converted.onnx"
+            self.succeed("model", "convert", self.model, converted, *flags)
+            return {operator["type"] for operator in self.succeed_json("model", "inspect", converted)["ops"]}
+
+        self.assertIn("BatchNormalization", types())
+        self.assertNotIn("BatchNormalization", types("--simplify"))
+        self.assertIn("BatchNormalization", types("--simplify", "--without", "fold_batch_norm"))
+        self.refuse("model", "convert", self.model, self.folder / "x.onnx", "--simplify", "--without", "nosuch", naming="nosuch")
 
     def test_the_same_seed_writes_the_same_file(self):
         again = self.folder / "again.onnx"

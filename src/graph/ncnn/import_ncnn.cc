@@ -71,6 +71,12 @@ Status finish(GraphWriter& writer) {
 }  // namespace ncnn
 
 Result<ImportedModel> import_ncnn(std::string_view text, const ImportOptions& options) {
+  // Text graphs have some ten thousand characters.
+  constexpr std::size_t kMostCharacters = 64 << 20;
+  if (text.size() > kMostCharacters) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{} characters are no text graph", text.size()));
+  }
   auto layers = ncnn::parse_param_text(text);
   if (!layers) return tl::unexpected(layers.error());
   ncnn::GraphWriter writer(options);

@@ -304,9 +304,10 @@ class Lowering {
   }
 
   Status write_out(const Gemm& op, Node& node) {
-    const auto& a = graph_.tensor(node.inputs[0]).shape;
-    const auto& b = graph_.tensor(node.inputs[1]).shape;
-    const auto& y = graph_.tensor(node.outputs[0]).shape;
+    // Copies: adding tensors moves the others.
+    const auto a = graph_.tensor(node.inputs[0]).shape;
+    const auto b = graph_.tensor(node.inputs[1]).shape;
+    const auto y = graph_.tensor(node.outputs[0]).shape;
     if (!a || !b) return keep(std::move(node));
     const auto depth = op.trans_b ? (*b)[1] : (*b)[0];
     const bool is_matrix = a->size() == 2 && (op.trans_a || (*a)[1] == depth);
@@ -331,7 +332,7 @@ class Lowering {
     const std::array<bool, 2> transposed{op.trans_a, op.trans_b};
     for (std::size_t i = 0; i < 2; ++i) {
       if (!transposed[i]) continue;
-      const auto& shape = graph_.tensor(node.inputs[i]).shape;
+      const auto shape = graph_.tensor(node.inputs[i]).shape;
       if (!shape || shape->size() < 2)
         return fail(ErrorCode::unsupported,
                     fmt::format("{}: an operand of unknown shape is transposed", describe(node)));
@@ -346,7 +347,7 @@ class Lowering {
   }
 
   Status write_out(const Softmax& op, Node& node) {
-    const auto& shape = graph_.tensor(node.inputs[0]).shape;
+    const auto shape = graph_.tensor(node.inputs[0]).shape;
     if (!op.to_end || !shape || shape->empty()) return keep(std::move(node));
     const auto rank = static_cast<std::int64_t>(shape->size());
     const auto axis = op.axis < 0 ? op.axis + rank : op.axis;
@@ -406,7 +407,7 @@ class Lowering {
   }
 
   Status write_out(const ChannelShuffle& op, Node& node) {
-    const auto& shape = graph_.tensor(node.inputs[0]).shape;
+    const auto shape = graph_.tensor(node.inputs[0]).shape;
     if (!shape || shape->size() != 4)
       return fail(ErrorCode::unsupported,
                   fmt::format("{}: only images are shuffled", describe(node)));
@@ -455,8 +456,8 @@ class Lowering {
   }
 
   Status write_out(const MultiHeadAttention& op, Node& node) {
-    const auto& q = graph_.tensor(node.inputs[0]).shape;
-    const auto& weights = graph_.tensor(node.inputs[3]).shape;
+    const auto q = graph_.tensor(node.inputs[0]).shape;
+    const auto weights = graph_.tensor(node.inputs[3]).shape;
     if (!q || !weights)
       return fail(ErrorCode::unsupported,
                   fmt::format("{}: operands of unknown shape", describe(node)));
