@@ -16,7 +16,7 @@ using namespace graph;  // the operators, which this file is all about
 class Count {
  public:
   Count(std::int64_t value = 0)
-      : value_(value) {}  // NOLINT(google-explicit-constructor): it is a number
+      : value_(value) {}  // NOLINT(*-explicit-*): it is a number
 
   Count& operator*=(std::int64_t factor) {
     overflowed_ = __builtin_mul_overflow(value_, factor, &value_) || overflowed_;
