@@ -15,8 +15,8 @@ using namespace graph;  // the operators, which this file is all about
 /// A count that remembers that it overflowed.
 class Count {
  public:
-  Count(std::int64_t value = 0)
-      : value_(value) {}  // NOLINT(*-explicit-*): it is a number
+  // NOLINTNEXTLINE(google-explicit-constructor): it is a number
+  Count(std::int64_t value = 0) : value_(value) {}
 
   Count& operator*=(std::int64_t factor) {
     overflowed_ = __builtin_mul_overflow(value_, factor, &value_) || overflowed_;

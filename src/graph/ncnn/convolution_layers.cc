@@ -23,16 +23,6 @@ struct ConvolutionSpec {
   bool is_int8 = false;
 };
 
-/// Values for height and width (only width with one spatial dimension) of a parameter whose height
-/// is 10 further and falls back to the width.
-Ints by_axis(Conversion& c, int spatial, IntegerKey key) {
-  const auto width = c.params().integer(key);
-  if (spatial == 1) return {width};
-  key.id += 10;
-  key.fallback = width;
-  return {c.params().integer(key), width};
-}
-
 void read_padding(Conversion& c, ConvolutionSpec& spec) {
   const auto left =
       c.params().integer({.id = 4, .name = "pad_left", .low = kSameLower, .high = kMostWindow});
@@ -60,12 +50,12 @@ void read_padding(Conversion& c, ConvolutionSpec& spec) {
 void read_window(Conversion& c, ConvolutionSpec& spec) {
   auto& window = spec.window;
   const auto n = spec.spatial;
-  window.kernel =
-      by_axis(c, n, {.id = 1, .name = "kernel", .fallback = 1, .low = 1, .high = kMostWindow});
-  window.dilations =
-      by_axis(c, n, {.id = 2, .name = "dilation", .fallback = 1, .low = 1, .high = kMostWindow});
-  window.strides =
-      by_axis(c, n, {.id = 3, .name = "stride", .fallback = 1, .low = 1, .high = kMostWindow});
+  window.kernel = c.params().by_axis(
+      n, {.id = 1, .name = "kernel", .fallback = 1, .low = 1, .high = kMostWindow});
+  window.dilations = c.params().by_axis(
+      n, {.id = 2, .name = "dilation", .fallback = 1, .low = 1, .high = kMostWindow});
+  window.strides = c.params().by_axis(
+      n, {.id = 3, .name = "stride", .fallback = 1, .low = 1, .high = kMostWindow});
   read_padding(c, spec);
   for (const auto extent : window.kernel) spec.kernel_size *= extent;
 }
@@ -150,7 +140,8 @@ void deconvolution(Conversion& c, int spatial) {
   const auto spec = read_spec(c, spatial);
   const auto x = spatial == 2 ? c.image(0) : c.flat(0);
   ConvTranspose op{.window = spec.window, .groups = spec.groups};
-  op.output_padding = by_axis(c, 1, {.id = 18, .name = "output_pad_right", .high = kMostWindow});
+  op.output_padding =
+      c.params().by_axis(1, {.id = 18, .name = "output_pad_right", .high = kMostWindow});
   if (spatial == 2) {
     op.output_padding.insert(op.output_padding.begin(),
                              c.params().integer({.id = 19,

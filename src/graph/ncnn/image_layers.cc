@@ -11,14 +11,6 @@ constexpr std::int64_t kMostWindow = 1 << 20;
 
 // --- Pooling
 
-Ints by_axis(Conversion& c, int spatial, IntegerKey key) {
-  const auto width = c.params().integer(key);
-  if (spatial == 1) return {width};
-  key.id += 10;
-  key.fallback = width;
-  return {c.params().integer(key), width};
-}
-
 void read_pads(Conversion& c, int spatial, Window& window) {
   const auto pad = [&](int id, std::string_view name, std::int64_t fallback) {
     return c.params().integer({.id = id, .name = name, .fallback = fallback, .high = kMostWindow});
@@ -36,10 +28,10 @@ Pool read_pool(Conversion& c, int spatial, PoolKind kind) {
   Pool pool{.kind = kind};
   auto& window = pool.window;
   const auto axes = static_cast<std::size_t>(spatial);
-  window.kernel = by_axis(
-      c, spatial, {.id = 1, .name = "kernel", .fallback = 1, .low = 1, .high = kMostWindow});
-  window.strides = by_axis(
-      c, spatial, {.id = 2, .name = "stride", .fallback = 1, .low = 1, .high = kMostWindow});
+  window.kernel = c.params().by_axis(
+      spatial, {.id = 1, .name = "kernel", .fallback = 1, .low = 1, .high = kMostWindow});
+  window.strides = c.params().by_axis(
+      spatial, {.id = 2, .name = "stride", .fallback = 1, .low = 1, .high = kMostWindow});
   window.dilations = Ints(axes, 1);
   window.pads_begin = window.pads_end = Ints(axes, 0);
   if (!c.params().has(1)) c.fail("parameter 1 (kernel) is missing");
@@ -68,7 +60,7 @@ Pool read_pool(Conversion& c, int spatial, PoolKind kind) {
 void adaptive_pooling(Conversion& c, int spatial, PoolKind kind) {
   const auto blob = c.blob(0);
   const auto extents = c.extents(blob);
-  auto wanted = by_axis(c, spatial, {.id = 8, .name = "out_w", .low = -233});
+  auto wanted = c.params().by_axis(spatial, {.id = 8, .name = "out_w", .low = -233});
   const auto axes = static_cast<std::size_t>(spatial);
   if (extents.size() != axes + 1) return c.unknown("the extents of its input are not known");
   Pool pool{.kind = kind};

@@ -47,6 +47,14 @@ float Params::number(int id, std::string_view name, float fallback) {
   return static_cast<float>(param.numbers.front());
 }
 
+std::vector<std::int64_t> Params::by_axis(int spatial, IntegerKey key) {
+  const auto width = integer(key);
+  if (spatial == 1) return {width};
+  key.id += 10;
+  key.fallback = width;
+  return {integer(key), width};
+}
+
 std::vector<std::int64_t> Params::integers(int id, std::string_view name) {
   std::vector<std::int64_t> result;
   for (const auto number : numbers(id)) {

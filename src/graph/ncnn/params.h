@@ -37,6 +37,11 @@ class Params {
   const std::map<int, Param>& all() const { return values_; }
 
   std::int64_t integer(const IntegerKey& key);
+
+  /// Values for height and width (only width with one spatial dimension) of a parameter whose
+  /// height is 10 further and falls back to the width.
+  std::vector<std::int64_t> by_axis(int spatial, IntegerKey key);
+
   bool flag(int id, std::string_view name, std::int64_t fallback = 0);
   float number(int id, std::string_view name, float fallback);
   std::vector<std::int64_t> integers(int id, std::string_view name);

@@ -55,6 +55,17 @@ std::optional<std::int64_t> channels_of(const Conversion& c, std::size_t i) {
   return shape->back();
 }
 
+/// Geometry of a convolution, plain or depthwise: their options have the same fields.
+template <class Options>
+Result<Window> conv_window(const Options& options, Ints kernel) {
+  return window(std::move(kernel),
+                {.stride_h = options.stride_h(),
+                 .stride_w = options.stride_w(),
+                 .dilation_h = options.dilation_h_factor(),
+                 .dilation_w = options.dilation_w_factor()},
+                options.padding());
+}
+
 Result<Converted> convert_pool(Conversion& c, PoolKind kind) {
   const auto* options = c.options<file::Pool2DOptions>();
   if (options == nullptr) return invalid(std::string(kNoOptions));
@@ -85,12 +96,7 @@ Result<Converted> convert_conv_2d(Conversion& c) {
   if (!activation) return not_known(std::string(kUnknownActivation));
   auto kernel = kernel_of(c, 1);
   if (!kernel) return not_known(std::string(kNoKernel));
-  auto w = window(std::move(*kernel),
-                  {.stride_h = options->stride_h(),
-                   .stride_w = options->stride_w(),
-                   .dilation_h = options->dilation_h_factor(),
-                   .dilation_w = options->dilation_w_factor()},
-                  options->padding());
+  auto w = conv_window(*options, std::move(*kernel));
   if (!w) return tl::unexpected(w.error());
 
   const auto channels = channels_of(c, 0);
@@ -115,12 +121,7 @@ Result<Converted> convert_depthwise_conv_2d(Conversion& c) {
   if (!activation) return not_known(std::string(kUnknownActivation));
   auto kernel = kernel_of(c, 1);
   if (!kernel) return not_known(std::string(kNoKernel));
-  auto w = window(std::move(*kernel),
-                  {.stride_h = options->stride_h(),
-                   .stride_w = options->stride_w(),
-                   .dilation_h = options->dilation_h_factor(),
-                   .dilation_w = options->dilation_w_factor()},
-                  options->padding());
+  auto w = conv_window(*options, std::move(*kernel));
   if (!w) return tl::unexpected(w.error());
 
   // Runtimes ignore the multiplier in the options, so it only helps where shapes do not tell.

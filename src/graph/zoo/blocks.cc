@@ -35,6 +35,24 @@ TensorId inverted_residual(NetBuilder& net, TensorId x, const InvertedResidual& 
   return add_shortcut(net, x, y, block);
 }
 
+TensorId searched_stages(NetBuilder& net, TensorId x, const NetOptions& options,
+                         const std::vector<SearchedStage>& stages, const InvertedResidual& common) {
+  for (const SearchedStage& stage : stages) {
+    std::int64_t stride = stage.stride;
+    for (const SearchedLayer& layer : stage.layers) {
+      InvertedResidual block = common;
+      block.kernel = layer.kernel;
+      block.stride = stride;
+      block.expanded = layer.expansion * net.channels(x);
+      block.out = options.scaled(stage.out);
+      block.groups = layer.groups;
+      x = inverted_residual(net, x, block);
+      stride = 1;
+    }
+  }
+  return x;
+}
+
 TensorId fused_inverted_residual(NetBuilder& net, TensorId x, const InvertedResidual& block) {
   const std::int64_t in = net.channels(x);
   const bool expands = block.expanded != 0 && block.expanded != in;

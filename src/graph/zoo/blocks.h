@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "fleetfit/graph/net_builder.h"
 #include "fleetfit/graph/zoo.h"
@@ -34,6 +35,24 @@ struct InvertedResidual {
 };
 
 TensorId inverted_residual(NetBuilder& net, TensorId x, const InvertedResidual& block);
+
+/// One block that an architecture search chose.
+struct SearchedLayer {
+  std::int64_t kernel;
+  std::int64_t expansion;
+  std::int64_t groups = 1;
+};
+
+/// Blocks of one resolution; the first has the stride.
+struct SearchedStage {
+  std::int64_t out;
+  std::int64_t stride;
+  std::vector<SearchedLayer> layers;  ///< those that the search kept
+};
+
+/// Inverted residuals stage by stage; `common` gives what is the same in all of them.
+TensorId searched_stages(NetBuilder& net, TensorId x, const NetOptions& options,
+                         const std::vector<SearchedStage>& stages, const InvertedResidual& common);
 
 /// The same with a dense convolution in place of the expanding and the depthwise one. Without
 /// expansion, the dense convolution is all there is. Never has a squeeze-excite.

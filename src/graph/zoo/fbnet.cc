@@ -7,21 +7,9 @@ namespace fleetfit::graph {
 
 namespace {
 
-struct Layer {
-  std::int64_t kernel;
-  std::int64_t expansion;
-  std::int64_t groups = 1;
-};
-
-struct Stage {
-  std::int64_t out;
-  std::int64_t stride;
-  std::vector<Layer> layers;  ///< those that the search kept
-};
-
 struct FbNet {
   const char* name;
-  std::vector<Stage> stages;
+  std::vector<SearchedStage> stages;
   std::int64_t head;
 };
 
@@ -58,20 +46,8 @@ std::vector<FbNet> networks() {
 
 TensorId build(NetBuilder& net, TensorId x, const NetOptions& options, const FbNet& spec) {
   x = net.conv_bn(x, {.out = options.scaled(16), .kernel = 3, .stride = 2}, kRelu);
-  for (const Stage& stage : spec.stages) {
-    std::int64_t stride = stage.stride;
-    for (const Layer& layer : stage.layers) {
-      x = inverted_residual(net, x,
-                            {.kernel = layer.kernel,
-                             .stride = stride,
-                             .expanded = layer.expansion * net.channels(x),
-                             .out = options.scaled(stage.out),
-                             .groups = layer.groups,
-                             .activation = kRelu,
-                             .expand_unwidened = true});
-      stride = 1;
-    }
-  }
+  x = searched_stages(net, x, options, spec.stages,
+                      {.activation = kRelu, .expand_unwidened = true});
   return classify(net, net.conv_bn(x, {.out = options.scaled(spec.head)}, kRelu), options.classes);
 }
 

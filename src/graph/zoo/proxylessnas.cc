@@ -9,21 +9,10 @@ namespace {
 
 constexpr float kEpsilon = 1e-3F;
 
-struct Layer {
-  std::int64_t kernel;
-  std::int64_t expansion;
-};
-
-struct Stage {
-  std::int64_t out;
-  std::int64_t stride;
-  std::vector<Layer> layers;  ///< those that the search kept
-};
-
 struct ProxylessNas {
   const char* name;
   std::int64_t stem;
-  std::vector<Stage> stages;
+  std::vector<SearchedStage> stages;
   std::int64_t head;
 };
 
@@ -65,18 +54,7 @@ std::vector<ProxylessNas> networks() {
 TensorId build(NetBuilder& net, TensorId x, const NetOptions& options, const ProxylessNas& spec) {
   x = net.conv_bn(x, {.out = options.scaled(spec.stem), .kernel = 3, .stride = 2}, kRelu6,
                   kEpsilon);
-  for (const Stage& stage : spec.stages) {
-    std::int64_t stride = stage.stride;
-    for (const Layer& layer : stage.layers) {
-      x = inverted_residual(net, x,
-                            {.kernel = layer.kernel,
-                             .stride = stride,
-                             .expanded = layer.expansion * net.channels(x),
-                             .out = options.scaled(stage.out),
-                             .epsilon = kEpsilon});
-      stride = 1;
-    }
-  }
+  x = searched_stages(net, x, options, spec.stages, {.epsilon = kEpsilon});
   x = net.conv_bn(x, {.out = options.scaled(spec.head)}, kRelu6, kEpsilon);
   return classify(net, x, options.classes);
 }

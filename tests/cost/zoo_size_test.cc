@@ -2,10 +2,13 @@
 
 #include <string>
 
+#include "fleetfit/cost/cost.h"
 #include "fleetfit/graph/zoo.h"
 
-namespace fleetfit::graph {
+namespace fleetfit::cost {
 namespace {
+
+using namespace graph;
 
 /// As published for the network's own image size: by torchvision where it has the network, else by
 /// timm, pytorchcv or the paper.
@@ -198,36 +201,12 @@ constexpr KnownSize kKnownSizes[] = {
     {"vovnet57", 36'640'296, 8950, 1, 2},
 };
 
-/// Trained numbers: constants with a dimension, without the statistics of batch norms.
-std::int64_t parameters(const Graph& graph) {
+/// What publications that also count batch norms add, in millions.
+double millions_in_norms(const Graph& graph, int per_norm) {
   std::int64_t total = 0;
   for (const Node& node : graph.nodes) {
-    if (std::holds_alternative<Resize>(node.op)) continue;
-    const std::size_t trained = std::holds_alternative<BatchNorm>(node.op) ? 3 : node.inputs.size();
-    for (std::size_t i = 0; i < trained; ++i) {
-      if (node.inputs[i] == kNoTensor) continue;
-      const Tensor& tensor = graph.tensor(node.inputs[i]);
-      if (tensor.is_constant() && tensor.dtype == DType::f32 && !tensor.shape->empty()) {
-        total += elements(*tensor.shape);
-      }
-    }
-  }
-  return total;
-}
-
-double millions_of_macs(const Graph& graph, int per_norm) {
-  std::int64_t total = 0;
-  for (const Node& node : graph.nodes) {
-    const auto shape = [&](TensorId id) -> const Shape& { return *graph.tensor(id).shape; };
-    std::int64_t per_output = 0;
-    if (std::holds_alternative<Conv>(node.op)) {
-      per_output = elements(shape(node.inputs[1])) / shape(node.inputs[1])[0];
-    } else if (std::holds_alternative<Gemm>(node.op) || std::holds_alternative<MatMul>(node.op)) {
-      per_output = shape(node.inputs[0]).back();
-    } else if (std::holds_alternative<BatchNorm>(node.op)) {
-      per_output = per_norm;
-    }
-    if (per_output > 0) total += per_output * elements(shape(node.outputs[0]));
+    if (std::holds_alternative<BatchNorm>(node.op))
+      total += per_norm * elements(*graph.tensor(node.outputs[0]).shape);
   }
   return static_cast<double>(total) / 1e6;
 }
@@ -239,9 +218,10 @@ TEST_P(ZooSize, IsAsPublished) {
   const Result<Graph> graph = build_zoo_network(known.name);
   ASSERT_TRUE(graph) << graph.error().message;
   const double rounding = static_cast<double>(known.unit) / 2;
-  const auto counted = static_cast<double>(parameters(*graph));
-  EXPECT_NEAR(counted, static_cast<double>(known.parameters), rounding);
-  const double macs = millions_of_macs(*graph, known.per_norm);
+  const NodeCost total = count_cost(*graph)->total;
+  EXPECT_NEAR(static_cast<double>(total.params), static_cast<double>(known.parameters), rounding);
+  const double macs =
+      static_cast<double>(total.flops) / 2e6 + millions_in_norms(*graph, known.per_norm);
   if (known.macs > 0) {
     EXPECT_NEAR(macs / known.macs, 1, 0.03) << macs;
   }
@@ -251,4 +231,4 @@ INSTANTIATE_TEST_SUITE_P(Published, ZooSize, testing::ValuesIn(kKnownSizes),
                          [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
-}  // namespace fleetfit::graph
+}  // namespace fleetfit::cost
