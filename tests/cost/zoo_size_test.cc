@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
 
 #include "fleetfit/cost/cost.h"
@@ -210,6 +211,8 @@ double millions_in_norms(const Graph& graph, int per_norm) {
   }
   return static_cast<double>(total) / 1e6;
 }
+
+void PrintTo(const KnownSize& known, std::ostream* out) { *out << known.name; }
 
 class ZooSize : public testing::TestWithParam<KnownSize> {};
 

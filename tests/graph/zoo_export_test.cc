@@ -6,26 +6,15 @@
 #include <onnx/onnx_pb.h>
 #include <onnx/shape_inference/implementation.h>
 
-#include <iostream>
-
 #include "fleetfit/graph/export.h"
 #include "fleetfit/graph/import.h"
 #include "fleetfit/graph/zoo.h"
+#include "tests/sanitized.h"
 
 namespace fleetfit::graph {
 namespace {
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define FLEETFIT_SANITIZED 1
-#endif
-#endif
-
-#ifdef FLEETFIT_SANITIZED
-constexpr std::size_t kMostBytes = 20'000'000;
-#else
-constexpr std::size_t kMostBytes = 2'000'000'000;
-#endif
+constexpr std::size_t kMostBytes = kSanitized ? 20'000'000 : 2'000'000'000;
 
 class ZooExport : public ::testing::TestWithParam<std::string> {};
 

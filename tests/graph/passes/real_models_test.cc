@@ -1,7 +1,7 @@
-
 #include "fleetfit/core/file.h"
 #include "fleetfit/graph/import.h"
 #include "pass_testing.h"
+#include "tests/sanitized.h"
 #include "tests/shared_data.h"
 
 namespace fleetfit::graph {
@@ -14,9 +14,12 @@ std::optional<Graph> load(const std::string& name) {
   return import_onnx(mapped.bytes(), *folder).value().graph;
 }
 
+bool is_too_slow(const std::string& name) { return kSanitized && name == "super_resolution.onnx"; }
+
 class RealModel : public testing::TestWithParam<std::string> {};
 
 TEST_P(RealModel, ComputesTheSameAfterSimplify) {
+  if (is_too_slow(GetParam())) GTEST_SKIP() << "large images take a minute under sanitizers";
   const auto before = load(GetParam());
   if (!before) GTEST_SKIP() << "the shared data folder is not there";
   auto after = *before;
@@ -26,8 +29,7 @@ TEST_P(RealModel, ComputesTheSameAfterSimplify) {
 }
 
 TEST_P(RealModel, ComputesTheSameInBothLayouts) {
-  if (GetParam() == "super_resolution.onnx")
-    GTEST_SKIP() << "half a minute on large images, for operators that layout_test.cc has too";
+  if (is_too_slow(GetParam())) GTEST_SKIP() << "large images take a minute under sanitizers";
   auto before = load(GetParam());
   if (!before) GTEST_SKIP() << "the shared data folder is not there";
   ASSERT_TRUE(simplify(*before));
