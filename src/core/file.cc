@@ -92,7 +92,7 @@ void sync_folder(const fs::path& folder) {
 Status fill_and_rename(TemporaryFile& temporary, const fs::path& path, std::string_view content,
                        std::optional<mode_t> mode) {
   const int fd = temporary.fd.get();
-  const auto written = write_all(fd, content, path);
+  auto written = write_all(fd, content, path);
   if (!written) return written;
   if (mode && ::fchmod(fd, *mode & 07777) != 0) return cannot("write", path, errno);
   if (::fsync(fd) != 0) return cannot("write", path, errno);

@@ -23,7 +23,7 @@ class TracedIterator {
   using pointer = const char*;
   using reference = const char&;
 
-  explicit TracedIterator(const char** at) : at_(at), end_(nullptr) {}
+  explicit TracedIterator(const char** at) : at_(at) {}
   static TracedIterator end(const char* end) {
     TracedIterator result(nullptr);
     result.end_ = end;
@@ -41,7 +41,7 @@ class TracedIterator {
   const char* position() const { return at_ != nullptr ? *at_ : end_; }
 
   const char** at_;
-  const char* end_;
+  const char* end_ = nullptr;
 };
 
 // "[json.exception.…] parse error at line 1, column 2: syntax error while … - what; last read: …"

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -13,8 +14,6 @@
 #include <thread>
 
 #include "core/file_descriptor.h"
-
-extern char** environ;
 
 namespace fleetfit::core {
 namespace {
@@ -190,7 +189,8 @@ steady_clock::time_point after(milliseconds timeout) {
 
 std::string to_string(const ExitStatus& status) {
   if (status.signal == 0) return fmt::format("exit status {}", status.code);
-  return fmt::format("signal {} ({})", status.signal, ::strsignal(status.signal));
+  const char* meaning = ::sigdescr_np(status.signal);
+  return fmt::format("signal {} ({})", status.signal, meaning != nullptr ? meaning : "unknown");
 }
 
 struct Process::State {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 #include <vector>
 
@@ -36,7 +37,7 @@ std::string_view first_characters(std::string_view text, std::size_t width) {
 }
 
 std::string clock_text(double seconds) {
-  const auto whole = static_cast<std::int64_t>(std::min(seconds, 359'999.0) + 0.5);
+  const auto whole = std::llround(std::min(seconds, 359'999.0));
   if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cassert>
 #include <cmath>
+#include <numbers>
 #include <unordered_map>
 
 namespace fleetfit::core {
@@ -34,7 +35,7 @@ double portable_log(double x) {
   const double t2 = t * t;
   double sum = 0;
   for (int k = 23; k >= 1; k -= 2) sum = sum * t2 + 1.0 / k;
-  return 2 * t * sum + exponent * 0.69314718055994531;
+  return 2 * t * sum + exponent * std::numbers::ln2;
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ void ThreadPool::run(Loop& loop) {
   if (loop.failure) std::rethrow_exception(loop.failure);
 }
 
-void ThreadPool::help(std::stop_token stop) {
+void ThreadPool::help(const std::stop_token& stop) {
   const auto has_work = [](const Loop* loop) { return loop->has_work(); };
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -38,7 +38,7 @@ struct Comparison {
         return fmt::format("{} leaves tensor {} out in one only", where, i);
       if (left[i] == kNoTensor) continue;
       if (auto text = tensor_difference(a.tensor(left[i]), b.tensor(right[i])); !text.empty())
-        return where + ": " + text;
+        return fmt::format("{}: {}", where, text);
     }
     return {};
   }

@@ -52,7 +52,7 @@ std::int64_t sliced_extent(std::int64_t extent, std::int64_t start, std::int64_t
                      std::max<std::int64_t>(most, forward ? least : 0));
   end = std::clamp(from_end(end), least, extent);
   const auto distance = forward ? end - start : start - end;
-  if (distance <= 0 || extent == 0) return 0;
+  if (distance <= 0 || extent == 0 || step == 0) return 0;
   // Negating the smallest step would overflow; any step beyond the distance gives one element.
   const auto stride = forward ? step : (step == INT64_MIN ? INT64_MAX : -step);
   return stride >= distance ? 1 : (distance + stride - 1) / stride;
@@ -523,8 +523,7 @@ Outcomes infer(const TopK& op, const Node&, const Operands& in) {
 }
 
 Outcomes infer(const ConstantOfShape& op, const Node&, const Operands& in) {
-  const auto shape = in.ints(0);
-  return shape ? one(op.dtype, *shape) : open(op.dtype);
+  return one(op.dtype, in.ints(0));
 }
 
 Outcomes infer(const ShapeOf& op, const Node&, const Operands& in) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "fleetfit/core/random.h"
 #include "fleetfit/graph/shape_inference.h"
@@ -13,7 +14,7 @@ namespace fleetfit::graph {
 namespace {
 
 // Uniform numbers in [-s, s) have the standard deviation s / sqrt(3).
-double spread_for(double stddev) { return stddev * std::sqrt(3.0); }
+double spread_for(double stddev) { return stddev * std::numbers::sqrt3; }
 
 // Keeps the variance of activations through a rectified layer (He et al.).
 double he_stddev(std::int64_t fan_in) {
@@ -49,7 +50,7 @@ Window conv_window(const ConvSpec& spec) {
 
 std::int64_t scaled_channels(std::int64_t channels, double width, std::int64_t divisor) {
   const double exact = static_cast<double>(channels) * width;
-  const double step = static_cast<double>(divisor);
+  const auto step = static_cast<double>(divisor);
   const auto rounded =
       std::max(divisor, static_cast<std::int64_t>((exact + step / 2) / step) * divisor);
   return static_cast<double>(rounded) < 0.9 * exact ? rounded + divisor : rounded;
@@ -229,8 +230,9 @@ TensorId NetBuilder::activate(TensorId x, const Activation& activation) {
       return mul(x, activate(x, kSigmoid));
     case ActivationKind::gelu: {
       // x/2 * (1 + erf(x / sqrt 2)), in the order in which PyTorch exports it.
-      const auto inner = append(Elementwise{ElementwiseKind::div},
-                                {x, constant_scalar("Gelu.sqrt2", std::sqrt(2.0F))}, "Div");
+      const auto inner =
+          append(Elementwise{ElementwiseKind::div},
+                 {x, constant_scalar("Gelu.sqrt2", std::numbers::sqrt2_v<float>)}, "Div");
       const auto erf = append(Unary{UnaryKind::erf}, {inner}, "Erf");
       const auto one_more =
           append(Elementwise{ElementwiseKind::add}, {erf, constant_scalar("Gelu.one", 1)}, "Add");

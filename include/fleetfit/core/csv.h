@@ -52,7 +52,7 @@ class CsvTable {
   Result<std::optional<double>> optional_number(std::size_t row, std::size_t column) const;
 
   /// All numbers of a column, none missing.
-  Result<std::vector<double>> numbers(std::string_view column) const;
+  Result<std::vector<double>> numbers(std::string_view name) const;
 
   /// An `invalid_input` error about a cell, with its place in front, for what only the caller can
   /// check.
@@ -91,11 +91,13 @@ Result<CsvTable> read_csv(const std::filesystem::path& path, const CsvLimits& li
 class CsvCell {
  public:
   CsvCell() = default;  ///< missing
+  // NOLINTBEGIN(google-explicit-constructor): rows are written as lists of plain values
   CsvCell(std::string_view text) : text_(text) {}
   CsvCell(const std::string& text) : text_(text) {}
   CsvCell(const char* text) : text_(text) {}
   CsvCell(double number);
   CsvCell(std::integral auto number) : text_(std::to_string(number)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   const std::string& text() const { return text_; }
 

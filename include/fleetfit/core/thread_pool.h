@@ -48,7 +48,7 @@ class ThreadPool {
   struct Loop;
 
   void run(Loop& loop);
-  void help(std::stop_token stop);
+  void help(const std::stop_token& stop);
 
   std::mutex mutex_;
   std::condition_variable_any work_arrived_;

@@ -50,8 +50,8 @@ double extreme_of(std::span<const double> run, double start, bool largest) {
 }
 
 double log_sum_exp(std::span<const double> run) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const double highest = extreme_of(run, -infinity, true);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const double highest = extreme_of(run, -kInfinity, true);
   if (std::isinf(highest)) return highest;
   double sum = 0;
   for (const auto x : run) sum += std::exp(x - highest);
@@ -59,7 +59,7 @@ double log_sum_exp(std::span<const double> run) {
 }
 
 double reduce(ReduceKind kind, std::span<const double> run) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const auto same = [](double x) { return x; };
   const auto square = [](double x) { return x * x; };
   switch (kind) {
@@ -68,9 +68,9 @@ double reduce(ReduceKind kind, std::span<const double> run) {
     case ReduceKind::sum:
       return sum_of(run, same);
     case ReduceKind::max:
-      return extreme_of(run, -infinity, true);
+      return extreme_of(run, -kInfinity, true);
     case ReduceKind::min:
-      return extreme_of(run, infinity, false);
+      return extreme_of(run, kInfinity, false);
     case ReduceKind::prod:
       return std::accumulate(run.begin(), run.end(), 1.0, std::multiplies<>());
     case ReduceKind::l1:
@@ -211,7 +211,8 @@ Values run(const TopK& op, const Call& call) {
   const auto indices = is_float(x.dtype) ? top_indices<double>(*runs, k, op.largest)
                                          : top_indices<std::int64_t>(*runs, k, op.largest);
   Ints places(indices.size());
-  for (std::size_t i = 0; i < places.size(); ++i) places[i] = i / k * runs->length + indices[i];
+  for (std::size_t i = 0; i < places.size(); ++i)
+    places[i] = static_cast<std::int64_t>(i) / k * runs->length + indices[i];
 
   auto shape = runs->numbers.shape;
   shape.back() = k;

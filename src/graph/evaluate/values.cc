@@ -126,7 +126,8 @@ Value permuted(const Value& source, const Ints& perm) {
   Offsets offsets;
   for (const auto axis : perm) {
     auto& along = offsets.emplace_back(source.shape[axis]);
-    for (std::size_t i = 0; i < along.size(); ++i) along[i] = i * strides[axis];
+    for (std::size_t i = 0; i < along.size(); ++i)
+      along[i] = static_cast<std::int64_t>(i) * strides[axis];
   }
   return take(source, offsets);
 }
@@ -145,7 +146,8 @@ Result<Value> broadcast(const Value& source, const Shape& shape) {
     if (aligned[axis] != 1 && aligned[axis] != shape[axis]) return wrong();
     auto& along = offsets.emplace_back(shape[axis], 0);
     if (aligned[axis] == 1) continue;
-    for (std::size_t i = 0; i < along.size(); ++i) along[i] = i * strides[axis];
+    for (std::size_t i = 0; i < along.size(); ++i)
+      along[i] = static_cast<std::int64_t>(i) * strides[axis];
   }
   return take(source, offsets);
 }

@@ -77,10 +77,10 @@ decltype(auto) with_storage(DType type, Visit&& visit) {
 template <class To>
 To truncate(double value) {
   // 2^(bits) is exact in a double where the largest whole number itself is not.
-  constexpr double above =
+  constexpr double kAbove =
       2.0 * static_cast<double>(std::uint64_t{1} << (std::numeric_limits<To>::digits - 1));
   if (std::isnan(value)) return 0;
-  if (value >= above) return std::numeric_limits<To>::max();
+  if (value >= kAbove) return std::numeric_limits<To>::max();
   if (value <= static_cast<double>(std::numeric_limits<To>::min())) {
     return std::numeric_limits<To>::min();
   }

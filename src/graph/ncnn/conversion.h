@@ -58,8 +58,8 @@ class Conversion {
   void activate_last(const Activation& activation);
 
   // What the layer makes.
-  void output(std::size_t i, TensorId tensor);  ///< names the tensor like the blob
-  void output_one_by_one(TensorId tensor);      ///< N x C x 1 x 1 that ncnn has in one dimension
+  void output(std::size_t i, TensorId id);      ///< names the tensor like the blob
+  void output_one_by_one(TensorId id);          ///< N x C x 1 x 1 that ncnn has in one dimension
   void alias(std::size_t i, const Blob& blob);  ///< the blob is the same as another
 
   /// Keeps the layer as it stands.

@@ -185,7 +185,8 @@ void multi_head_attention(Conversion& c) {
   if (query * features != size || features % heads != 0)
     return c.fail(
         fmt::format("{} weights and {} heads do not fit {} features", size, heads, features));
-  const auto usual = 1 / std::sqrt(static_cast<float>(features / heads));
+  const auto per_head = features / heads;
+  const auto usual = 1 / std::sqrt(static_cast<float>(per_head));
   if (p.flag(5, "attn_mask")) return c.unknown("attention with a mask is not supported");
   if (std::abs(p.number(6, "scale", usual) - usual) > 1e-4F * usual)
     return c.unknown("attention with a scale of its own is not supported");

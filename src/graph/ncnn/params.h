@@ -32,7 +32,7 @@ struct IntegerKey {
 /// the error; the asker gets the fallback, so that converters need not check each number.
 class Params {
  public:
-  bool has(int id) const { return values_.count(id) != 0; }
+  bool has(int id) const { return values_.contains(id); }
   bool insert(int id, Param param) { return values_.emplace(id, std::move(param)).second; }
   const std::map<int, Param>& all() const { return values_; }
 

@@ -214,7 +214,7 @@ class Lowering {
       }
       case ActivationKind::gelu: {
         const auto inner = step(near, "over_sqrt2", Elementwise{ElementwiseKind::div},
-                                {x, scalar(near, "sqrt2", std::sqrt(2.0F))});
+                                {x, scalar(near, "sqrt2", std::numbers::sqrt2_v<float>)});
         return half_of_one_more(near, x, step(near, "erf", Unary{UnaryKind::erf}, {inner}), y);
       }
       case ActivationKind::gelu_tanh: {
