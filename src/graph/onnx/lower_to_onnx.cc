@@ -352,7 +352,7 @@ class Lowering {
     const auto rank = static_cast<std::int64_t>(shape->size());
     const auto axis = op.axis < 0 ? op.axis + rank : op.axis;
     const bool single = elements({shape->begin() + axis + 1, shape->end()}) == 1;
-    const Shape whole = *shape;
+    const Shape& whole = *shape;
     node.op = Softmax{.axis = single ? axis : 1, .log = op.log};
     if (single) return keep(std::move(node));
     node.inputs[0] = step(node, "flat", Flatten{axis}, {node.inputs[0]});
@@ -411,7 +411,7 @@ class Lowering {
     if (!shape || shape->size() != 4)
       return fail(ErrorCode::unsupported,
                   fmt::format("{}: only images are shuffled", describe(node)));
-    const Shape x = *shape;
+    const Shape& x = *shape;
     const auto apart = step(
         node, "groups", Reshape{},
         {node.inputs[0], ints(node, "groups_shape", {0, op.groups, x[1] / op.groups, x[2], x[3]})});

@@ -85,7 +85,7 @@ using Dimension = onnx::TensorShapeProto_Dimension;
 Status Reader::external_entry(Bytes bytes, TensorMessage& tensor) {
   std::string_view key;
   std::string_view text;
-  const auto read = each_field(bytes, "external data", [&](const Field& field) -> Status {
+  auto read = each_field(bytes, "external data", [&](const Field& field) -> Status {
     if (field.number == onnx::StringStringEntryProto::kKeyFieldNumber) key = field.as_text();
     if (field.number == onnx::StringStringEntryProto::kValueFieldNumber) text = field.as_text();
     return {};
@@ -98,7 +98,7 @@ Status Reader::external_entry(Bytes bytes, TensorMessage& tensor) {
     return fail(ErrorCode::invalid_input,
                 fmt::format("external data: {} '{}' is no number of bytes", key, text));
   if (key == "offset") tensor.offset = *parsed;
-  if (key == "length") tensor.length = *parsed;
+  if (key == "length") tensor.length = parsed;
   return {};
 }
 

@@ -40,7 +40,11 @@ std::optional<std::uint64_t> take_varint(Bytes& bytes) {
   return std::nullopt;
 }
 
-enum WireType { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
+// The wire types of protobuf; the two others are no longer written by anybody.
+constexpr std::uint64_t kVarint = 0;
+constexpr std::uint64_t kFixed64 = 1;
+constexpr std::uint64_t kLengthDelimited = 2;
+constexpr std::uint64_t kFixed32 = 5;
 
 }  // namespace
 

@@ -19,7 +19,11 @@ namespace {
 constexpr std::size_t kMostNodes = 12;
 
 // The first few points are those that parameters are read off.
-enum Point : std::size_t { kZero, kQuarter, kMinusOne, kFarLeft, kFarRight };
+constexpr std::size_t kZero = 0;
+constexpr std::size_t kQuarter = 1;
+constexpr std::size_t kMinusOne = 2;
+constexpr std::size_t kFarLeft = 3;
+constexpr std::size_t kFarRight = 4;
 
 std::vector<float> sample_points() {
   std::vector<float> points{0.0F, 0.25F, -1.0F, -1e4F, 1e4F};

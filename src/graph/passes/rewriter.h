@@ -67,7 +67,7 @@ class Rewriter {
   void take_over(int index, int follower);
 
   /// Adds a node that goes where `place` stands, before it.
-  int insert_before(int place, Node node);
+  int insert_before(int place, Node added);
 
   /// Drops removed nodes, sorts, and tells whether anything changed. The last call.
   Result<bool> finish();

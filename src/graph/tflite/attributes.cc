@@ -9,7 +9,7 @@
 namespace fleetfit::graph::tflite {
 namespace {
 
-constexpr std::size_t kMostOptionBytes = 16 * 1024;
+constexpr std::size_t kMostOptionBytes = 16'384;
 constexpr std::size_t kMostElements = 64;
 constexpr std::size_t kLongestText = 256;
 
