@@ -52,8 +52,8 @@ std::int64_t NetOptions::scaled(std::int64_t channels) const {
 }
 
 const std::vector<ZooEntry>& zoo() {
-  static const std::vector<ZooEntry> networks = all_networks();
-  return networks;
+  static const std::vector<ZooEntry> kNetworks = all_networks();
+  return kNetworks;
 }
 
 Result<Graph> build_zoo_network(std::string_view name, const ZooOptions& options) {
