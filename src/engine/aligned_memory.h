@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+
+namespace fleetfit::engine {
+
+/// Zeroed memory aligned to a cache line, with some spare bytes behind it: kernels of XNNPACK read
+/// past the end of their operands.
+class AlignedMemory {
+ public:
+  static constexpr std::size_t kAlignment = 64;
+  static constexpr std::size_t kSpareBytes = 128;
+
+  explicit AlignedMemory(std::size_t bytes);
+
+  std::byte* data() const { return data_.get(); }
+  std::size_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+
+  std::size_t size_;
+  std::unique_ptr<std::byte, Free> data_;
+};
+
+}  // namespace fleetfit::engine

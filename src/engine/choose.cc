@@ -1,0 +1,168 @@
+#include "engine/choose.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "engine/aligned_memory.h"
+#include "engine/libraries.h"
+#include "engine/threads.h"
+
+namespace fleetfit::engine {
+namespace {
+
+constexpr int kRounds = 5;
+
+struct Candidate {
+  std::string label;
+  std::function<KernelPtr()> make;
+};
+
+/// Ways to do a task, best guess first.
+std::vector<Candidate> candidates(const Task& task, Library library) {
+  std::vector<Candidate> list;
+  const auto add_onednn = [&] {
+    for (const std::string& way : onednn_ways(task)) {
+      list.push_back({"onednn" + (way.empty() ? "" : " " + way),
+                      [&task, way] { return make_onednn_kernel(task, way); }});
+    }
+  };
+  const auto add_xnnpack = [&] {
+    list.push_back({"xnnpack", [&task] { return make_xnnpack_kernel(task); }});
+  };
+  if (library == Library::automatic || library == Library::onednn) add_onednn();
+  if (library == Library::automatic || library == Library::xnnpack) add_xnnpack();
+  if (library != Library::reference) {
+    list.push_back({"own", [&task] { return make_own_kernel(task); }});
+  }
+  return list;
+}
+
+/// Memory for one task alone, so that its kernels can be timed.
+class TrialRun {
+ public:
+  explicit TrialRun(const Task& task) {
+    for (const Operand& input : task.inputs) {
+      const bool bound = input.present && !input.constant;
+      inputs_.emplace_back(bound ? storage_bytes(input) : 0);
+    }
+    for (const Operand& output : task.outputs) outputs_.emplace_back(storage_bytes(output));
+  }
+
+  void bind(Kernel& kernel) {
+    scratch_ = AlignedMemory(kernel.scratch_bytes());
+    Bindings bindings{.scratch = scratch_.data()};
+    for (auto& memory : inputs_) bindings.inputs.push_back(memory.data());
+    for (auto& memory : outputs_) bindings.outputs.push_back(memory.data());
+    if (const auto shared = kernel.output_shares_input()) {
+      bindings.outputs[0] = inputs_[*shared].data();
+    }
+    kernel.bind(bindings);
+  }
+
+ private:
+  std::vector<AlignedMemory> inputs_;
+  std::vector<AlignedMemory> outputs_;
+  AlignedMemory scratch_{0};
+};
+
+double seconds_of_run(Kernel& kernel) {
+  const auto start = std::chrono::steady_clock::now();
+  if (!kernel.run()) return std::numeric_limits<double>::infinity();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::string shape_text(const Operand& operand) {
+  if (!operand.present) return "-";
+  return fmt::format("{}:{}{}{}", graph::to_string(operand.dtype), graph::to_string(operand.shape),
+                     operand.format == Format::blocked ? "b" : "", operand.constant ? "c" : "");
+}
+
+std::string window_text(const graph::Window& window) {
+  const auto join = [](const graph::Ints& values) { return graph::to_string(values); };
+  return fmt::format("k{}s{}d{}p{}-{}a{}", join(window.kernel), join(window.strides),
+                     join(window.dilations), join(window.pads_begin), join(window.pads_end),
+                     static_cast<int>(window.auto_pad));
+}
+
+std::string attribute_text(const graph::Operator& op) {
+  return std::visit(
+      graph::Overloaded{
+          [](const graph::Conv& conv) {
+            return fmt::format("{}g{}", window_text(conv.window), conv.groups);
+          },
+          [](const graph::ConvTranspose& conv) {
+            return fmt::format("{}g{}", window_text(conv.window), conv.groups);
+          },
+          [](const graph::Pool& pool) { return window_text(pool.window); },
+          [](const graph::Concat& concat) { return fmt::format("axis{}", concat.axis); },
+          [](const auto&) { return std::string(); },
+      },
+      op);
+}
+
+}  // namespace
+
+std::string describe_task(const Task& task) {
+  std::string text =
+      fmt::format("{} {}", graph::type_name(task.node.op), attribute_text(task.node.op));
+  for (const Operand& input : task.inputs) text += " " + shape_text(input);
+  text += " >";
+  for (const Operand& output : task.outputs) text += " " + shape_text(output);
+  if (task.node.activation) text += fmt::format(" {}", graph::type_name(task.node.activation.kind));
+  if (task.adds_last_input) text += " +";
+  return text + fmt::format(" t{}", task.threads);
+}
+
+std::optional<std::string> Chooser::known_answer(const std::string& question) const {
+  for (const Choices* answers : {&options_.known, &found_}) {
+    if (const auto known = answers->find(question); known != answers->end()) return known->second;
+  }
+  return std::nullopt;
+}
+
+std::string Chooser::fastest(const std::string& question, const std::vector<std::string>& labels,
+                             const std::function<double(std::size_t)>& seconds) {
+  if (labels.size() < 2 || options_.choosing == Choosing::fixed) return labels.at(0);
+  if (const auto known = known_answer(question);
+      known && std::ranges::find(labels, *known) != labels.end()) {
+    return *known;
+  }
+  std::vector<double> best(labels.size(), std::numeric_limits<double>::infinity());
+  for (int round = 0; round < kRounds; ++round) {
+    for (std::size_t i = 0; i < labels.size(); ++i) best[i] = std::min(best[i], seconds(i));
+  }
+  const auto winner = static_cast<std::size_t>(std::ranges::min_element(best) - best.begin());
+  found_[question] = labels[winner];
+  return labels[winner];
+}
+
+KernelPtr Chooser::kernel_for(const Task& task) {
+  const std::string question = describe_task(task);
+  const auto known = known_answer(question);
+  std::vector<std::string> labels;
+  std::vector<KernelPtr> kernels;
+  for (const Candidate& candidate : candidates(task, options_.library)) {
+    auto kernel = candidate.make();
+    if (!kernel) continue;
+    if (options_.choosing == Choosing::fixed || candidate.label == known) return kernel;
+    labels.push_back(candidate.label);
+    kernels.push_back(std::move(kernel));
+  }
+  if (kernels.empty()) return make_reference_kernel(task);
+  use_threads(task.threads);
+  TrialRun trial(task);
+  const std::string label = fastest(question, labels, [&](std::size_t i) {
+    trial.bind(*kernels[i]);
+    static_cast<void>(kernels[i]->run());  // brings its weights into the cache
+    return seconds_of_run(*kernels[i]);
+  });
+  const auto chosen = std::ranges::find(labels, label) - labels.begin();
+  return std::move(kernels[static_cast<std::size_t>(chosen)]);
+}
+
+}  // namespace fleetfit::engine

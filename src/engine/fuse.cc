@@ -1,0 +1,125 @@
+#include "engine/fuse.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace fleetfit::engine {
+namespace {
+
+using graph::Graph;
+using graph::Node;
+using graph::TensorId;
+
+class Fuser {
+ public:
+  explicit Fuser(const Graph& graph)
+      : graph_(graph),
+        maker_(producers(graph)),
+        readers_(consumers(graph)),
+        overwritten_(graph.tensors.size(), false) {}
+
+  std::vector<FusedNode> fuse() {
+    std::vector<std::optional<FusedNode>> result(graph_.nodes.size());
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const Node& node = graph_.nodes[i];
+      result[i] = FusedNode{node, node.name};
+      if (const auto conv = addend_of(static_cast<int>(i))) {
+        result[i] = join(graph_.nodes[static_cast<std::size_t>(*conv)], node);
+        result[static_cast<std::size_t>(*conv)].reset();
+        overwritten_[static_cast<std::size_t>(result[i]->node.inputs.back())] = true;
+      }
+    }
+    std::vector<FusedNode> fused;
+    for (auto& node : result) {
+      if (node) fused.push_back(std::move(*node));
+    }
+    return fused;
+  }
+
+ private:
+  /// The convolution whose result the node adds to something that may be overwritten.
+  std::optional<int> addend_of(int index) {
+    const Node& node = graph_.nodes[static_cast<std::size_t>(index)];
+    const auto* op = std::get_if<graph::Elementwise>(&node.op);
+    if (op == nullptr || op->kind != graph::ElementwiseKind::add || node.inputs.size() != 2) {
+      return std::nullopt;
+    }
+    std::optional<int> best;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const int conv = maker_[static_cast<std::size_t>(node.inputs[side])];
+      if (conv >= 0 && can_join(conv, index, node.inputs[1 - side]) && (!best || conv > *best))
+        best = conv;
+    }
+    return best;
+  }
+
+  bool can_join(int conv_index, int add_index, TensorId residual) const {
+    const Node& conv = graph_.nodes[static_cast<std::size_t>(conv_index)];
+    const Node& add = graph_.nodes[static_cast<std::size_t>(add_index)];
+    if (!std::holds_alternative<graph::Conv>(conv.op) || conv.activation || reads_overwritten(conv))
+      return false;
+    const TensorId result = conv.outputs[0];
+    const bool read_by_add_alone =
+        readers_[static_cast<std::size_t>(result)].size() == 1 && !is_output(result);
+    return read_by_add_alone && result != residual && may_be_overwritten(residual, add_index) &&
+           lie_alike(residual, result) && lie_alike(result, add.outputs[0]);
+  }
+
+  /// Whether the convolution would come too late if it waited for the addition.
+  bool reads_overwritten(const Node& conv) const {
+    return std::ranges::any_of(conv.inputs, [&](TensorId id) {
+      return id != graph::kNoTensor && overwritten_[static_cast<std::size_t>(id)];
+    });
+  }
+
+  bool may_be_overwritten(TensorId id, int by) const {
+    return maker_[static_cast<std::size_t>(id)] >= 0 && !is_output(id) && !renamed(id) &&
+           readers_[static_cast<std::size_t>(id)].back() == by;
+  }
+
+  /// Whether the tensor may share memory with another one, whose readers are not looked at here.
+  bool renamed(TensorId id) const {
+    const auto is_movement = [&](int index) {
+      const auto& op = graph_.nodes[static_cast<std::size_t>(index)].op;
+      return std::holds_alternative<graph::Reshape>(op) ||
+             std::holds_alternative<graph::Flatten>(op) ||
+             std::holds_alternative<graph::Squeeze>(op) ||
+             std::holds_alternative<graph::Unsqueeze>(op) ||
+             std::holds_alternative<graph::Identity>(op) ||
+             std::holds_alternative<graph::Dropout>(op) ||
+             std::holds_alternative<graph::Concat>(op);
+    };
+    return is_movement(maker_[static_cast<std::size_t>(id)]) ||
+           std::ranges::any_of(readers_[static_cast<std::size_t>(id)], is_movement);
+  }
+
+  bool lie_alike(TensorId a, TensorId b) const {
+    const auto& first = graph_.tensor(a);
+    const auto& second = graph_.tensor(b);
+    return first.dtype == second.dtype && first.shape == second.shape;
+  }
+
+  bool is_output(TensorId id) const {
+    return std::ranges::find(graph_.outputs, id) != graph_.outputs.end();
+  }
+
+  static FusedNode join(const Node& conv, const Node& add) {
+    Node joined = conv;
+    while (joined.inputs.size() < 3) joined.inputs.push_back(graph::kNoTensor);  // no bias
+    joined.inputs.push_back(add.inputs[0] == conv.outputs[0] ? add.inputs[1] : add.inputs[0]);
+    joined.outputs = add.outputs;
+    joined.activation = add.activation;
+    return {joined, conv.name + "+" + add.name, true};
+  }
+
+  const Graph& graph_;
+  std::vector<int> maker_;
+  std::vector<std::vector<int>> readers_;
+  std::vector<bool> overwritten_;  // by a convolution that adds in place
+};
+
+}  // namespace
+
+std::vector<FusedNode> fuse_nodes(const Graph& graph) { return Fuser(graph).fuse(); }
+
+}  // namespace fleetfit::engine

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fleetfit/graph/graph.h"
+
+namespace fleetfit::engine {
+
+/// A node, or a convolution with the addition that follows it.
+struct FusedNode {
+  graph::Node node;
+  std::string name;              ///< names of all nodes in it, joined by "+"
+  bool adds_last_input = false;  ///< the last input is added before the activation
+};
+
+/// The nodes of the graph in an order of execution. An addition of the result of a convolution to a
+/// tensor that nobody needs afterwards becomes part of the convolution, which adds in place.
+std::vector<FusedNode> fuse_nodes(const graph::Graph& graph);
+
+}  // namespace fleetfit::engine

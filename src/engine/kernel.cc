@@ -1,0 +1,12 @@
+#include "engine/kernel.h"
+
+namespace fleetfit::engine {
+
+std::size_t storage_bytes(const Operand& operand) {
+  auto shape = operand.shape;
+  constexpr std::int64_t kBlock = 16;
+  if (operand.format == Format::blocked) shape[1] = (shape[1] + kBlock - 1) / kBlock * kBlock;
+  return static_cast<std::size_t>(graph::elements(shape)) * graph::size_of(operand.dtype);
+}
+
+}  // namespace fleetfit::engine

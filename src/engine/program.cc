@@ -1,0 +1,112 @@
+#include "fleetfit/engine/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "engine/assemble.h"
+#include "engine/check.h"
+#include "engine/libraries.h"
+#include "engine/plan.h"
+#include "engine/threads.h"
+
+namespace fleetfit::engine {
+namespace {
+
+Port port(const graph::Graph& graph, graph::TensorId id) {
+  const auto& tensor = graph.tensor(id);
+  return {tensor.name, tensor.dtype, *tensor.shape, tensor.quantization};
+}
+
+}  // namespace
+
+Result<Program> Program::prepare(const graph::Graph& graph, const EngineOptions& options) {
+  if (auto status = validate(graph); !status) return tl::unexpected(status.error());
+  auto simplified = simplify_for_engine(graph);
+  if (!simplified) return tl::unexpected(simplified.error());
+  if (auto status = check_runnable(*simplified); !status) return tl::unexpected(status.error());
+  use_threads(options.threads);
+  auto state = assemble(*simplified, options);
+  if (!state) return tl::unexpected(state.error());
+  for (const auto id : graph.inputs) (*state)->inputs.push_back(port(graph, id));
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    (*state)->outputs.push_back(port(*simplified, simplified->outputs[i]));
+  }
+  return Program(std::move(*state));
+}
+
+Program::Program(std::unique_ptr<PreparedProgram> state) : state_(std::move(state)) {}
+Program::Program(Program&&) noexcept = default;
+Program& Program::operator=(Program&&) noexcept = default;
+Program::~Program() = default;
+
+std::span<const Port> Program::inputs() const { return state_->inputs; }
+std::span<const Port> Program::outputs() const { return state_->outputs; }
+
+std::span<std::byte> Program::input(std::size_t i) { return state_->input_memory[i]; }
+std::span<const std::byte> Program::output(std::size_t i) const { return state_->output_memory[i]; }
+
+Status Program::set_input(std::size_t i, const graph::Value& value) {
+  const Port& port = state_->inputs[i];
+  if (value.dtype != port.dtype || value.shape != port.shape) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("input '{}' is to be {} {} and is {} {}", port.name,
+                            graph::to_string(port.dtype), graph::to_string(port.shape),
+                            graph::to_string(value.dtype), graph::to_string(value.shape)));
+  }
+  value.data.copy_to(input(i));
+  return {};
+}
+
+graph::Value Program::output_value(std::size_t i) const {
+  const Port& port = state_->outputs[i];
+  const auto bytes = output(i);
+  return {port.dtype, port.shape, graph::TensorData::own({bytes.begin(), bytes.end()}),
+          port.quantization};
+}
+
+Status Program::run() { return state_->run(); }
+
+Status Program::run_timed() {
+  use_threads(state_->threads);
+  auto before = std::chrono::steady_clock::now();
+  for (Step& step : state_->steps) {
+    if (auto status = step.kernel->run(); !status) return core::within(step.name, status.error());
+    const auto after = std::chrono::steady_clock::now();
+    step.time += after - before;
+    before = after;
+  }
+  ++state_->timed_runs;
+  return {};
+}
+
+std::vector<StepTime> Program::step_times() const {
+  std::vector<StepTime> times;
+  const auto runs = static_cast<double>(std::max<std::int64_t>(state_->timed_runs, 1));
+  for (const Step& step : state_->steps) {
+    const double ms = std::chrono::duration<double, std::milli>(step.time).count() / runs;
+    times.push_back({step.name, step.type, step.kernel->name(), ms});
+  }
+  return times;
+}
+
+void Program::reset_times() {
+  for (Step& step : state_->steps) step.time = std::chrono::steady_clock::duration::zero();
+  state_->timed_runs = 0;
+}
+
+std::size_t Program::arena_bytes() const { return state_->arena.size(); }
+
+std::size_t Program::weight_bytes() const {
+  std::size_t bytes = 0;
+  for (const Step& step : state_->steps) bytes += step.kernel->weight_bytes();
+  return bytes;
+}
+
+const Choices& Program::new_choices() const { return state_->found; }
+
+std::string kernel_identity() { return onednn_identity() + "; " + xnnpack_identity(); }
+
+}  // namespace fleetfit::engine
