@@ -1,10 +1,13 @@
 #include "store/sqlite_connection.h"
 
+#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <system_error>
 
 namespace fleetfit::store {
@@ -12,24 +15,48 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What SQLite would wait for, or would take for something else, without saying so.
+constexpr std::string_view kNoDatabase = "it is not an SQLite database";
+
+std::string system_reason(sqlite3* database) {
+  const int error = sqlite3_system_errno(database);
+  return error == 0 ? sqlite3_errmsg(database) : std::system_category().message(error);
+}
+
+tl::unexpected<Error> cannot_open(const fs::path& path, ErrorCode code, std::string_view reason) {
+  return fail(code, fmt::format("cannot open {}: {}", path.string(), reason));
+}
+
+// Refuses what SQLite would wait for, or would overwrite as if it were empty, such as a file of one
+// byte. Looks without opening: closing a file drops the locks that this process holds on it.
 Status check_kind_of_file(const fs::path& path) {
+  std::error_code error;
+  const auto status = fs::status(path, error);
+  if (!fs::exists(status)) return {};
+  if (fs::is_directory(status))
+    return cannot_open(path, ErrorCode::invalid_input, "it is a folder");
+  if (!fs::is_regular_file(status))
+    return cannot_open(path, ErrorCode::invalid_input, "it is not a regular file");
+  if (fs::file_size(path, error) == 1)
+    return fail(ErrorCode::invalid_input, fmt::format("{}: {}", path.string(), kNoDatabase));
+  return {};
+}
+
+// Why a file could not be opened or created. SQLite tries more than one way and tells why the last
+// one failed, which says little.
+std::string reason_not_to_open(const fs::path& path, sqlite3* database) {
   std::error_code ignored;
-  const auto status = fs::status(path, ignored);
-  if (!fs::exists(status) || fs::is_regular_file(status)) return {};
-  const auto* kind = fs::is_directory(status) ? "it is a folder" : "it is not a regular file";
-  return fail(ErrorCode::invalid_input, fmt::format("cannot open {}: {}", path.string(), kind));
+  const bool exists = fs::exists(path, ignored);
+  const fs::path refused = exists ? path : path.parent_path();
+  const int access = exists ? R_OK | W_OK : W_OK | X_OK;
+  if (::faccessat(AT_FDCWD, refused.c_str(), access, AT_EACCESS) != 0)
+    return std::system_category().message(errno);
+  return system_reason(database);
 }
 
 // SQLite's messages can quote the file's content.
 std::string on_one_line(std::string text) {
   std::ranges::replace_if(text, [](unsigned char c) { return std::iscntrl(c) != 0; }, ' ');
   return text;
-}
-
-std::string system_reason(sqlite3* database) {
-  const int error = sqlite3_system_errno(database);
-  return error == 0 ? sqlite3_errmsg(database) : std::system_category().message(error);
 }
 
 }  // namespace
@@ -104,8 +131,7 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open(
   // An absolute path, as SQLite gives names such as ":memory:" a meaning of their own.
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error);
-  if (error)
-    return fail(ErrorCode::io, fmt::format("cannot open {}: {}", path.string(), error.message()));
+  if (error) return cannot_open(path, ErrorCode::io, error.message());
 
   sqlite3* database = nullptr;
   constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
@@ -113,8 +139,7 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open(
   std::unique_ptr<SqliteConnection> connection(
       new SqliteConnection(path.string(), patience, database));
   if (code != SQLITE_OK)
-    return fail(ErrorCode::io,
-                fmt::format("cannot open {}: {}", path.string(), system_reason(database)));
+    return cannot_open(path, ErrorCode::io, reason_not_to_open(absolute, database));
   // SQLite opens what it may not write for reading only.
   if (sqlite3_db_readonly(database, "main") == 1)
     return connection->failure(ErrorCode::io, "there is no permission to write it");
@@ -167,7 +192,7 @@ tl::unexpected<Error> SqliteConnection::failure() const {
   const std::string message = on_one_line(sqlite3_errmsg(database));
   switch (sqlite3_extended_errcode(database) & 0xff) {
     case SQLITE_NOTADB:
-      return failure(ErrorCode::invalid_input, "it is not an SQLite database");
+      return failure(ErrorCode::invalid_input, kNoDatabase);
     case SQLITE_CORRUPT:
       return failure(ErrorCode::invalid_input, fmt::format("it is damaged ({})", message));
     case SQLITE_ERROR:
