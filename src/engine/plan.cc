@@ -8,6 +8,7 @@
 
 #include "engine/fuse.h"
 #include "fleetfit/graph/passes.h"
+#include "fleetfit/graph/quantize.h"
 #include "fleetfit/graph/shape_inference.h"
 
 namespace fleetfit::engine {
@@ -271,6 +272,10 @@ class Planner {
 Result<Graph> simplify_for_engine(const Graph& graph) {
   Graph simplified = graph;
   if (auto status = infer_shapes(simplified); !status) return tl::unexpected(status.error());
+  if (auto status = simplify(simplified); !status) return tl::unexpected(status.error());
+  if (auto status = to_quantized_tensors(simplified, {.merge_activations = true}); !status) {
+    return tl::unexpected(status.error());
+  }
   if (auto status = simplify(simplified); !status) return tl::unexpected(status.error());
   return simplified;
 }

@@ -107,6 +107,7 @@ KernelPtr make_elementwise(const Task& task, const graph::Elementwise& op);
 KernelPtr make_pool(const Task& task, const graph::Pool& pool);
 KernelPtr make_global_pool(const Task& task, const graph::GlobalPool& pool);
 KernelPtr make_gemm(const Task& task, const graph::Gemm& gemm);
+KernelPtr make_quantized_gemm(const Task& task, const graph::Gemm& gemm);
 KernelPtr make_matmul(const Task& task, const graph::MatMul& matmul);
 KernelPtr make_concat(const Task& task, const graph::Concat& concat);
 KernelPtr make_reorder(const Task& task);
