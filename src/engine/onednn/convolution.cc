@@ -61,12 +61,6 @@ std::vector<float> real_bias(const Operand& bias, std::int64_t channels) {
   return values;
 }
 
-bool is_real_activation(const graph::Activation& activation) {
-  using Kind = graph::ActivationKind;
-  return activation && activation.kind != Kind::relu && activation.kind != Kind::clip &&
-         activation.kind != Kind::leaky_relu;
-}
-
 /// Whether rounding to the result's type does what the activation does.
 bool saturation_does(const graph::Activation& activation, const Operand& result) {
   if (result.dtype != DType::u8 || result.quantization->zero_points[0] != 0) return false;
@@ -76,21 +70,12 @@ bool saturation_does(const graph::Activation& activation, const Operand& result)
          result.quantization->scales[0] * kMost <= activation.beta * 1.0001F;
 }
 
-/// The activation of values that are counted in units of the result's scale.
-graph::Activation in_units(graph::Activation activation, float unit) {
-  if (activation.kind == graph::ActivationKind::clip) {
-    activation.alpha /= unit;
-    activation.beta /= unit;
-  }
-  return activation;
-}
-
 /// Scales, zero points and post-ops of a quantized convolution. False if the library cannot.
 bool set_integers(const Task& task, dnnl::primitive_attr& attributes) {
   const auto& in = *task.inputs[kImage].quantization;
   const auto& out = *task.outputs[0].quantization;
   const auto& activation = task.node.activation;
-  const bool real = is_real_activation(activation);
+  const bool real = !scales_along(activation);
   const float unit = real ? 1.0F : out.scales[0];  // what post-ops count in
   std::vector<float> scales;
   for (const float scale : task.inputs[kWeights].quantization->scales)
@@ -106,7 +91,7 @@ bool set_integers(const Task& task, dnnl::primitive_attr& attributes) {
                         residual.quantization->zero_points[0], data_type(residual.dtype).value());
   }
   if (activation && !saturation_does(activation, task.outputs[0])) {
-    if (!append_activation(post_ops, in_units(activation, unit))) return false;
+    if (!append_activation(post_ops, activation, unit)) return false;
     if (real)
       post_ops.append_eltwise(1.0F, dnnl::algorithm::eltwise_linear, 1.0F / out.scales[0], 0.0F);
   }
