@@ -42,7 +42,32 @@ KernelPtr make_movement(const Task& task) {
                     task.node.op);
 }
 
-KernelPtr make_kernel(const Task& task) { return make_movement(task); }
+/// Kernels that know nothing of the node's activation.
+KernelPtr make_without_activation(const Task& task) {
+  return std::visit(Overloaded{
+                        [&](const graph::Where&) { return make_where(task); },
+                        [&](const graph::PRelu&) { return make_prelu(task); },
+                        [&](const graph::Cast&) { return make_cast(task); },
+                        [&](const auto&) { return make_movement(task); },
+                    },
+                    task.node.op);
+}
+
+KernelPtr make_with_activation(const Task& task) {
+  Task inner = task;
+  inner.node.activation = {};
+  return activated(make_without_activation(inner), task.node.activation, task.outputs[0]);
+}
+
+KernelPtr make_kernel(const Task& task) {
+  return std::visit(Overloaded{
+                        [&](const graph::Elementwise& op) { return make_elementwise(task, op); },
+                        [&](const graph::Activate& op) { return make_activate(task, op); },
+                        [&](const graph::Unary& op) { return make_unary(task, op); },
+                        [&](const auto&) { return make_with_activation(task); },
+                    },
+                    task.node.op);
+}
 
 }  // namespace
 }  // namespace own
@@ -52,7 +77,7 @@ KernelPtr make_own_kernel(const Task& task) {
       !std::ranges::all_of(task.outputs, own::is_plain)) {
     return nullptr;
   }
-  if (task.adds_last_input || task.node.activation) return nullptr;
+  if (task.adds_last_input || task.outputs.empty()) return nullptr;
   return own::make_kernel(task);
 }
 

@@ -105,6 +105,10 @@ std::size_t aligned(std::size_t bytes);
 /// Elements of a loop that are worth a thread, if each costs as many steps.
 std::int64_t grain_of(std::int64_t cost);
 
+/// The kernel with an activation of its first output behind it. Nothing if there is no kernel, or
+/// if the output does not hold floats.
+KernelPtr activated(KernelPtr kernel, const graph::Activation& activation, const Operand& output);
+
 // --- Kernels by file. Each gives nothing for a task that it does not cover.
 
 KernelPtr make_move(const Task& task);
@@ -112,5 +116,14 @@ KernelPtr make_pad(const Task& task, const graph::Pad& op);
 KernelPtr make_space_to_batch(const Task& task);
 KernelPtr make_batch_to_space(const Task& task);
 KernelPtr make_gather(const Task& task, const graph::Gather& op);
+
+// These apply the node's activation themselves.
+KernelPtr make_elementwise(const Task& task, const graph::Elementwise& op);
+KernelPtr make_activate(const Task& task, const graph::Activate& op);
+KernelPtr make_unary(const Task& task, const graph::Unary& op);
+
+KernelPtr make_where(const Task& task);
+KernelPtr make_prelu(const Task& task);
+KernelPtr make_cast(const Task& task);
 
 }  // namespace fleetfit::engine::own

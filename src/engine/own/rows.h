@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+
+#include "fleetfit/graph/operators.h"
+
+/// The innermost loops of our kernels: functions of rows of numbers, made of vector instructions.
+namespace fleetfit::engine::own {
+
+/// In place or not.
+void activate_row(const graph::Activation& activation, const float* x, float* out,
+                  std::int64_t count);
+
+/// False for a function that has no fast loop.
+bool has_fast_unary(graph::UnaryKind kind);
+void unary_row(graph::UnaryKind kind, const float* x, float* out, std::int64_t count);
+
+/// An operand of functions of two: neighbours in a row are `step` apart and rows `row_step`; 0
+/// repeats. The result's rows lie one behind the other.
+template <class T>
+struct RowsOf {
+  const T* data;
+  std::int64_t step;
+  std::int64_t row_step;
+};
+using FloatRows = RowsOf<float>;
+struct Extents {
+  std::int64_t rows;
+  std::int64_t count;
+};
+bool has_fast_combination(graph::ElementwiseKind kind);
+void combine_rows(graph::ElementwiseKind kind, const FloatRows& a, const FloatRows& b, float* out,
+                  const Extents& extents);
+void prelu_rows(const FloatRows& x, const FloatRows& slopes, float* out, const Extents& extents);
+
+/// A comparison or a logical function.
+void compare_rows(graph::ElementwiseKind kind, const FloatRows& a, const FloatRows& b,
+                  std::uint8_t* out, const Extents& extents);
+
+/// Whole numbers that stand for real ones: real = scale * (stored - zero_point).
+struct Scale {
+  float scale = 1;
+  std::int32_t zero_point = 0;
+  bool is_signed = false;  ///< i8, else u8
+};
+void dequantize_row(const Scale& scale, const std::uint8_t* stored, float* out, std::int64_t count);
+/// To the nearest, ties to even, and to the type's bounds beyond them.
+void quantize_row(const Scale& scale, const float* reals, std::uint8_t* out, std::int64_t count);
+/// From one scale to another at once.
+void requantize_row(const Scale& from, const std::uint8_t* stored, const Scale& to,
+                    std::uint8_t* out, std::int64_t count);
+
+// Sums over a row, and over rows.
+float sum_of_row(const float* x, std::int64_t count);
+float max_of_row(const float* x, std::int64_t count);
+/// Sum of (x - center)^2.
+float squares_of_row(const float* x, float center, std::int64_t count);
+float dot_of_rows(const float* a, const float* b, std::int64_t count);
+/// Replaces x by e^(x - highest) and gives the sum.
+float exponentials_of_row(const float* x, float highest, float* out, std::int64_t count);
+void scale_row(const float* x, float factor, float* out, std::int64_t count);
+/// out = (x - shift) * factor
+void normalize_row(const float* x, float shift, float factor, float* out, std::int64_t count);
+/// out = x * factors + offsets, element by element; `offsets` may be null.
+void affine_row(const float* x, const float* factors, const float* offsets, float* out,
+                std::int64_t count);
+/// sums += factor * x
+void add_scaled_row(const float* x, float factor, float* sums, std::int64_t count);
+void max_rows(const float* x, float* best, std::int64_t count);
+
+}  // namespace fleetfit::engine::own
