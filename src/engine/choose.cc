@@ -15,7 +15,7 @@
 namespace fleetfit::engine {
 namespace {
 
-constexpr int kRounds = 5;
+constexpr int kRounds = 8;
 
 struct Candidate {
   std::string label;
