@@ -12,8 +12,9 @@ using graph::TensorId;
 
 class Fuser {
  public:
-  explicit Fuser(const Graph& graph)
+  Fuser(const Graph& graph, Additions additions)
       : graph_(graph),
+        additions_(additions),
         maker_(producers(graph)),
         readers_(consumers(graph)),
         overwritten_(graph.tensors.size(), false) {}
@@ -42,7 +43,8 @@ class Fuser {
   std::optional<int> addend_of(int index) {
     const Node& node = graph_.nodes[static_cast<std::size_t>(index)];
     const auto* op = std::get_if<graph::Elementwise>(&node.op);
-    if (op == nullptr || op->kind != graph::ElementwiseKind::add || node.inputs.size() != 2) {
+    if (additions_ == Additions::kept || op == nullptr || op->kind != graph::ElementwiseKind::add ||
+        node.inputs.size() != 2) {
       return std::nullopt;
     }
     std::optional<int> best;
@@ -105,11 +107,18 @@ class Fuser {
   bool can_join(int conv_index, int add_index, TensorId residual) const {
     const Node& conv = graph_.nodes[static_cast<std::size_t>(conv_index)];
     const Node& add = graph_.nodes[static_cast<std::size_t>(add_index)];
-    if (!std::holds_alternative<graph::Conv>(conv.op) || conv.activation || reads_overwritten(conv))
+    if (!std::holds_alternative<graph::Conv>(conv.op) || conv.activation ||
+        reads_overwritten(conv) || has_weight_zero_point(conv))
       return false;
     const TensorId result = conv.outputs[0];
     return read_once(result) && result != residual && may_be_overwritten(residual, add_index) &&
            lie_alike(residual, result) && lie_alike(result, add.outputs[0]);
+  }
+
+  /// Whether the weights are stored around another number than zero, which oneDNN cannot do.
+  bool has_weight_zero_point(const Node& conv) const {
+    const auto& stored = graph_.tensor(conv.inputs[1]).quantization;
+    return stored && std::ranges::any_of(stored->zero_points, [](auto zero) { return zero != 0; });
   }
 
   /// Whether the convolution would come too late if it waited for the addition.
@@ -160,6 +169,7 @@ class Fuser {
   }
 
   const Graph& graph_;
+  Additions additions_;
   std::vector<int> maker_;
   std::vector<std::vector<int>> readers_;
   std::vector<bool> overwritten_;  // by a convolution that adds in place
@@ -167,6 +177,8 @@ class Fuser {
 
 }  // namespace
 
-std::vector<FusedNode> fuse_nodes(const Graph& graph) { return Fuser(graph).fuse(); }
+std::vector<FusedNode> fuse_nodes(const Graph& graph, Additions additions) {
+  return Fuser(graph, additions).fuse();
+}
 
 }  // namespace fleetfit::engine
