@@ -46,15 +46,33 @@ KernelPtr make_movement(const Task& task) {
                     task.node.op);
 }
 
+KernelPtr make_resize(const Task& task, const graph::Resize& op) {
+  if (op.mode != graph::ResizeMode::nearest) return make_smooth_resize(task, op);
+  return keeps_stored(task) ? make_nearest_resize(task, op) : nullptr;
+}
+
 /// Kernels that know nothing of the node's activation.
 KernelPtr make_without_activation(const Task& task) {
-  return std::visit(Overloaded{
-                        [&](const graph::Where&) { return make_where(task); },
-                        [&](const graph::PRelu&) { return make_prelu(task); },
-                        [&](const graph::Cast&) { return make_cast(task); },
-                        [&](const auto&) { return make_movement(task); },
-                    },
-                    task.node.op);
+  return std::visit(
+      Overloaded{
+          [&](const graph::Where&) { return make_where(task); },
+          [&](const graph::PRelu&) { return make_prelu(task); },
+          [&](const graph::Cast&) { return make_cast(task); },
+          [&](const graph::Softmax& op) { return make_softmax(task, op); },
+          [&](const graph::LayerNorm& op) { return make_layer_norm(task, op); },
+          [&](const graph::InstanceNorm& op) { return make_instance_norm(task, op); },
+          [&](const graph::BatchNorm& op) { return make_batch_norm(task, op); },
+          [&](const graph::LpNormalization& op) { return make_lp_normalization(task, op); },
+          [&](const graph::Lrn& op) { return make_lrn(task, op); },
+          [&](const graph::Reduce& op) { return make_reduce(task, op); },
+          [&](const graph::GlobalPool& op) { return make_global_pool(task, op); },
+          [&](const graph::ArgExtreme& op) { return make_arg_extreme(task, op); },
+          [&](const graph::TopK& op) { return make_top_k(task, op); },
+          [&](const graph::Pool& op) { return make_pool(task, op); },
+          [&](const graph::Resize& op) { return make_resize(task, op); },
+          [&](const auto&) { return make_movement(task); },
+      },
+      task.node.op);
 }
 
 KernelPtr make_with_activation(const Task& task) {

@@ -127,5 +127,19 @@ KernelPtr make_unary(const Task& task, const graph::Unary& op);
 KernelPtr make_where(const Task& task);
 KernelPtr make_prelu(const Task& task);
 KernelPtr make_cast(const Task& task);
+KernelPtr make_softmax(const Task& task, const graph::Softmax& op);
+KernelPtr make_layer_norm(const Task& task, const graph::LayerNorm& op);
+KernelPtr make_instance_norm(const Task& task, const graph::InstanceNorm& op);
+KernelPtr make_batch_norm(const Task& task, const graph::BatchNorm& op);
+KernelPtr make_lp_normalization(const Task& task, const graph::LpNormalization& op);
+KernelPtr make_lrn(const Task& task, const graph::Lrn& op);
+KernelPtr make_reduce(const Task& task, const graph::Reduce& op);
+KernelPtr make_global_pool(const Task& task, const graph::GlobalPool& op);
+KernelPtr make_arg_extreme(const Task& task, const graph::ArgExtreme& op);
+KernelPtr make_top_k(const Task& task, const graph::TopK& op);
+KernelPtr make_pool(const Task& task, const graph::Pool& op);
+/// Copies stored numbers, whatever they mean.
+KernelPtr make_nearest_resize(const Task& task, const graph::Resize& op);
+KernelPtr make_smooth_resize(const Task& task, const graph::Resize& op);
 
 }  // namespace fleetfit::engine::own

@@ -14,6 +14,7 @@ namespace {
 using graph::Activation;
 using graph::ActivationKind;
 using graph::ElementwiseKind;
+using graph::ReduceKind;
 using graph::UnaryKind;
 
 /// Partial results that are worked on side by side: a sum of floats in order cannot be.
@@ -384,6 +385,145 @@ FLEETFIT_VECTORIZE void add_scaled_row(const float* x, float factor, float* sums
                                        std::int64_t count) {
   FLEETFIT_INDEPENDENT
   for (std::int64_t i = 0; i < count; ++i) sums[i] += factor * x[i];
+}
+
+FLEETFIT_VECTORIZE void affine_row(const float* x, float factor, float offset, float* out,
+                                   std::int64_t count) {
+  map(x, out, count, [=](float v) { return v * factor + offset; });
+}
+
+FLEETFIT_VECTORIZE void blend_rows(const float* a, float wa, const float* b, float wb, float* out,
+                                   std::int64_t count) {
+  FLEETFIT_INDEPENDENT
+  for (std::int64_t i = 0; i < count; ++i) out[i] = wa * a[i] + wb * b[i];
+}
+
+FLEETFIT_VECTORIZE void add_squares_row(const float* x, float* sums, std::int64_t count) {
+  FLEETFIT_INDEPENDENT
+  for (std::int64_t i = 0; i < count; ++i) sums[i] += x[i] * x[i];
+}
+
+FLEETFIT_VECTORIZE void response_row(const Response& response, const float* x, const float* squares,
+                                     float* out, std::int64_t count) {
+  const auto [bias, alpha, beta] = response;
+  if (beta == 0.75F) {  // the usual one, by roots
+    FLEETFIT_INDEPENDENT
+    for (std::int64_t i = 0; i < count; ++i) {
+      const float root = std::sqrt(bias + alpha * squares[i]);
+      out[i] = x[i] / (root * std::sqrt(root));
+    }
+    return;
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    out[i] = x[i] / std::pow(bias + alpha * squares[i], beta);
+  }
+}
+
+FLEETFIT_VECTORIZE float reduce_row(ReduceKind kind, const float* x, std::int64_t count) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto add = [](float a, float b) { return a + b; };
+  switch (kind) {
+    case ReduceKind::mean:
+    case ReduceKind::sum:
+    case ReduceKind::log_sum:
+    case ReduceKind::log_sum_exp:
+      return reduce(x, count, 0.0F, add, add);
+    case ReduceKind::max: {
+      const auto best = [](float a, float b) { return larger(b, a); };
+      return reduce(x, count, -kInfinity, best, best);
+    }
+    case ReduceKind::min: {
+      const auto best = [](float a, float b) { return smaller(b, a); };
+      return reduce(x, count, kInfinity, best, best);
+    }
+    case ReduceKind::prod: {
+      const auto multiply = [](float a, float b) { return a * b; };
+      return reduce(x, count, 1.0F, multiply, multiply);
+    }
+    case ReduceKind::l1:
+      return reduce(x, count, 0.0F, [](float sum, float v) { return sum + std::fabs(v); }, add);
+    case ReduceKind::l2:
+    case ReduceKind::sum_square:
+      return reduce(x, count, 0.0F, [](float sum, float v) { return sum + v * v; }, add);
+  }
+  return 0;
+}
+
+FLEETFIT_VECTORIZE void start_reduction(ReduceKind kind, const float* x, float* out,
+                                        std::int64_t count) {
+  switch (kind) {
+    case ReduceKind::l1:
+      return map(x, out, count, [](float v) { return std::fabs(v); });
+    case ReduceKind::l2:
+    case ReduceKind::sum_square:
+      return map(x, out, count, [](float v) { return v * v; });
+    default:
+      return map(x, out, count, [](float v) { return v; });
+  }
+}
+
+FLEETFIT_VECTORIZE void continue_reduction(ReduceKind kind, const float* x, float* out,
+                                           std::int64_t count) {
+  const FloatRows rows{x, 1, 0};
+  const FloatRows sums{out, 1, 0};
+  const Extents extents{1, count};
+  switch (kind) {
+    case ReduceKind::mean:
+    case ReduceKind::sum:
+    case ReduceKind::log_sum:
+    case ReduceKind::log_sum_exp:
+      return zip(rows, sums, out, extents, [](float v, float sum) { return sum + v; });
+    case ReduceKind::max:
+      return zip(rows, sums, out, extents, [](float v, float best) { return larger(v, best); });
+    case ReduceKind::min:
+      return zip(rows, sums, out, extents, [](float v, float best) { return smaller(v, best); });
+    case ReduceKind::prod:
+      return zip(rows, sums, out, extents, [](float v, float product) { return v * product; });
+    case ReduceKind::l1:
+      return zip(rows, sums, out, extents, [](float v, float sum) { return sum + std::fabs(v); });
+    case ReduceKind::l2:
+    case ReduceKind::sum_square:
+      return zip(rows, sums, out, extents, [](float v, float sum) { return sum + v * v; });
+  }
+}
+
+FLEETFIT_VECTORIZE void softmax_columns(const Columns& columns, const float* x, float* out) {
+  const auto [extent, stride, width] = columns;
+  float highest[kMostColumns];
+  float sums[kMostColumns] = {};
+  for (std::int64_t j = 0; j < width; ++j) highest[j] = x[j];
+  for (std::int64_t k = 1; k < extent; ++k) {
+    for (std::int64_t j = 0; j < width; ++j) highest[j] = larger(x[k * stride + j], highest[j]);
+  }
+  for (std::int64_t k = 0; k < extent; ++k) {
+    FLEETFIT_INDEPENDENT
+    for (std::int64_t j = 0; j < width; ++j) {
+      const float e = exponential(x[k * stride + j] - highest[j]);
+      out[k * stride + j] = e;
+      sums[j] += e;
+    }
+  }
+  for (std::int64_t j = 0; j < width; ++j) sums[j] = 1.0F / sums[j];
+  for (std::int64_t k = 0; k < extent; ++k) {
+    for (std::int64_t j = 0; j < width; ++j) out[k * stride + j] *= sums[j];
+  }
+}
+
+FLEETFIT_VECTORIZE void log_softmax_columns(const Columns& columns, const float* x, float* out) {
+  const auto [extent, stride, width] = columns;
+  float highest[kMostColumns];
+  float sums[kMostColumns] = {};
+  for (std::int64_t j = 0; j < width; ++j) highest[j] = x[j];
+  for (std::int64_t k = 1; k < extent; ++k) {
+    for (std::int64_t j = 0; j < width; ++j) highest[j] = larger(x[k * stride + j], highest[j]);
+  }
+  for (std::int64_t k = 0; k < extent; ++k) {
+    for (std::int64_t j = 0; j < width; ++j) sums[j] += exponential(x[k * stride + j] - highest[j]);
+  }
+  for (std::int64_t j = 0; j < width; ++j) highest[j] += std::log(sums[j]);
+  for (std::int64_t k = 0; k < extent; ++k) {
+    for (std::int64_t j = 0; j < width; ++j) out[k * stride + j] = x[k * stride + j] - highest[j];
+  }
 }
 
 FLEETFIT_VECTORIZE void max_rows(const float* x, float* best, std::int64_t count) {

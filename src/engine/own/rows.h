@@ -50,22 +50,57 @@ void quantize_row(const Scale& scale, const float* reals, std::uint8_t* out, std
 void requantize_row(const Scale& from, const std::uint8_t* stored, const Scale& to,
                     std::uint8_t* out, std::int64_t count);
 
-// Sums over a row, and over rows.
+// --- Sums and the like over a row.
 float sum_of_row(const float* x, std::int64_t count);
 float max_of_row(const float* x, std::int64_t count);
 /// Sum of (x - center)^2.
 float squares_of_row(const float* x, float center, std::int64_t count);
 float dot_of_rows(const float* a, const float* b, std::int64_t count);
-/// Replaces x by e^(x - highest) and gives the sum.
+/// Gives e^(x - highest) and their sum.
 float exponentials_of_row(const float* x, float highest, float* out, std::int64_t count);
+
+/// What a reduction without its last step (a mean's division, a root, a logarithm) gives. Not for
+/// log_sum_exp.
+float reduce_row(graph::ReduceKind kind, const float* x, std::int64_t count);
+/// The same, element by element, over rows: starts with the first, then takes in one row after
+/// another.
+void start_reduction(graph::ReduceKind kind, const float* x, float* out, std::int64_t count);
+void continue_reduction(graph::ReduceKind kind, const float* x, float* out, std::int64_t count);
+
+// --- Rows from rows; `out` may be one of the others.
 void scale_row(const float* x, float factor, float* out, std::int64_t count);
 /// out = (x - shift) * factor
 void normalize_row(const float* x, float shift, float factor, float* out, std::int64_t count);
 /// out = x * factors + offsets, element by element; `offsets` may be null.
 void affine_row(const float* x, const float* factors, const float* offsets, float* out,
                 std::int64_t count);
+/// out = x * factor + offset
+void affine_row(const float* x, float factor, float offset, float* out, std::int64_t count);
 /// sums += factor * x
 void add_scaled_row(const float* x, float factor, float* sums, std::int64_t count);
+/// out = wa * a + wb * b
+void blend_rows(const float* a, float wa, const float* b, float wb, float* out, std::int64_t count);
 void max_rows(const float* x, float* best, std::int64_t count);
+/// sums += x^2
+void add_squares_row(const float* x, float* sums, std::int64_t count);
+/// out = x / (bias + alpha * squares)^beta
+struct Response {
+  float bias;
+  float alpha;
+  float beta;
+};
+void response_row(const Response& response, const float* x, const float* squares, float* out,
+                  std::int64_t count);
+
+/// Softmax, or its logarithm, along columns: `width` of them, at most kMostColumns, whose elements
+/// are `stride` apart.
+inline constexpr std::int64_t kMostColumns = 64;
+struct Columns {
+  std::int64_t extent;
+  std::int64_t stride;
+  std::int64_t width;
+};
+void softmax_columns(const Columns& columns, const float* x, float* out);
+void log_softmax_columns(const Columns& columns, const float* x, float* out);
 
 }  // namespace fleetfit::engine::own
