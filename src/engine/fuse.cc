@@ -30,6 +30,7 @@ class Fuser {
         overwritten_[static_cast<std::size_t>(result[i]->node.inputs.back())] = true;
       }
     }
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) join_shuffle(i, result);
     std::vector<FusedNode> fused;
     for (auto& node : result) {
       if (node) fused.push_back(std::move(*node));
@@ -55,6 +56,54 @@ class Fuser {
     return best;
   }
 
+  using Nodes = std::vector<std::optional<FusedNode>>;
+
+  /// A channel shuffle takes in the concatenation before it and the split after it.
+  void join_shuffle(std::size_t index, Nodes& nodes) const {
+    const Node& shuffle = graph_.nodes[index];
+    const auto* op = std::get_if<graph::ChannelShuffle>(&shuffle.op);
+    if (op == nullptr || op->layout != graph::Layout::nhwc || shuffle.activation) return;
+    FusedNode& fused = *nodes[index];
+    const int concat = maker_[static_cast<std::size_t>(shuffle.inputs[0])];
+    if (concat >= 0 && is_last_axis<graph::Concat>(concat, shuffle.inputs[0]) &&
+        read_once(shuffle.inputs[0])) {
+      const Node& joined = graph_.nodes[static_cast<std::size_t>(concat)];
+      fused.node.inputs = joined.inputs;
+      fused.name = joined.name + "+" + fused.name;
+      nodes[static_cast<std::size_t>(concat)].reset();
+    }
+    if (!read_once(shuffle.outputs[0])) return;
+    const int split = readers_[static_cast<std::size_t>(shuffle.outputs[0])][0];
+    if (is_last_axis<graph::Split>(split, shuffle.outputs[0])) {
+      const Node& cut = graph_.nodes[static_cast<std::size_t>(split)];
+      fused.node.outputs = cut.outputs;
+      fused.name += "+" + cut.name;
+      nodes[static_cast<std::size_t>(split)].reset();
+    }
+  }
+
+  /// Whether a node is an Op along the last axis of `tensor` that keeps numbers as they are stored.
+  template <class Op>
+  bool is_last_axis(int index, TensorId tensor) const {
+    const Node& node = graph_.nodes[static_cast<std::size_t>(index)];
+    const auto* op = std::get_if<Op>(&node.op);
+    if (op == nullptr || node.activation) return false;
+    const auto rank = static_cast<std::int64_t>(graph_.tensor(tensor).shape->size());
+    const auto& parts = std::is_same_v<Op, graph::Concat> ? node.inputs : node.outputs;
+    return (op->axis == rank - 1 || op->axis == -1) &&
+           std::ranges::all_of(parts, [&](TensorId id) { return same_meaning(id, tensor); });
+  }
+
+  bool same_meaning(TensorId a, TensorId b) const {
+    return a != graph::kNoTensor && !graph_.tensor(a).is_constant() &&
+           graph_.tensor(a).dtype == graph_.tensor(b).dtype &&
+           graph_.tensor(a).quantization == graph_.tensor(b).quantization;
+  }
+
+  bool read_once(TensorId id) const {
+    return readers_[static_cast<std::size_t>(id)].size() == 1 && !is_output(id);
+  }
+
   bool can_join(int conv_index, int add_index, TensorId residual) const {
     const Node& conv = graph_.nodes[static_cast<std::size_t>(conv_index)];
     const Node& add = graph_.nodes[static_cast<std::size_t>(add_index)];
@@ -62,9 +111,7 @@ class Fuser {
         reads_overwritten(conv) || has_weight_zero_point(conv))
       return false;
     const TensorId result = conv.outputs[0];
-    const bool read_by_add_alone =
-        readers_[static_cast<std::size_t>(result)].size() == 1 && !is_output(result);
-    return read_by_add_alone && result != residual && may_be_overwritten(residual, add_index) &&
+    return read_once(result) && result != residual && may_be_overwritten(residual, add_index) &&
            lie_alike(residual, result) && lie_alike(result, add.outputs[0]);
   }
 

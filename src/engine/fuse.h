@@ -8,7 +8,9 @@
 
 namespace fleetfit::engine {
 
-/// A node, or a convolution with the addition that follows it.
+/// A node, or several that one kernel executes: a convolution with the addition that follows it, a
+/// channel shuffle with the concatenation before it (its inputs) and the split after it (its
+/// outputs).
 struct FusedNode {
   graph::Node node;
   std::string name;              ///< names of all nodes in it, joined by "+"

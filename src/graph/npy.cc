@@ -179,12 +179,11 @@ std::size_t little_endian(std::string_view bytes) {
 Result<Parts> divide(std::string_view file) {
   if (!file.starts_with(kMagic)) return fail(ErrorCode::invalid_input, "it is no .npy file");
   if (file.size() < kVersionEnd) return fail(ErrorCode::invalid_input, "it is cut short");
-  const int major = file[kMagic.size()];
-  const int minor = file[kMagic.size() + 1];
+  const int major = static_cast<unsigned char>(file[kMagic.size()]);
+  const int minor = static_cast<unsigned char>(file[kMagic.size() + 1]);
   if ((major != 1 && major != 2) || minor != 0) {
     return fail(ErrorCode::unsupported,
-                fmt::format("format {}.{} of .npy files, 1.0 and 2.0 are known",
-                            static_cast<unsigned char>(major), static_cast<unsigned char>(minor)));
+                fmt::format("format {}.{} of .npy files, 1.0 and 2.0 are known", major, minor));
   }
   const std::size_t length_bytes = major == 1 ? 2 : 4;
   const std::size_t header_begin = kVersionEnd + length_bytes;

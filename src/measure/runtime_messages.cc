@@ -17,7 +17,7 @@ constexpr std::size_t kMostOperators = 100'000;
 constexpr std::size_t kMostMessageBytes = 2000;
 
 Result<double> checked_time(const JsonView& view) {
-  const auto ms = view.as_number();
+  auto ms = view.as_number();
   if (ms && !(std::isfinite(*ms) && *ms >= 0)) return view.error("a time is negative or infinite");
   return ms;
 }

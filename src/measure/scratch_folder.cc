@@ -1,9 +1,9 @@
 #include "measure/scratch_folder.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 

@@ -5,8 +5,8 @@
 namespace fleetfit::store {
 namespace {
 
-template <class Enum, std::size_t Count>
-Result<Enum> parse(const Enum (&values)[Count], std::string_view name, std::string_view what) {
+template <class Enum, std::size_t count>
+Result<Enum> parse(const Enum (&values)[count], std::string_view name, std::string_view what) {
   for (const Enum value : values)
     if (to_string(value) == name) return value;
   return fail(ErrorCode::invalid_input, fmt::format("'{}' is no {}", name, what));

@@ -115,8 +115,9 @@ Status migrate(SqliteConnection& connection, const SqliteSchema& schema) {
 }
 
 // With a write-ahead log readers and a writer do not wait for each other. Where the file system
-// cannot have one, SQLite stays with its rollback journal, which is slower and as safe. Two
-// processes that switch at once get `locked` without any waiting, so the waiting is done here.
+// cannot have one, SQLite stays with its rollback journal, which is slower and as safe. While
+// another process writes to a file without a log, SQLite refuses the switch at once instead of
+// waiting, so the waiting is done here.
 Status use_write_ahead_log(SqliteConnection& connection) {
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + connection.patience();

@@ -197,5 +197,311 @@ TEST(OwnMovement, LeavesWhatItCannotDoToOthers) {
   EXPECT_EQ(make_own_kernel(late.task(late.interpreted().value(), 1)), nullptr);
 }
 
+TEST(OwnElementwise, CombinesFloatsWithBroadcasting) {
+  using Kind = graph::ElementwiseKind;
+  const std::vector<std::pair<Shape, Shape>> shapes{{{1, 7, 5, 24}, {1, 7, 5, 24}},
+                                                    {{2, 7, 5, 24}, {2, 1, 1, 24}},
+                                                    {{2, 1, 1, 24}, {2, 7, 5, 24}},
+                                                    {{3, 33}, {33}},
+                                                    {{40, 60}, {1}},
+                                                    {{}, {3, 5}},
+                                                    {{2, 3, 4, 5}, {3, 1, 5}},
+                                                    {{4, 1, 3}, {1, 5, 1}},
+                                                    {{2, 5, 9, 3}, {2, 1, 9, 1}},
+                                                    {{1}, {1}},
+                                                    {{4, 5000}, {4, 1}},
+                                                    {{1, 64, 40, 40}, {1, 64, 1, 1}}};
+  for (const auto kind : {Kind::add, Kind::sub, Kind::mul, Kind::div, Kind::min, Kind::max,
+                          Kind::mod, Kind::sum, Kind::mean, Kind::squared_difference, Kind::equal,
+                          Kind::greater, Kind::less, Kind::greater_or_equal, Kind::less_or_equal}) {
+    for (const auto& [a, b] : shapes) {
+      expect_as_interpreted({graph::Elementwise{kind}, {tensor(a), positive(b, 2)}});
+    }
+  }
+  expect_as_interpreted({graph::Elementwise{Kind::pow}, {positive({3, 5}), tensor({5})}});
+  for (const float exponent : {2.0F, 0.5F, -1.5F, 3.0F}) {
+    const Given power{{DType::f32, {}, graph::TensorData::copy(std::vector{exponent}), {}}, true};
+    expect_as_interpreted({graph::Elementwise{Kind::pow}, {positive({3, 50}), power}});
+  }
+}
+
+TEST(OwnElementwise, CombinesManyAndActivates) {
+  using Kind = graph::ElementwiseKind;
+  for (const auto kind : {Kind::sum, Kind::mean, Kind::min, Kind::max}) {
+    expect_as_interpreted(
+        {graph::Elementwise{kind},
+         {tensor({3, 5}), constant(tensor({5}, DType::f32, 2)), tensor({3, 1}, DType::f32, 3)},
+         1,
+         graph::kRelu6});
+  }
+  expect_as_interpreted({graph::Elementwise{Kind::add},
+                         {tensor({3, 700}), tensor({3, 700}, DType::f32, 2)},
+                         1,
+                         graph::kHardSwish});
+  expect_as_interpreted(
+      {graph::Concat{1}, {tensor({3, 7}), tensor({3, 70}, DType::f32, 2)}, 1, graph::kRelu});
+}
+
+TEST(OwnElementwise, CombinesIntegersAndTruths) {
+  using Kind = graph::ElementwiseKind;
+  for (const auto type : {DType::i32, DType::i64}) {
+    const Given divisor{{type,
+                         {3},
+                         type == DType::i32 ? stored_as<std::int32_t>({-1, 2, 3})
+                                            : stored_as<std::int64_t>({-1, 2, 3}),
+                         {}}};
+    for (const auto kind :
+         {Kind::add, Kind::sub, Kind::mul, Kind::div, Kind::mod, Kind::min, Kind::max, Kind::equal,
+          Kind::less, Kind::greater, Kind::greater_or_equal, Kind::less_or_equal}) {
+      expect_as_interpreted({graph::Elementwise{kind}, {tensor({4, 3}, type), divisor}});
+    }
+  }
+  for (const auto kind : {Kind::logical_and, Kind::logical_or, Kind::logical_xor, Kind::equal}) {
+    expect_as_interpreted({graph::Elementwise{kind},
+                           {tensor({4, 3}, DType::boolean), tensor({3}, DType::boolean, 2)}});
+  }
+}
+
+TEST(OwnElementwise, RefusesToDivideByZero) {
+  const OneNode right{
+      graph::Elementwise{graph::ElementwiseKind::div},
+      {tensor({3}, DType::i32), constant({{DType::i32, {}, stored_as<std::int32_t>({2}), {}}})}};
+  Task task = right.task(right.interpreted().value(), 1);
+  task.inputs[1].constant = stored_as<std::int32_t>({0});
+  const auto kernel = make_own_kernel(task);
+  AlignedMemory x(12);
+  AlignedMemory out(12);
+  kernel->bind({.inputs = {x.data(), nullptr}, .outputs = {out.data()}});
+  EXPECT_EQ(kernel->run().error().message, "division by zero");
+}
+
+TEST(OwnElementwise, ChoosesBetweenTwo) {
+  for (const auto type : {DType::f32, DType::i64, DType::u8}) {
+    expect_as_interpreted(
+        {graph::Where{},
+         {tensor({3, 1}, DType::boolean), tensor({4}, type), tensor({3, 4}, type, 5)}});
+  }
+}
+
+TEST(OwnElementwise, Casts) {
+  for (const auto from :
+       {DType::f32, DType::i8, DType::u8, DType::i32, DType::i64, DType::boolean}) {
+    for (const auto to :
+         {DType::f32, DType::i8, DType::u8, DType::i32, DType::i64, DType::boolean}) {
+      expect_as_interpreted({graph::Cast{to}, {tensor({3, 50}, from)}});
+    }
+  }
+}
+
+TEST(OwnElementwise, AppliesPRelu) {
+  expect_as_interpreted(
+      {graph::PRelu{}, {tensor({1, 5, 6, 16}), constant(tensor({16}, DType::f32, 2))}});
+  expect_as_interpreted(
+      {graph::PRelu{}, {tensor({1, 16, 6, 5}), constant(tensor({16, 1, 1}, DType::f32, 2))}});
+}
+
+/// Every activation with the parameters that it needs.
+std::vector<graph::Activation> activations() {
+  using Kind = graph::ActivationKind;
+  return {graph::kRelu,      graph::kRelu6,    {Kind::clip, -1, 2}, {Kind::leaky_relu, 0.1F},
+          {Kind::elu, 0.7F}, graph::kSigmoid,  graph::kHardSigmoid, graph::kTanh,
+          graph::kHardSwish, graph::kSilu,     graph::kGelu,        {Kind::gelu_tanh},
+          {Kind::softplus},  {Kind::softsign}, graph::kSelu,        {Kind::mish}};
+}
+
+TEST(OwnActivations, AreAsExactAsFloatsAllow) {
+  // Near zero, around the bends, far out, and where e^x leaves the range of floats.
+  std::vector<double> numbers;
+  for (double x = 1e-6; x < 120; x *= 1.01) numbers.insert(numbers.end(), {x, -x});
+  numbers.insert(numbers.end(), {0, 88.72, 88.8, -87.3, -103, -104, 1e30, -1e30});
+  const Given x{{DType::f32, {std::ssize(numbers)}, stored_as<float>(numbers), {}}};
+  for (const auto& activation : activations()) {
+    expect_as_interpreted({graph::Activate{activation}, {x}}, {.relative = 5e-7});
+  }
+}
+
+TEST(OwnActivations, KeepWhatIsNoNumber) {
+  const Given x{{DType::f32, {1}, stored_as<float>({std::nan("")}), {}}};
+  for (const auto& activation : activations()) {
+    expect_as_interpreted({graph::Activate{activation}, {x}});
+  }
+}
+
+TEST(OwnActivations, ExponentialIsWithinTwoUnitsInTheLastPlace) {
+  std::vector<double> numbers;
+  for (double x = -87; x < 88; x += 0.00731) numbers.push_back(x);
+  const Given x{{DType::f32, {std::ssize(numbers)}, stored_as<float>(numbers), {}}};
+  const OneNode one{graph::Unary{graph::UnaryKind::exp}, {x}};
+  const Task task = one.task(one.interpreted().value(), 1);
+  const auto kernel = make_own_kernel(task);
+  const auto result = run_kernel(*kernel, task, one.inputs);
+  const auto in = x.value.data.as<float>();
+  const auto out = result[0].data.as<float>();
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const double exact = std::exp(static_cast<double>(in[i]));
+    EXPECT_LE(std::abs(out[i] - exact), 2 * exact * 0x1p-23) << in[i];
+  }
+}
+
+TEST(OwnElementwise, AppliesFunctionsOfOneTensor) {
+  using Kind = graph::UnaryKind;
+  for (const auto kind :
+       {Kind::abs, Kind::neg, Kind::exp, Kind::floor, Kind::ceil, Kind::round, Kind::erf, Kind::sin,
+        Kind::cos, Kind::sign, Kind::square, Kind::reciprocal}) {
+    expect_as_interpreted({graph::Unary{kind}, {tensor({3, 37})}});
+  }
+  for (const auto kind : {Kind::log, Kind::sqrt, Kind::rsqrt}) {
+    expect_as_interpreted({graph::Unary{kind}, {positive({3, 37})}, 1, graph::kRelu});
+  }
+  expect_as_interpreted({graph::Unary{Kind::logical_not}, {tensor({7}, DType::boolean)}});
+}
+
+TEST(OwnNormalization, Softmax) {
+  for (const bool log : {false, true}) {
+    for (const auto axis : {0, 1, 2, -1}) {
+      expect_as_interpreted({graph::Softmax{axis, false, log}, {tensor({3, 70, 37})}});
+      expect_as_interpreted({graph::Softmax{axis, true, log}, {tensor({3, 5, 7})}});
+    }
+    expect_as_interpreted({graph::Softmax{-1, false, log}, {tensor({2, 6, 197, 197})}});
+    expect_as_interpreted({graph::Softmax{1, false, log}, {tensor({1, 5, 70})}});
+  }
+}
+
+TEST(OwnNormalization, LayerNorm) {
+  for (const auto axis : {-1, 1}) {
+    const Shape normalized = axis == 1 ? Shape{5, 96} : Shape{96};
+    const Given x = tensor({7, 5, 96});
+    const Given scale = constant(tensor(normalized, DType::f32, 2));
+    const Given shift = constant(tensor(normalized, DType::f32, 3));
+    expect_as_interpreted({graph::LayerNorm{axis, 1e-6F}, {x, scale, shift}});
+    expect_as_interpreted({graph::LayerNorm{axis, 1e-6F}, {x, scale}, 3});
+  }
+}
+
+TEST(OwnNormalization, OthersWithWeights) {
+  const Given scale = constant(positive({13}, 2));
+  const Given shift = constant(tensor({13}, DType::f32, 3));
+  const Given mean = tensor({13}, DType::f32, 4);
+  const Given variance = positive({13}, 5);
+  expect_as_interpreted({graph::InstanceNorm{}, {tensor({2, 13, 5, 7}), scale, shift}});
+  expect_as_interpreted({graph::BatchNorm{1e-5F, Layout::nchw},
+                         {tensor({2, 13, 5, 7}), scale, shift, mean, variance},
+                         1,
+                         graph::kRelu});
+  expect_as_interpreted({graph::BatchNorm{1e-5F, Layout::nhwc},
+                         {tensor({2, 5, 7, 13}), scale, shift, mean, variance}});
+}
+
+TEST(OwnNormalization, OthersWithoutWeights) {
+  for (const auto axis : {0, 1, -1}) {
+    for (const auto p : {1, 2}) {
+      expect_as_interpreted({graph::LpNormalization{axis, p}, {tensor({3, 5, 7})}});
+    }
+  }
+  for (const auto size : {1, 2, 5, 50}) {
+    for (const float beta : {0.75F, 0.5F}) {
+      expect_as_interpreted(
+          {graph::Lrn{size, 0.1F, beta, 2, Layout::nchw}, {tensor({2, 13, 5, 7})}});
+      expect_as_interpreted(
+          {graph::Lrn{size, 0.1F, beta, 2, Layout::nhwc}, {tensor({2, 5, 7, 13})}});
+      expect_as_interpreted(
+          {graph::Lrn{size, 0.1F, beta, 2, Layout::nhwc}, {tensor({1, 1, 2, 600})}});
+    }
+  }
+}
+
+TEST(OwnReduction, ReducesOverAnyAxes) {
+  using Kind = graph::ReduceKind;
+  for (const auto kind : {Kind::mean, Kind::sum, Kind::max, Kind::min, Kind::prod, Kind::l1,
+                          Kind::l2, Kind::sum_square, Kind::log_sum, Kind::log_sum_exp}) {
+    for (const graph::Ints& axes :
+         std::vector<graph::Ints>{{}, {-1}, {1, 2}, {0}, {2}, {0, 2}, {1, 3}, {0, 1, 2, 3}}) {
+      for (const bool keep : {false, true}) {
+        expect_as_interpreted({graph::Reduce{kind, axes, keep}, {positive({2, 3, 2, 5})}});
+      }
+    }
+    const bool multiplies = kind == Kind::prod;
+    expect_as_interpreted(
+        {graph::Reduce{kind, {1, 2}, true}, {positive({1, multiplies ? 2 : 14, 5, 300})}});
+    expect_as_interpreted(
+        {graph::Reduce{kind, {2}, true}, {positive({3, 70, multiplies ? 10 : 333})}});
+  }
+}
+
+TEST(OwnReduction, PoolsWholeImages) {
+  for (const auto kind : {graph::PoolKind::average, graph::PoolKind::max}) {
+    expect_as_interpreted({graph::GlobalPool{kind, Layout::nhwc}, {tensor({2, 7, 7, 137})}});
+    expect_as_interpreted({graph::GlobalPool{kind, Layout::nchw}, {tensor({2, 37, 7, 7})}});
+  }
+}
+
+TEST(OwnReduction, ChoosesExtremes) {
+  for (const bool smallest : {false, true}) {
+    for (const auto axis : {0, 1, -1}) {
+      for (const bool last : {false, true}) {
+        for (const auto type : {DType::f32, DType::u8, DType::i64}) {
+          expect_as_interpreted({graph::ArgExtreme{smallest, axis, true, last, DType::i64},
+                                 {tensor({3, 9, 30}, type)}});
+        }
+        expect_as_interpreted({graph::ArgExtreme{smallest, axis, false, last, DType::i32},
+                               {quantized({3, 9, 30}, DType::i8, 0.5F, 4)}});
+      }
+    }
+  }
+}
+
+TEST(OwnReduction, TakesTheFirstOnes) {
+  for (const bool largest : {false, true}) {
+    for (const auto axis : {0, 1, -1}) {
+      expect_as_interpreted({graph::TopK{axis, largest}, {tensor({5, 6, 7}), ints({3})}, 2});
+    }
+  }
+}
+
+TEST(OwnPooling, PoolsUnderAnyWindow) {
+  const std::vector<graph::Window> windows{
+      {{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}},
+      {{3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}},
+      {{3, 2}, {1, 2}, {1, 1}, {1, 0}, {0, 1}, graph::AutoPad::explicit_pads, true},
+      {{3, 3}, {2, 2}, {1, 1}, {0, 0}, {0, 0}, graph::AutoPad::same_upper},
+      {{2, 2}, {1, 1}, {2, 2}, {0, 0}, {0, 0}, graph::AutoPad::valid}};
+  for (const auto& window : windows) {
+    for (const auto kind : {graph::PoolKind::average, graph::PoolKind::max}) {
+      for (const bool counts : {false, true}) {
+        expect_as_interpreted(
+            {graph::Pool{kind, window, counts, Layout::nhwc}, {tensor({2, 9, 8, 19})}});
+        expect_as_interpreted({graph::Pool{kind, window, counts, Layout::nchw},
+                               {tensor({2, 5, 9, 8})},
+                               1,
+                               graph::kRelu});
+      }
+    }
+  }
+  const graph::Window line{{3}, {2}, {1}, {1}, {1}};
+  expect_as_interpreted(
+      {graph::Pool{graph::PoolKind::max, line, false, Layout::nhwc}, {tensor({2, 9, 5})}});
+}
+
+TEST(OwnResize, ResizesAsOnnxDoes) {
+  using graph::CoordinateMode;
+  using graph::ResizeMode;
+  const Given scales{{DType::f32, {4}, stored_as<float>({1, 2, 1.5, 1}), {}}, true};
+  for (const auto mode : {ResizeMode::nearest, ResizeMode::linear, ResizeMode::cubic}) {
+    for (const auto coordinates : {CoordinateMode::half_pixel, CoordinateMode::pytorch_half_pixel,
+                                   CoordinateMode::align_corners, CoordinateMode::asymmetric}) {
+      for (const auto nearest :
+           {graph::NearestMode::round_prefer_floor, graph::NearestMode::round_prefer_ceil,
+            graph::NearestMode::floor, graph::NearestMode::ceil}) {
+        const graph::Resize op{mode, coordinates, nearest};
+        const Given x = tensor({2, 5, 6, 19});
+        expect_as_interpreted({op, {x, left_out(), scales}});
+        expect_as_interpreted({op, {x, left_out(), left_out(), ints({2, 3, 9, 19})}});
+        expect_as_interpreted({op, {x, left_out(), left_out(), ints({2, 5, 12, 8})}});
+        expect_as_interpreted({op, {x, left_out(), left_out(), ints({2, 5, 6, 19})}});
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fleetfit::engine

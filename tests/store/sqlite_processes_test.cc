@@ -91,6 +91,17 @@ TEST_F(SqliteProcesses, MayAllCreateTheFileAtOnce) {
   }
 }
 
+TEST_F(SqliteProcesses, WaitForTheOneThatIsJustCreatingTheFile) {
+  RawDatabase creator(path_);
+  creator.execute("BEGIN IMMEDIATE");
+  const std::jthread creation([&] {
+    std::this_thread::sleep_for(200ms);
+    creator.execute("ROLLBACK");
+  });
+  const auto store = open_sqlite_store(path_);
+  EXPECT_TRUE(store) << store.error().message;
+}
+
 // The moments at which the writer dies differ: while it writes rows, commits, or moves the log into
 // the file. Large batches outgrow SQLite's memory, so that uncommitted pages are in the log.
 TEST_F(SqliteProcesses, KilledWhileWritingLoseNothingThatWasConfirmed) {
@@ -98,7 +109,7 @@ TEST_F(SqliteProcesses, KilledWhileWritingLoseNothingThatWasConfirmed) {
     const std::string device = "killed" + std::to_string(round);
     const Work work{.device = device,
                     .batches = 1'000'000,
-                    .size = round % 3 == 2 ? 1000 : 20,
+                    .size = round % 6 == 5 ? 1000 : 20,
                     .operators = 50};
     auto writer = start_writer(work);
     int confirmed = 0;

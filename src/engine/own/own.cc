@@ -33,6 +33,10 @@ bool keeps_stored(const Task& task) {
 KernelPtr make_movement(const Task& task) {
   if (task.inputs.empty() || !task.inputs[0].present || !keeps_stored(task)) return nullptr;
   return std::visit(Overloaded{
+                        [&](const graph::ChannelShuffle& op) {
+                          const bool joined = task.inputs.size() + task.outputs.size() > 2;
+                          return joined ? make_joined_shuffle(task, op) : make_move(task);
+                        },
                         [&](const graph::Pad& op) { return make_pad(task, op); },
                         [&](const graph::SpaceToBatch&) { return make_space_to_batch(task); },
                         [&](const graph::BatchToSpace&) { return make_batch_to_space(task); },
@@ -42,7 +46,50 @@ KernelPtr make_movement(const Task& task) {
                     task.node.op);
 }
 
-KernelPtr make_kernel(const Task& task) { return make_movement(task); }
+KernelPtr make_resize(const Task& task, const graph::Resize& op) {
+  if (op.mode != graph::ResizeMode::nearest) return make_smooth_resize(task, op);
+  return keeps_stored(task) ? make_nearest_resize(task, op) : nullptr;
+}
+
+/// Kernels that know nothing of the node's activation.
+KernelPtr make_without_activation(const Task& task) {
+  return std::visit(
+      Overloaded{
+          [&](const graph::Where&) { return make_where(task); },
+          [&](const graph::PRelu&) { return make_prelu(task); },
+          [&](const graph::Cast&) { return make_cast(task); },
+          [&](const graph::Softmax& op) { return make_softmax(task, op); },
+          [&](const graph::LayerNorm& op) { return make_layer_norm(task, op); },
+          [&](const graph::InstanceNorm& op) { return make_instance_norm(task, op); },
+          [&](const graph::BatchNorm& op) { return make_batch_norm(task, op); },
+          [&](const graph::LpNormalization& op) { return make_lp_normalization(task, op); },
+          [&](const graph::Lrn& op) { return make_lrn(task, op); },
+          [&](const graph::Reduce& op) { return make_reduce(task, op); },
+          [&](const graph::GlobalPool& op) { return make_global_pool(task, op); },
+          [&](const graph::ArgExtreme& op) { return make_arg_extreme(task, op); },
+          [&](const graph::TopK& op) { return make_top_k(task, op); },
+          [&](const graph::Pool& op) { return make_pool(task, op); },
+          [&](const graph::Resize& op) { return make_resize(task, op); },
+          [&](const auto&) { return make_movement(task); },
+      },
+      task.node.op);
+}
+
+KernelPtr make_with_activation(const Task& task) {
+  Task inner = task;
+  inner.node.activation = {};
+  return activated(make_without_activation(inner), task.node.activation, task.outputs[0]);
+}
+
+KernelPtr make_kernel(const Task& task) {
+  return std::visit(Overloaded{
+                        [&](const graph::Elementwise& op) { return make_elementwise(task, op); },
+                        [&](const graph::Activate& op) { return make_activate(task, op); },
+                        [&](const graph::Unary& op) { return make_unary(task, op); },
+                        [&](const auto&) { return make_with_activation(task); },
+                    },
+                    task.node.op);
+}
 
 }  // namespace
 }  // namespace own
@@ -52,7 +99,7 @@ KernelPtr make_own_kernel(const Task& task) {
       !std::ranges::all_of(task.outputs, own::is_plain)) {
     return nullptr;
   }
-  if (task.adds_last_input || task.node.activation) return nullptr;
+  if (task.adds_last_input || task.outputs.empty()) return nullptr;
   return own::make_kernel(task);
 }
 
