@@ -64,6 +64,11 @@ KernelPtr make_without_activation(const Task& task) {
           [&](const graph::Reduce& op) { return make_reduce(task, op); },
           [&](const graph::GlobalPool& op) { return make_global_pool(task, op); },
           [&](const graph::ArgExtreme& op) { return make_arg_extreme(task, op); },
+          [&](const graph::Gemm& op) { return make_gemm(task, op); },
+          [&](const graph::MatMul& op) { return make_matmul(task, op); },
+          [&](const graph::MultiHeadAttention& op) { return make_attention(task, op); },
+          [&](const graph::Conv& op) { return make_convolution(task, op); },
+          [&](const graph::ConvTranspose& op) { return make_transposed_convolution(task, op); },
           [&](const graph::TopK& op) { return make_top_k(task, op); },
           [&](const graph::Pool& op) { return make_pool(task, op); },
           [&](const graph::Resize& op) { return make_resize(task, op); },
@@ -138,7 +143,9 @@ KernelPtr make_own_kernel(const Task& task) {
       !std::ranges::all_of(task.outputs, own::is_plain)) {
     return nullptr;
   }
-  if (task.adds_last_input || task.outputs.empty()) return nullptr;
+  const bool can_add = std::holds_alternative<graph::Conv>(task.node.op) ||
+                       std::holds_alternative<graph::ConvTranspose>(task.node.op);
+  if (task.outputs.empty() || (task.adds_last_input && !can_add)) return nullptr;
   return own::make_kernel(task);
 }
 

@@ -163,10 +163,6 @@ FLEETFIT_VECTORIZE void activate_row(const Activation& activation, const float* 
   }
 }
 
-bool has_fast_unary(UnaryKind kind) {
-  return kind != UnaryKind::sin && kind != UnaryKind::cos && kind != UnaryKind::log;
-}
-
 FLEETFIT_VECTORIZE void unary_row(UnaryKind kind, const float* x, float* out, std::int64_t count) {
   switch (kind) {
     case UnaryKind::abs:
@@ -341,19 +337,6 @@ FLEETFIT_VECTORIZE float squares_of_row(const float* x, float center, std::int64
       [](float a, float b) { return a + b; });
 }
 
-FLEETFIT_VECTORIZE float dot_of_rows(const float* a, const float* b, std::int64_t count) {
-  float lanes[kLanes] = {};
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (std::int64_t j = 0; j < kLanes; ++j) lanes[j] += a[i + j] * b[i + j];
-  }
-  for (std::int64_t j = 0; i < count; ++i, ++j) lanes[j] += a[i] * b[i];
-  for (std::int64_t width = kLanes / 2; width > 0; width /= 2) {
-    for (std::int64_t j = 0; j < width; ++j) lanes[j] += lanes[j + width];
-  }
-  return lanes[0];
-}
-
 FLEETFIT_VECTORIZE float exponentials_of_row(const float* x, float highest, float* out,
                                              std::int64_t count) {
   map(x, out, count, [=](float v) { return exponential(v - highest); });
@@ -390,6 +373,12 @@ FLEETFIT_VECTORIZE void add_scaled_row(const float* x, float factor, float* sums
 FLEETFIT_VECTORIZE void affine_row(const float* x, float factor, float offset, float* out,
                                    std::int64_t count) {
   map(x, out, count, [=](float v) { return v * factor + offset; });
+}
+
+FLEETFIT_VECTORIZE void add_product_row(const float* a, const float* b, float* sums,
+                                        std::int64_t count) {
+  FLEETFIT_INDEPENDENT
+  for (std::int64_t i = 0; i < count; ++i) sums[i] += a[i] * b[i];
 }
 
 FLEETFIT_VECTORIZE void blend_rows(const float* a, float wa, const float* b, float wb, float* out,
