@@ -61,8 +61,14 @@ FLEETFIT_INLINE void zip(FloatRows a, FloatRows b, Out* out, const Extents& exte
 }
 
 /// NaN wins.
-FLEETFIT_INLINE float smaller(float a, float b) { return a < b || a != a ? a : b; }
-FLEETFIT_INLINE float larger(float a, float b) { return a > b || a != a ? a : b; }
+FLEETFIT_INLINE float smaller(float a, float b) {
+  const float lower = a < b ? a : b;
+  return a != a ? a : lower;
+}
+FLEETFIT_INLINE float larger(float a, float b) {
+  const float higher = a > b ? a : b;
+  return a != a ? a : higher;
+}
 
 template <class Step, class Join>
 FLEETFIT_INLINE float reduce(const float* x, std::int64_t count, float start, const Step& step,
@@ -325,10 +331,8 @@ FLEETFIT_VECTORIZE float sum_of_row(const float* x, std::int64_t count) {
 }
 
 FLEETFIT_VECTORIZE float max_of_row(const float* x, std::int64_t count) {
-  const auto best = [](float a, float b) { return larger(a, b); };
-  return reduce(
-      x, count, -std::numeric_limits<float>::infinity(),
-      [&](float a, float b) { return larger(b, a); }, best);
+  const auto best = [](float a, float b) { return b > a ? b : a; };
+  return reduce(x, count, -std::numeric_limits<float>::infinity(), best, best);
 }
 
 FLEETFIT_VECTORIZE float squares_of_row(const float* x, float center, std::int64_t count) {

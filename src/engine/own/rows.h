@@ -50,6 +50,7 @@ void requantize_row(const Scale& from, const std::uint8_t* stored, const Scale& 
 
 // --- Sums and the like over a row.
 float sum_of_row(const float* x, std::int64_t count);
+/// Passes over what is no number.
 float max_of_row(const float* x, std::int64_t count);
 /// Sum of (x - center)^2.
 float squares_of_row(const float* x, float center, std::int64_t count);
