@@ -8,6 +8,7 @@
 
 #include "engine/fuse.h"
 #include "fleetfit/graph/passes.h"
+#include "fleetfit/graph/quantize.h"
 #include "fleetfit/graph/shape_inference.h"
 
 namespace fleetfit::engine {
@@ -186,30 +187,30 @@ class Planner {
     PlannedStep step{
         .task = {.node = node, .adds_last_input = fused.adds_last_input, .threads = threads_},
         .name = fused.name};
-    for (const TensorId id : node.inputs) {
-      const Format format = takes_image(fused, id) ? wanted.input : Format::plain;
-      step.inputs.push_back(in_format(id, format));
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const bool is_added = fused.adds_last_input && i + 1 == node.inputs.size();
+      step.inputs.push_back(in_format(
+          node.inputs[i], is_added ? wanted.output : input_format(fused, i, wanted.input)));
       step.task.inputs.push_back(step.inputs.back() < 0 ? Operand{.present = false}
                                                         : tensor(step.inputs.back()).operand);
-    }
-    if (fused.adds_last_input) {  // lies as the result does
-      step.inputs.back() = in_format(node.inputs.back(), wanted.output);
-      step.task.inputs.back() = tensor(step.inputs.back()).operand;
     }
     for (const TensorId id : node.outputs) {
       step.outputs.push_back(id == kNoTensor ? -1 : add_tensor(id, wanted.output));
       step.task.outputs.push_back(operand(id, wanted.output));
       step.task.outputs.back().constant.reset();
     }
-    if (wanted.output == Format::blocked) place_in_concat(step);
+    if (wanted.output == Format::blocked && joined_in_place(step)) return;
     plan_.steps.push_back(std::move(step));
   }
 
-  /// Whether an input of the node is an image rather than a weight.
-  bool takes_image(const FusedNode& fused, TensorId id) const {
-    if (id == kNoTensor || source(id).is_constant()) return false;
-    if (std::holds_alternative<graph::Conv>(fused.node.op)) return id == fused.node.inputs[0];
-    return source(id).shape->size() == 4;
+  /// Images come in the format that the node wants, weights and the like are plain.
+  Format input_format(const FusedNode& fused, std::size_t input, Format of_images) const {
+    const TensorId id = fused.node.inputs[input];
+    if (id == kNoTensor || source(id).is_constant()) return Format::plain;
+    const bool is_image = std::holds_alternative<graph::Conv>(fused.node.op)
+                              ? input == 0
+                              : source(id).shape->size() == 4;
+    return is_image ? of_images : Format::plain;
   }
 
   /// Lets the output share the input's memory where only the shape differs.
@@ -230,22 +231,32 @@ class Planner {
            shape[1] % kBlock == 0;
   }
 
-  /// Inputs of a blocked concatenation of one image are written where they are to be, and nothing
-  /// is left to do.
-  void place_in_concat(PlannedStep& step) {
-    if (!std::holds_alternative<graph::Concat>(step.task.node.op) ||
+  /// Inputs of a blocked concatenation of one image can be written where they are to be, and
+  /// nothing is left to do.
+  bool joined_in_place(const PlannedStep& step) {
+    if (!std::holds_alternative<graph::Concat>(step.task.node.op) || step.task.node.activation ||
         step.task.outputs[0].shape[0] != 1) {
-      return;
+      return false;
+    }
+    for (std::size_t i = 0; i < step.inputs.size(); ++i) {
+      if (!is_free(step.inputs[i], step.task.node.inputs[i]) ||
+          std::ranges::count(step.inputs, step.inputs[i]) != 1) {
+        return false;
+      }
     }
     std::size_t offset = 0;
-    for (std::size_t i = 0; i < step.inputs.size(); ++i) {
-      PlannedTensor& input = tensor(step.inputs[i]);
-      const bool free = !input.inside && !input.pinned && !input.operand.constant &&
-                        !is_output(step.task.node.inputs[i]) && !holds_others(step.inputs[i]) &&
-                        std::ranges::count(step.inputs, step.inputs[i]) == 1;
-      if (free) input.inside = Place{step.outputs[0], offset};
-      offset += storage_bytes(input.operand);
+    for (const int input : step.inputs) {
+      tensor(input).inside = Place{step.outputs[0], offset};
+      offset += storage_bytes(tensor(input).operand);
     }
+    return true;
+  }
+
+  /// Whether a tensor may lie anywhere.
+  bool is_free(int index, TensorId id) {
+    const PlannedTensor& planned = tensor(index);
+    return !planned.inside && !planned.pinned && !planned.operand.constant && !is_output(id) &&
+           !holds_others(index);
   }
 
   bool holds_others(int index) const {
@@ -272,16 +283,21 @@ Result<Graph> simplify_for_engine(const Graph& graph) {
   Graph simplified = graph;
   if (auto status = infer_shapes(simplified); !status) return tl::unexpected(status.error());
   if (auto status = simplify(simplified); !status) return tl::unexpected(status.error());
+  if (auto status = to_quantized_tensors(simplified, {.merge_activations = true}); !status) {
+    return tl::unexpected(status.error());
+  }
+  if (auto status = simplify(simplified); !status) return tl::unexpected(status.error());
   return simplified;
 }
 
-Result<Plan> make_plan(const Graph& simplified, ImageLayout layout, int threads) {
+Result<Plan> make_plan(const Graph& simplified, ImageLayout layout, Additions additions,
+                       int threads) {
   Graph laid_out = simplified;
   const auto wanted =
       layout == ImageLayout::channels_last ? graph::Layout::nhwc : graph::Layout::nchw;
   if (auto status = convert_layout(laid_out, wanted); !status)
     return tl::unexpected(status.error());
-  return Planner(laid_out, layout, threads).plan(fuse_nodes(laid_out));
+  return Planner(laid_out, layout, threads).plan(fuse_nodes(laid_out, additions));
 }
 
 bool has_float_convolution(const Graph& simplified) {

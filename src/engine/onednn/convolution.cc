@@ -26,7 +26,7 @@ bool has_bias(const Task& task) {
 }
 
 /// The weights as groups x outputs x inputs x kernel…, or without groups if there is one only.
-memory::desc weights_desc(const Operand& weights, const Conv& conv, memory::data_type type) {
+memory::desc weights_desc(const Operand& weights, const Conv& conv) {
   memory::dims dims(weights.shape.begin(), weights.shape.end());
   memory::dims strides(dims.size(), 1);
   for (std::size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
@@ -39,7 +39,7 @@ memory::desc weights_desc(const Operand& weights, const Conv& conv, memory::data
     strides.insert(strides.begin(), strides[0] * dims[0]);
     dims.insert(dims.begin(), conv.groups);
   }
-  return {dims, type, strides};
+  return {dims, data_type(weights.dtype).value(), strides};
 }
 
 memory::desc any_layout(const memory::desc& desc) {
@@ -61,12 +61,6 @@ std::vector<float> real_bias(const Operand& bias, std::int64_t channels) {
   return values;
 }
 
-bool is_real_activation(const graph::Activation& activation) {
-  using Kind = graph::ActivationKind;
-  return activation && activation.kind != Kind::relu && activation.kind != Kind::clip &&
-         activation.kind != Kind::leaky_relu;
-}
-
 /// Whether rounding to the result's type does what the activation does.
 bool saturation_does(const graph::Activation& activation, const Operand& result) {
   if (result.dtype != DType::u8 || result.quantization->zero_points[0] != 0) return false;
@@ -76,25 +70,16 @@ bool saturation_does(const graph::Activation& activation, const Operand& result)
          result.quantization->scales[0] * kMost <= activation.beta * 1.0001F;
 }
 
-/// The activation of values that are counted in units of the result's scale.
-graph::Activation in_units(graph::Activation activation, float unit) {
-  if (activation.kind == graph::ActivationKind::clip) {
-    activation.alpha /= unit;
-    activation.beta /= unit;
-  }
-  return activation;
-}
-
 /// Scales, zero points and post-ops of a quantized convolution. False if the library cannot.
-bool set_integers(const Task& task, const std::vector<float>& weight_scales,
-                  dnnl::primitive_attr& attributes) {
+bool set_integers(const Task& task, dnnl::primitive_attr& attributes) {
   const auto& in = *task.inputs[kImage].quantization;
   const auto& out = *task.outputs[0].quantization;
   const auto& activation = task.node.activation;
-  const bool real = is_real_activation(activation);
+  const bool real = !scales_along(activation);
   const float unit = real ? 1.0F : out.scales[0];  // what post-ops count in
   std::vector<float> scales;
-  for (const float scale : weight_scales) scales.push_back(in.scales[0] * scale / unit);
+  for (const float scale : task.inputs[kWeights].quantization->scales)
+    scales.push_back(in.scales[0] * scale / unit);
   attributes.set_output_scales(scales.size() == 1 ? 0 : 1 << 1, scales);
   if (in.zero_points[0] != 0) attributes.set_zero_points(DNNL_ARG_SRC, 0, {in.zero_points[0]});
   if (out.zero_points[0] != 0) attributes.set_zero_points(DNNL_ARG_DST, 0, {out.zero_points[0]});
@@ -106,7 +91,7 @@ bool set_integers(const Task& task, const std::vector<float>& weight_scales,
                         residual.quantization->zero_points[0], data_type(residual.dtype).value());
   }
   if (activation && !saturation_does(activation, task.outputs[0])) {
-    if (!append_activation(post_ops, in_units(activation, unit))) return false;
+    if (!append_activation(post_ops, activation, unit)) return false;
     if (real)
       post_ops.append_eltwise(1.0F, dnnl::algorithm::eltwise_linear, 1.0F / out.scales[0], 0.0F);
   }
@@ -140,23 +125,108 @@ bool is_float(const Task& task) {
   return std::ranges::all_of(task.inputs, float_or_absent) && task.outputs[0].dtype == DType::f32;
 }
 
-dnnl::convolution_forward::primitive_desc describe(const Task& task, const Conv& conv,
-                                                   dnnl::algorithm algorithm,
-                                                   const dnnl::primitive_attr& attributes) {
-  const auto source = image_desc(task.inputs[kImage], conv.layout);
-  const auto result = image_desc(task.outputs[0], conv.layout);
-  const auto weights = any_layout(
-      weights_desc(task.inputs[kWeights], conv, data_type(task.inputs[kWeights].dtype).value()));
+/// A convolution in the library's terms.
+struct Problem {
+  memory::desc source;
+  memory::desc weights;  ///< as they lie in the graph
+  memory::desc result;
+  memory::dims strides;
+  memory::dims dilations;
+  memory::dims begin;
+  memory::dims end;
+};
+
+Problem problem_of(const Task& task, const Conv& conv) {
   const auto pads = graph::resolve_padding(
       conv.window, graph::spatial_extents(task.inputs[kImage].shape, conv.layout));
   memory::dims dilations(conv.window.dilations);
   for (auto& dilation : dilations) --dilation;  // the library counts the holes
-  const memory::desc bias({result.dims()[1]}, memory::data_type::f32, memory::format_tag::x);
+  return {.source = image_desc(task.inputs[kImage], conv.layout),
+          .weights = weights_desc(task.inputs[kWeights], conv),
+          .result = image_desc(task.outputs[0], conv.layout),
+          .strides = conv.window.strides,
+          .dilations = dilations,
+          .begin = pads.begin,
+          .end = pads.end};
+}
+
+/// A product with a matrix of weights as a convolution of images of one pixel.
+Problem problem_of(const Task& task, const graph::Gemm& gemm) {
+  const Operand& b = task.inputs[kWeights];
+  const std::int64_t out = gemm.trans_b ? b.shape[0] : b.shape[1];
+  const std::int64_t in = gemm.trans_b ? b.shape[1] : b.shape[0];
+  const std::int64_t rows = graph::elements(task.inputs[kImage].shape) / in;
+  const auto pixels = [&](const Operand& operand, std::int64_t channels) {
+    return memory::desc({rows, channels, 1, 1}, data_type(operand.dtype).value(),
+                        memory::format_tag::nhwc);
+  };
+  const memory::dims strides =
+      gemm.trans_b ? memory::dims{in, 1, in, in} : memory::dims{1, out, out, out};
+  return {.source = pixels(task.inputs[kImage], in),
+          .weights = {{out, in, 1, 1}, data_type(b.dtype).value(), strides},
+          .result = pixels(task.outputs[0], out),
+          .strides = {1, 1},
+          .dilations = {0, 0},
+          .begin = {0, 0},
+          .end = {0, 0}};
+}
+
+dnnl::convolution_forward::primitive_desc describe(const Problem& problem, bool with_bias,
+                                                   dnnl::algorithm algorithm,
+                                                   const dnnl::primitive_attr& attributes) {
+  const memory::desc bias({problem.result.dims()[1]}, memory::data_type::f32,
+                          memory::format_tag::x);
   const dnnl::convolution_forward::desc description(
-      dnnl::prop_kind::forward_inference, algorithm, source, weights,
-      has_bias(task) ? bias : memory::desc(), result, conv.window.strides, dilations, pads.begin,
-      pads.end);
+      dnnl::prop_kind::forward_inference, algorithm, problem.source, any_layout(problem.weights),
+      with_bias ? bias : memory::desc(), problem.result, problem.strides, problem.dilations,
+      problem.begin, problem.end);
   return {description, attributes, cpu()};
+}
+
+/// The bias in the units that the library adds it in: those of the sum of products.
+std::vector<float> packed_bias(const Task& task, std::int64_t channels) {
+  auto bias = real_bias(task.inputs[kBias], channels);
+  if (!is_quantized(task)) return bias;
+  const auto& scales = task.inputs[kWeights].quantization->scales;
+  for (std::size_t c = 0; c < bias.size(); ++c) {
+    bias[c] /= task.inputs[kImage].quantization->scales[0] * scales[scales.size() == 1 ? 0 : c];
+  }
+  return bias;
+}
+
+bool set_floats(const Task& task, dnnl::primitive_attr& attributes) {
+  dnnl::post_ops post_ops;
+  if (task.adds_last_input) post_ops.append_sum(1.0F);
+  if (!append_activation(post_ops, task.node.activation)) return false;
+  attributes.set_post_ops(post_ops);
+  return true;
+}
+
+bool has_constant_weights(const Task& task) {
+  return task.inputs[kWeights].constant && (!has_bias(task) || task.inputs[kBias].constant);
+}
+
+KernelPtr make(const Task& task, const Problem& problem, dnnl::algorithm algorithm) {
+  auto attribute = attributes();
+  const bool possible =
+      is_quantized(task) ? set_integers(task, attribute) : set_floats(task, attribute);
+  if (!possible) return nullptr;
+  const auto chosen = describe(problem, has_bias(task), algorithm, attribute);
+  if (is_slow(chosen.impl_info_str())) return nullptr;  // before weights are packed for nothing
+
+  std::vector<std::pair<int, PackedWeight>> packed;
+  packed.emplace_back(DNNL_ARG_WEIGHTS, PackedWeight(task.inputs[kWeights].constant->bytes().data(),
+                                                     problem.weights, chosen.weights_desc()));
+  if (has_bias(task)) {
+    const auto bias = packed_bias(task, problem.result.dims()[1]);
+    packed.emplace_back(DNNL_ARG_BIAS,
+                        PackedWeight(bias.data(), chosen.bias_desc(), chosen.bias_desc()));
+  }
+  const auto shared = task.adds_last_input ? std::optional(task.inputs.size() - 1) : std::nullopt;
+  return primitive_kernel(chosen, dnnl::convolution_forward(chosen),
+                          {{DNNL_ARG_SRC, Argument::Role::input, kImage, chosen.src_desc()},
+                           {DNNL_ARG_DST, Argument::Role::output, 0, chosen.dst_desc()}},
+                          std::move(packed), shared);
 }
 
 }  // namespace
@@ -172,44 +242,14 @@ bool takes_winograd(const Task& task) {
 }
 
 KernelPtr make_convolution(const Task& task, const Conv& conv, dnnl::algorithm algorithm) {
-  const Operand& weights = task.inputs[kWeights];
-  const bool quantized = is_quantized(task);
-  if (!weights.constant || (!quantized && !is_float(task))) return nullptr;
-  if (has_bias(task) && !task.inputs[kBias].constant) return nullptr;
+  if (!has_constant_weights(task) || (!is_quantized(task) && !is_float(task))) return nullptr;
+  return make(task, problem_of(task, conv), algorithm);
+}
 
-  auto attribute = attributes();
-  if (quantized) {
-    if (!set_integers(task, weights.quantization->scales, attribute)) return nullptr;
-  } else {
-    dnnl::post_ops post_ops;
-    if (task.adds_last_input) post_ops.append_sum(1.0F);
-    if (!append_activation(post_ops, task.node.activation)) return nullptr;
-    attribute.set_post_ops(post_ops);
-  }
-  const auto chosen = describe(task, conv, algorithm, attribute);
-  if (is_slow(chosen.impl_info_str())) return nullptr;  // before weights are packed for nothing
-
-  std::vector<std::pair<int, PackedWeight>> packed;
-  packed.emplace_back(DNNL_ARG_WEIGHTS,
-                      PackedWeight(weights.constant->bytes().data(),
-                                   weights_desc(weights, conv, data_type(weights.dtype).value()),
-                                   chosen.weights_desc()));
-  if (has_bias(task)) {
-    auto bias = real_bias(task.inputs[kBias], chosen.dst_desc().dims()[1]);
-    if (quantized) {
-      const auto& scales = weights.quantization->scales;
-      for (std::size_t c = 0; c < bias.size(); ++c) {
-        bias[c] /= task.inputs[kImage].quantization->scales[0] * scales[scales.size() == 1 ? 0 : c];
-      }
-    }
-    packed.emplace_back(DNNL_ARG_BIAS,
-                        PackedWeight(bias.data(), chosen.bias_desc(), chosen.bias_desc()));
-  }
-  const auto shared = task.adds_last_input ? std::optional(task.inputs.size() - 1) : std::nullopt;
-  return primitive_kernel(chosen, dnnl::convolution_forward(chosen),
-                          {{DNNL_ARG_SRC, Argument::Role::input, kImage, chosen.src_desc()},
-                           {DNNL_ARG_DST, Argument::Role::output, 0, chosen.dst_desc()}},
-                          std::move(packed), shared);
+KernelPtr make_quantized_gemm(const Task& task, const graph::Gemm& gemm) {
+  const bool has_scaling = gemm.alpha != 1 || gemm.beta != 1 || gemm.trans_a;
+  if (!has_constant_weights(task) || !is_quantized(task) || has_scaling) return nullptr;
+  return make(task, problem_of(task, gemm), dnnl::algorithm::convolution_direct);
 }
 
 }  // namespace fleetfit::engine::onednn

@@ -28,6 +28,7 @@ memory::desc transposed(const Operand& operand) {
 KernelPtr make_gemm(const Task& task, const graph::Gemm& gemm) {
   const Operand& a = task.inputs[0];
   const Operand& b = task.inputs[1];
+  if (a.quantization) return make_quantized_gemm(task, gemm);
   if (!is_float(a) || !is_float(b) || !b.constant || gemm.alpha != 1 || gemm.trans_a ||
       !is_float(task.outputs[0])) {
     return nullptr;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "engine/libraries.h"
 
@@ -96,7 +97,7 @@ memory::desc image_desc(const Operand& operand, graph::Layout layout) {
           image_tag(operand.shape.size(), layout, operand.format)};
 }
 
-bool append_activation(dnnl::post_ops& post_ops, const graph::Activation& activation) {
+bool append_activation(dnnl::post_ops& post_ops, const graph::Activation& activation, float unit) {
   const auto append = [&](algorithm kind, float alpha = 0, float beta = 0, float scale = 1) {
     post_ops.append_eltwise(scale, kind, alpha, beta);
     return true;
@@ -109,7 +110,7 @@ bool append_activation(dnnl::post_ops& post_ops, const graph::Activation& activa
     case ActivationKind::relu:
       return append(algorithm::eltwise_relu);
     case ActivationKind::clip:
-      return append(algorithm::eltwise_clip, alpha, beta);
+      return append(algorithm::eltwise_clip, alpha / unit, beta / unit);
     case ActivationKind::leaky_relu:
       return append(algorithm::eltwise_relu, alpha);
     case ActivationKind::elu:
@@ -117,8 +118,8 @@ bool append_activation(dnnl::post_ops& post_ops, const graph::Activation& activa
     case ActivationKind::sigmoid:
       return append(algorithm::eltwise_logistic);
     case ActivationKind::hard_sigmoid:
-      return append(algorithm::eltwise_linear, alpha, beta) &&
-             append(algorithm::eltwise_clip, 0, 1);
+      return append(algorithm::eltwise_linear, alpha, beta / unit) &&
+             append(algorithm::eltwise_clip, 0, 1 / unit);
     case ActivationKind::tanh:
       return append(algorithm::eltwise_tanh);
     case ActivationKind::hard_swish:
@@ -139,6 +140,13 @@ bool append_activation(dnnl::post_ops& post_ops, const graph::Activation& activa
       return false;
   }
   return false;
+}
+
+bool scales_along(const graph::Activation& activation) {
+  using Kind = ActivationKind;
+  constexpr std::array kLinear{Kind::none, Kind::relu, Kind::clip, Kind::leaky_relu,
+                               Kind::hard_sigmoid};
+  return std::ranges::find(kLinear, activation.kind) != kLinear.end();
 }
 
 PackedWeight::PackedWeight(const void* values, const memory::desc& from, const memory::desc& to)

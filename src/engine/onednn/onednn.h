@@ -25,9 +25,13 @@ dnnl::memory::desc plain_desc(const Operand& operand);
 /// An image tensor (rank 3 to 5) with its dimensions in the order batch, channels, spatial.
 dnnl::memory::desc image_desc(const Operand& operand, graph::Layout layout);
 
-/// Appends an activation of values that are given in units of `unit` (1 for floats). False if the
-/// library does not have it.
-bool append_activation(dnnl::post_ops& post_ops, const graph::Activation& activation);
+/// Appends an activation. False if the library does not have it. Values may be counted in units
+/// other than 1 where `scales_along`.
+bool append_activation(dnnl::post_ops& post_ops, const graph::Activation& activation,
+                       float unit = 1);
+
+/// Whether an activation of values in another unit is the same activation with other parameters.
+bool scales_along(const graph::Activation& activation);
 
 /// A weight as the library wants it, packed once.
 class PackedWeight {
@@ -107,6 +111,7 @@ KernelPtr make_elementwise(const Task& task, const graph::Elementwise& op);
 KernelPtr make_pool(const Task& task, const graph::Pool& pool);
 KernelPtr make_global_pool(const Task& task, const graph::GlobalPool& pool);
 KernelPtr make_gemm(const Task& task, const graph::Gemm& gemm);
+KernelPtr make_quantized_gemm(const Task& task, const graph::Gemm& gemm);
 KernelPtr make_matmul(const Task& task, const graph::MatMul& matmul);
 KernelPtr make_concat(const Task& task, const graph::Concat& concat);
 KernelPtr make_reorder(const Task& task);

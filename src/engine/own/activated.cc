@@ -15,6 +15,10 @@ class ActivatedKernel final : public Kernel {
   std::size_t scratch_bytes() const override { return kernel_->scratch_bytes(); }
   std::size_t weight_bytes() const override { return kernel_->weight_bytes(); }
 
+  std::optional<std::size_t> output_shares_input() const override {
+    return kernel_->output_shares_input();
+  }
+
   void bind(const Bindings& bindings) override {
     kernel_->bind(bindings);
     out_ = reinterpret_cast<float*>(bindings.outputs[0]);
@@ -40,8 +44,8 @@ class ActivatedKernel final : public Kernel {
 KernelPtr activated(KernelPtr kernel, const graph::Activation& activation, const Operand& output) {
   if (!kernel || !activation) return kernel;
   if (!is_real(output)) return nullptr;
-  return std::make_unique<ActivatedKernel>(std::move(kernel), activation,
-                                           graph::elements(output.shape));
+  const auto count = static_cast<std::int64_t>(storage_bytes(output) / sizeof(float));
+  return std::make_unique<ActivatedKernel>(std::move(kernel), activation, count);
 }
 
 }  // namespace fleetfit::engine::own

@@ -112,6 +112,8 @@ KernelPtr activated(KernelPtr kernel, const graph::Activation& activation, const
 // --- Kernels by file. Each gives nothing for a task that it does not cover.
 
 KernelPtr make_move(const Task& task);
+/// A shuffle with several inputs joins them, with several outputs it is cut into them.
+KernelPtr make_joined_shuffle(const Task& task, const graph::ChannelShuffle& op);
 KernelPtr make_pad(const Task& task, const graph::Pad& op);
 KernelPtr make_space_to_batch(const Task& task);
 KernelPtr make_batch_to_space(const Task& task);

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "fleetfit/core/json.h"
+#include "fleetfit/core/result.h"
+
+/// What else happened on the machine while something was measured.
+namespace fleetfit::measure {
+
+/// A look at the machine. What the kernel does not tell is nothing.
+struct SystemState {
+  std::optional<double> load = std::nullopt;                 ///< of the last minute
+  std::optional<std::int64_t> frequency_khz = std::nullopt;  ///< mean over the cores
+  std::int64_t steal_ticks = 0;  ///< CPU time that the hypervisor gave to others
+  std::int64_t all_ticks = 0;    ///< CPU time in all, idle as well; 0 if unknown
+  std::string kernel = {};       ///< release
+};
+
+/// `root` is the folder where `proc` and `sys` are.
+SystemState read_system_state(const std::filesystem::path& root = "/");
+
+struct Conditions {
+  std::optional<double> load_before = std::nullopt;
+  std::optional<double> load_after = std::nullopt;
+  std::optional<std::int64_t> frequency_khz_before = std::nullopt;
+  std::optional<std::int64_t> frequency_khz_after = std::nullopt;
+  std::optional<double> steal_share = std::nullopt;  ///< of all CPU time between the two
+  std::string kernel = {};
+
+  bool operator==(const Conditions&) const = default;
+};
+
+Conditions conditions_between(const SystemState& before, const SystemState& after);
+
+nlohmann::json to_json(const Conditions& conditions);
+Result<Conditions> conditions_from_json(const core::JsonView& json);
+
+}  // namespace fleetfit::measure

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fleetfit/measure/runtime.h"
+
+namespace fleetfit::measure {
+
+/// How long a program may take to answer.
+struct ExecTimeouts {
+  std::chrono::milliseconds info{30'000};  ///< its start included
+  std::chrono::milliseconds load{300'000};
+  std::chrono::milliseconds run{300'000};  ///< all runs of one request; also of a computation
+};
+
+struct ExecRuntimeOptions {
+  std::vector<std::string> command = {};  ///< the program and its arguments
+  std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to ours
+  ExecTimeouts timeouts = {};
+  /// Called with the id of each process right after its start, before it is asked anything: the
+  /// place to put it under limits. Its error is the error of the start.
+  std::function<Status(int pid)> prepare = {};
+};
+
+/// A runtime that is another program (docs/formats/runtime.md). Starts it and asks who it is: fails
+/// with `not_found` or `io` if it cannot be started, with what `prepare` says, and with
+/// `device_failed` if it does not speak the protocol.
+///
+/// A program that hangs, dies or speaks nonsense fails the call with `device_failed`, the reason
+/// and the end of its stderr; it is killed with all that it started, and the next `load` starts it
+/// anew.
+Result<std::unique_ptr<Runtime>> start_exec_runtime(ExecRuntimeOptions options);
+
+/// The words of a command line: blanks separate them, '…' and "…" keep blanks, a backslash takes
+/// the next character as it is (not within '…'). Nothing else is special. Fails with
+/// `invalid_input` if there is no word or a quote is not closed.
+Result<std::vector<std::string>> split_command(std::string_view line);
+
+}  // namespace fleetfit::measure

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fleetfit/core/json.h"
+#include "fleetfit/core/result.h"
+#include "fleetfit/core/statistics.h"
+#include "fleetfit/measure/conditions.h"
+#include "fleetfit/measure/energy.h"
+#include "fleetfit/measure/protocol.h"
+#include "fleetfit/measure/runtime.h"
+#include "fleetfit/measure/series.h"
+
+namespace fleetfit::measure {
+
+enum class MeasurementStatus {
+  ok,        ///< the median's interval reached the target, without drift
+  unstable,  ///< it did not in the time given; the numbers are those of all runs
+  failed,    ///< there are no numbers
+};
+
+std::string_view to_string(MeasurementStatus status);
+
+/// Over all measured runs, without warm-up, outliers included.
+struct Latency {
+  double median_ms = 0;
+  double mean_ms = 0;
+  double p90_ms = 0;
+  double p99_ms = 0;
+  core::Interval ci95_ms = {};       ///< of the median
+  core::Interval mean_ci95_ms = {};  ///< of the mean
+
+  bool operator==(const Latency&) const = default;
+};
+
+/// What was found out about one model on one device. A failure is a record as well.
+struct Measurement {
+  MeasurementStatus status = MeasurementStatus::failed;
+  std::string reason = {};                        ///< why not `ok`; "" if it is
+  std::optional<Latency> latency = std::nullopt;  ///< nothing if failed
+  std::int64_t runs = 0;
+  std::int64_t warmup_runs = 0;
+  std::int64_t outliers = 0;
+  Drift drift = {};
+  /// Runs fall into two groups, as those of a throttled process do. The median then tells which
+  /// group is larger; the mean tells what a run costs.
+  bool bimodal = false;
+
+  /// Mean time of each operator in profiled runs: the mean of each profiled request, and the
+  /// median of these over the requests, so that a request that was disturbed does not count.
+  std::vector<OperatorTime> operators = {};
+  /// The median of whole profiled runs less the sum of the operators, at least 0: what the runtime
+  /// takes between operators. Sum and overhead together are about the median of unprofiled runs;
+  /// if they are more than 10 % away, a note says so. Nothing without operators.
+  std::optional<double> overhead_ms = std::nullopt;
+
+  std::int64_t peak_memory_bytes = 0;           ///< of the runtime's process; 0 if unknown
+  std::optional<Energy> energy = std::nullopt;  ///< of one run, idle power included
+  std::string kernel_choices = {};              ///< `LoadedModel::choices`
+  std::vector<std::string> notes = {};          ///< what a reader should know, one sentence each
+  Conditions conditions = {};
+  Protocol protocol = {};
+  std::chrono::system_clock::time_point started = {};
+};
+
+/// Keys as in the contract of `fleetfit measure`: "latency_ms", "energy_mj", "ops", …
+nlohmann::json to_json(const Measurement& measurement);
+
+/// Reads what `to_json` wrote. Errors name the field.
+Result<Measurement> measurement_from_json(const core::JsonView& json);
+
+}  // namespace fleetfit::measure

@@ -1,0 +1,30 @@
+// What ONNX Runtime's profile says about operators.
+import fs from 'node:fs';
+import {Failure} from './failure.mjs';
+
+const SUFFIX = '_kernel_time';
+
+/**
+ * Mean times of the operators in a profile of one run for warming up and then `runs` others, in the order of execution:
+ * [{name, type, kernel, ms}].
+ */
+export function operatorTimes(file, runs) {
+  const events = JSON.parse(fs.readFileSync(file, 'utf8')).filter((event) => event.ph === 'X');
+  const modelRuns = events.filter((event) => event.name === 'model_run').sort((a, b) => a.ts - b.ts);
+  if (modelRuns.length !== runs + 1) {
+    throw new Failure('invalid_input', `ONNX Runtime's profile holds ${modelRuns.length} of ${runs + 1} runs; ask for fewer`);
+  }
+  const begin = modelRuns[1].ts;
+  const operators = new Map();
+  for (const event of events.sort((a, b) => a.ts - b.ts)) {
+    if (event.cat !== 'Node' || event.ts < begin || !event.name.endsWith(SUFFIX)) continue;
+    // Nodes whose channels ONNX Runtime laid out in blocks get this suffix.
+    const name = event.name.slice(0, -SUFFIX.length).replace(/_nchwc$/, '');
+    const {op_name: type, provider, node_index: index} = event.args;
+    const key = `${index} ${name}`;
+    const operator = operators.get(key) ?? {name, type, kernel: `${type}/${provider}`, ms: 0};
+    operator.ms += event.dur / 1000 / runs;
+    operators.set(key, operator);
+  }
+  return [...operators.values()];
+}

@@ -1,0 +1,353 @@
+#include "fleetfit/graph/quantize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "fleetfit/graph/shape_inference.h"
+#include "graph/passes/all_passes.h"
+#include "graph/passes/constants.h"
+#include "graph/quantize/parameters.h"
+#include "graph/quantize/plan.h"
+
+namespace fleetfit::graph {
+namespace {
+
+using namespace quantization;
+
+ValueRange joined(const ValueRange& a, const ValueRange& b) {
+  return {std::min(a.low, b.low), std::max(a.high, b.high)};
+}
+
+ValueRange within_bounds(const ValueRange& range, const Activation& activation) {
+  if (activation.kind == ActivationKind::relu)
+    return {std::max(range.low, 0.0F), std::max(range.high, 0.0F)};
+  if (activation.kind == ActivationKind::clip && activation.alpha <= activation.beta) {
+    return {std::clamp(range.low, activation.alpha, activation.beta),
+            std::clamp(range.high, activation.alpha, activation.beta)};
+  }
+  return range;
+}
+
+Activation activation_of(const Node& node) {
+  const auto* activate = std::get_if<Activate>(&node.op);
+  return activate != nullptr && !node.activation ? activate->function : node.activation;
+}
+
+Status check(const ValueRange& range, const Tensor& tensor) {
+  const bool finite = std::isfinite(range.low) && std::isfinite(range.high);
+  if (finite && range.low <= range.high) return {};
+  return fail(ErrorCode::invalid_input,
+              fmt::format("tensor '{}' cannot be quantized to the range from {} to {}", tensor.name,
+                          range.low, range.high));
+}
+
+/// The values of a constant, all finite.
+Result<std::vector<float>> finite_values(const Graph& graph, TensorId id) {
+  auto values = rewrite::float_values(graph, id);
+  const bool finite = values && std::all_of(values->begin(), values->end(),
+                                            [](float value) { return std::isfinite(value); });
+  if (finite) return *std::move(values);
+  return fail(ErrorCode::invalid_input,
+              fmt::format("constant '{}' holds a NaN or an infinity and cannot be quantized",
+                          graph.tensor(id).name));
+}
+
+/// The dimension of a layer's weights that counts its outputs; nothing for stacks of matrices,
+/// which no runtime takes with several scales.
+std::optional<std::size_t> output_axis(const Node& node, const Shape& weights) {
+  if (const auto* op = std::get_if<ConvTranspose>(&node.op))
+    return op->layout == Layout::nchw ? 1 : 0;
+  if (const auto* op = std::get_if<Gemm>(&node.op)) return op->trans_b ? 0 : 1;
+  if (const auto* op = std::get_if<MatMul>(&node.op)) {
+    if (weights.size() != 2) return std::nullopt;
+    return op->trans_b ? 0 : 1;
+  }
+  return 0;
+}
+
+/// Writes the quantized network, node by node.
+class Quantizer {
+ public:
+  Quantizer(const Graph& source, Plan plan, const QuantizeOptions& options)
+      : graph_(source), plan_(std::move(plan)), per_channel_(options.per_channel) {}
+
+  Result<Graph> run(const Ranges& ranges) {
+    if (auto ok = find_scales(ranges); !ok) return tl::unexpected(ok.error());
+    auto nodes = std::exchange(graph_.nodes, {});
+    real_.resize(graph_.tensors.size(), kNoTensor);
+    for (const auto id : graph_.inputs) round_trip(id);
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      if (auto ok = write(std::move(nodes[n]), plan_.role(n)); !ok)
+        return tl::unexpected(ok.error());
+    }
+    name_outputs();
+    if (auto ok = rewrite::remove_dead_nodes(graph_); !ok) return tl::unexpected(ok.error());
+    if (auto ok = infer_shapes(graph_); !ok) return tl::unexpected(ok.error());
+    return std::move(graph_);
+  }
+
+ private:
+  /// One scale for all tensors of a group.
+  struct Group {
+    ValueRange range;
+    ActivationScale scale;
+    TensorId scale_id = kNoTensor;
+    TensorId zero_point_id = kNoTensor;
+  };
+
+  // --- Scales of activations ---
+
+  Status find_scales(const Ranges& ranges) {
+    const auto made_by = producers(graph_);
+    for (const auto id : plan_.sources()) {
+      const auto& tensor = graph_.tensor(id);
+      const auto found = ranges.find(id);
+      if (found == ranges.end())
+        return fail(ErrorCode::invalid_input,
+                    fmt::format("the range of tensor '{}' is not known", tensor.name));
+      if (auto ok = check(found->second, tensor); !ok) return ok;
+      auto range = found->second;
+      if (const int maker = made_by[static_cast<std::size_t>(id)]; maker >= 0)
+        range = within_bounds(range, activation_of(graph_.nodes[static_cast<std::size_t>(maker)]));
+      widen(id, range);
+    }
+    for (const auto id : plan_.constants()) {
+      const auto values = finite_values(graph_, id);
+      if (!values) return tl::unexpected(values.error());
+      if (values->empty()) continue;
+      const auto [low, high] = std::minmax_element(values->begin(), values->end());
+      widen(id, {*low, *high});
+    }
+    for (auto& [id, group] : groups_) group.scale = activation_scale(group.range);
+    return {};
+  }
+
+  void widen(TensorId id, const ValueRange& range) {
+    auto& group = groups_[plan_.group(id)];
+    group.range = joined(group.range, range);
+  }
+
+  Group& group_of(TensorId id) { return groups_[plan_.group(id)]; }
+
+  /// Its parameters as constants, made once.
+  const Group& written_group(TensorId id) {
+    auto& group = group_of(id);
+    if (group.scale_id != kNoTensor) return group;
+    const auto name = graph_.tensor(id).name;
+    group.scale_id = constant(name + ".scale", DType::f32, {}, std::vector{group.scale.scale});
+    group.zero_point_id =
+        constant(name + ".zero_point", DType::u8, {}, std::vector{group.scale.zero_point});
+    return group;
+  }
+
+  // --- Emitting ---
+
+  template <class T>
+  TensorId constant(std::string name, DType dtype, Shape shape, const std::vector<T>& values) {
+    return graph_.add_tensor({.name = std::move(name),
+                              .dtype = dtype,
+                              .shape = std::move(shape),
+                              .data = TensorData::copy(values)});
+  }
+
+  void emit(const std::string& near, std::string_view role, Operator op,
+            std::vector<TensorId> inputs, TensorId output) {
+    graph_.nodes.push_back({.name = fmt::format("{}.{}", near, role),
+                            .op = std::move(op),
+                            .inputs = std::move(inputs),
+                            .outputs = {output}});
+  }
+
+  /// The real values of stored numbers.
+  TensorId dequantize(const std::string& name, std::vector<TensorId> inputs,
+                      std::int64_t axis = 1) {
+    const auto shape = graph_.tensor(inputs[0]).shape;
+    const auto real =
+        graph_.add_tensor({.name = name + ".real", .dtype = DType::f32, .shape = shape});
+    emit(name, "dequantize", DequantizeLinear{axis}, std::move(inputs), real);
+    return real;
+  }
+
+  /// From here on, readers of a quantized tensor see it rounded.
+  void round_trip(TensorId id) {
+    if (!plan_.is_quantized(id)) return;
+    const auto& group = written_group(id);
+    const auto name = graph_.tensor(id).name;
+    const auto shape = graph_.tensor(id).shape;
+    const auto stored =
+        graph_.add_tensor({.name = name + ".quantized", .dtype = DType::u8, .shape = shape});
+    emit(name, "quantize", QuantizeLinear{}, {id, group.scale_id, group.zero_point_id}, stored);
+    real_[static_cast<std::size_t>(id)] =
+        dequantize(name, {stored, group.scale_id, group.zero_point_id});
+  }
+
+  TensorId rounded(TensorId id) const {
+    const auto real = id == kNoTensor ? kNoTensor : real_[static_cast<std::size_t>(id)];
+    return real == kNoTensor ? id : real;
+  }
+
+  TensorId rounded_constant(TensorId id) {
+    if (const auto known = real_constant_.find(id); known != real_constant_.end())
+      return known->second;
+    const auto& group = written_group(id);
+    const auto name = graph_.tensor(id).name;
+    const auto values = *rewrite::float_values(graph_, id);
+    const auto stored = constant(name + ".quantized", DType::u8, *graph_.tensor(id).shape,
+                                 to_uint8(values, group.scale));
+    const auto real = dequantize(name, {stored, group.scale_id, group.zero_point_id});
+    real_constant_.emplace(id, real);
+    return real;
+  }
+
+  // --- Nodes ---
+
+  Status write(Node node, Role role) {
+    const auto original = node;
+    for (auto& id : node.inputs) {
+      if (id != kNoTensor && !graph_.tensor(id).is_constant()) id = rounded(id);
+    }
+    if (role != Role::floats) {
+      for (const auto i : data_inputs(graph_, original)) {
+        const auto id = original.inputs[i];
+        if (graph_.tensor(id).is_constant() && plan_.is_quantized(id))
+          node.inputs[i] = rounded_constant(id);
+      }
+    }
+    if (role == Role::computes && has_weights(graph_, original)) {
+      if (auto ok = quantize_layer(node, group_of(original.inputs[0]).scale.scale); !ok)
+        return core::within(describe(original), ok.error());
+    }
+    const auto outputs = node.outputs;
+    graph_.nodes.push_back(std::move(node));
+    for (const auto id : outputs) {
+      if (id != kNoTensor) round_trip(id);
+    }
+    return {};
+  }
+
+  /// ONNX has no transposed operand in MatMul.
+  void untranspose(Node& node) {
+    auto* op = std::get_if<MatMul>(&node.op);
+    if (op == nullptr || !op->trans_b) return;
+    const auto weights = graph_.tensor(node.inputs[1]);
+    Ints perm(weights.shape->size());
+    for (std::size_t d = 0; d < perm.size(); ++d) perm[d] = static_cast<std::int64_t>(d);
+    std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+    node.inputs[1] = graph_.add_tensor(
+        {.name = weights.name,
+         .dtype = DType::f32,
+         .shape = rewrite::permuted(*weights.shape, perm),
+         .data = rewrite::transposed(*weights.data, DType::f32, *weights.shape, perm)});
+    op->trans_b = false;
+  }
+
+  Status quantize_layer(Node& node, float input_scale) {
+    untranspose(node);
+    const auto weights = finite_values(graph_, node.inputs[1]);
+    if (!weights) return tl::unexpected(weights.error());
+    const bool has_bias = node.inputs.size() > 2 && node.inputs[2] != kNoTensor;
+    const auto bias = has_bias ? finite_values(graph_, node.inputs[2]) : std::vector<float>{};
+    if (!bias) return tl::unexpected(bias.error());
+
+    const auto shape = *graph_.tensor(node.inputs[1]).shape;
+    const auto axis = per_channel_ ? output_axis(node, shape) : std::nullopt;
+    ChannelView view;
+    if (axis) {
+      view.channels = static_cast<std::size_t>(shape[*axis]);
+      view.inner = static_cast<std::size_t>(
+          elements({shape.begin() + static_cast<std::ptrdiff_t>(*axis) + 1, shape.end()}));
+    }
+    if (weights->empty()) return {};
+    const auto scales = layer_scales(*weights, view, *bias, input_scale);
+    write_weights(node, to_int8(*weights, view, scales.weights), scales, axis);
+    if (has_bias) write_bias(node, to_int32(*bias, scales.bias), scales, axis);
+    return {};
+  }
+
+  void write_weights(Node& node, const std::vector<std::int8_t>& stored, const LayerScales& scales,
+                     std::optional<std::size_t> axis) {
+    const auto name = graph_.tensor(node.inputs[1]).name;
+    const auto shape = *graph_.tensor(node.inputs[1]).shape;
+    const auto channels = axis ? Shape{shape[*axis]} : Shape{};
+    const std::vector<std::int8_t> zeros(scales.weights.size(), 0);
+    node.inputs[1] = dequantize(name,
+                                {constant(name + ".quantized", DType::i8, shape, stored),
+                                 constant(name + ".scale", DType::f32, channels, scales.weights),
+                                 constant(name + ".zero_point", DType::i8, channels, zeros)},
+                                static_cast<std::int64_t>(axis.value_or(1)));
+  }
+
+  void write_bias(Node& node, const std::vector<std::int32_t>& stored, LayerScales scales,
+                  std::optional<std::size_t> axis) {
+    if (!axis) scales.bias.resize(1);  // they are all alike
+    const auto name = graph_.tensor(node.inputs[2]).name;
+    const Shape shape{static_cast<std::int64_t>(stored.size())};
+    node.inputs[2] =
+        dequantize(name,
+                   {constant(name + ".quantized", DType::i32, shape, stored),
+                    constant(name + ".scale", DType::f32, axis ? shape : Shape{}, scales.bias)},
+                   0);
+  }
+
+  /// What leaves the network is rounded too, under the name that users know.
+  void name_outputs() {
+    for (auto& id : graph_.outputs) {
+      const auto exact = id;
+      const bool made_here =
+          std::find(graph_.inputs.begin(), graph_.inputs.end(), exact) == graph_.inputs.end();
+      if (!made_here || rounded(exact) == exact) continue;
+      id = rounded(exact);
+      const auto name = graph_.tensor(exact).name;
+      if (graph_.tensor(id).name == name) continue;  // an output that is listed twice
+      graph_.tensor(id).name = name;
+      graph_.tensor(exact).name = name + ".exact";
+    }
+  }
+
+  Graph graph_;
+  Plan plan_;
+  bool per_channel_;
+  std::map<TensorId, Group> groups_;
+  std::vector<TensorId> real_;  // what readers see in place of each tensor
+  std::map<TensorId, TensorId> real_constant_;
+};
+
+bool is_kept(const Node& node, const QuantizeOptions& options) {
+  const auto& names = options.keep_float;
+  return std::find(names.begin(), names.end(), node.name) != names.end();
+}
+
+Plan make_plan(const Graph& graph, const QuantizeOptions& options) {
+  std::vector<bool> kept;
+  for (const auto& node : graph.nodes) kept.push_back(is_kept(node, options));
+  return {graph, kept};
+}
+
+Status check_names(const Graph& graph, const QuantizeOptions& options) {
+  for (const auto& name : options.keep_float) {
+    const bool found = std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                                   [&](const Node& node) { return node.name == name; });
+    if (!found)
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("there is no node '{}' to keep in float", name));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<TensorId> tensors_to_observe(const Graph& prepared, const QuantizeOptions& options) {
+  return make_plan(prepared, options).sources();
+}
+
+Result<Graph> quantize(const Graph& prepared, const Ranges& ranges,
+                       const QuantizeOptions& options) {
+  if (auto ok = validate(prepared); !ok) return tl::unexpected(ok.error());
+  if (auto ok = check_names(prepared, options); !ok) return tl::unexpected(ok.error());
+  return Quantizer(prepared, make_plan(prepared, options), options).run(ranges);
+}
+
+}  // namespace fleetfit::graph

@@ -1,0 +1,323 @@
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "fleetfit/graph/passes.h"
+#include "fleetfit/graph/quantize.h"
+#include "fleetfit/graph/shape_inference.h"
+#include "graph/passes/all_passes.h"
+#include "graph/passes/constants.h"
+#include "graph/quantize/merge_activations.h"
+
+namespace fleetfit::graph {
+namespace {
+
+std::size_t slot(TensorId id) { return static_cast<std::size_t>(id); }
+
+template <class... Ops>
+bool is_one_of(const Operator& op) {
+  return (std::holds_alternative<Ops>(op) || ...);
+}
+
+bool converts(const Node& node) { return is_one_of<QuantizeLinear, DequantizeLinear>(node.op); }
+
+/// The constant parameters of a QuantizeLinear or DequantizeLinear.
+std::optional<Quantization> parameters(const Graph& graph, const Node& node) {
+  const auto scales = rewrite::float_values(graph, node.inputs[1]);
+  if (!scales || scales->empty()) return std::nullopt;
+  Quantization q{.scales = *scales, .zero_points = std::vector<std::int32_t>(scales->size(), 0)};
+  if (node.inputs.size() > 2 && node.inputs[2] != kNoTensor) {
+    const auto points = constant_numbers(graph, node.inputs[2]);
+    if (!points || points->size() != scales->size()) return std::nullopt;
+    std::transform(points->begin(), points->end(), q.zero_points.begin(),
+                   [](double point) { return static_cast<std::int32_t>(point); });
+  }
+  if (scales->size() == 1) return q;
+  const auto& shape = graph.tensor(node.inputs[0]).shape;
+  if (!shape) return std::nullopt;
+  const auto* quantize = std::get_if<QuantizeLinear>(&node.op);
+  const auto axis = quantize != nullptr ? quantize->axis : std::get<DequantizeLinear>(node.op).axis;
+  q.axis = static_cast<int>(rewrite::normalized_axis(axis, shape->size()));
+  return q;
+}
+
+// --- Moves between a DequantizeLinear and what it is for ---
+
+/// Operators of one tensor whose result holds the same values, in whatever order.
+bool moves_values(const Node& node) {
+  const bool only_moves =
+      is_one_of<Slice, Transpose, Reshape, Flatten, Squeeze, Unsqueeze, Expand, Tile, Gather,
+                DepthToSpace, SpaceToDepth, BatchToSpace, ChannelShuffle, Identity>(node.op);
+  const auto* pool = std::get_if<Pool>(&node.op);
+  const bool picks = pool != nullptr && pool->kind == PoolKind::max;
+  return (only_moves || picks) && !node.activation && node.outputs.size() == 1 &&
+         node.outputs[0] != kNoTensor && node.inputs[0] != kNoTensor;
+}
+
+/// Inserts pairs of QuantizeLinear and DequantizeLinear that change nothing, so that an operator
+/// has them on both sides although values are moved before or after it.
+class MoveRounding {
+ public:
+  explicit MoveRounding(Graph& graph) : graph_(graph) {}
+
+  void run() {
+    after_moves();
+    before_moves();
+  }
+
+ private:
+  /// Scale and zero point, as inputs of nodes.
+  using Parameters = std::vector<TensorId>;
+
+  std::optional<Parameters> common_parameters(const Node& node) const {
+    const auto q = parameters(graph_, node);
+    if (!q || q->axis || node.inputs.size() < 3) return std::nullopt;
+    return Parameters{node.inputs[1], node.inputs[2]};
+  }
+
+  /// The tensor rounded to what the parameters can hold.
+  TensorId add_pair(TensorId x, const Parameters& p, std::vector<Node>& nodes) {
+    const auto tensor = graph_.tensor(x);
+    const auto stored = graph_.add_tensor({.name = tensor.name + ".quantized",
+                                           .dtype = graph_.tensor(p[1]).dtype,
+                                           .shape = tensor.shape});
+    const auto real = graph_.add_tensor(
+        {.name = tensor.name + ".real", .dtype = DType::f32, .shape = tensor.shape});
+    nodes.push_back({.name = tensor.name + ".quantize",
+                     .op = QuantizeLinear{},
+                     .inputs = {x, p[0], p[1]},
+                     .outputs = {stored}});
+    nodes.push_back({.name = tensor.name + ".dequantize",
+                     .op = DequantizeLinear{},
+                     .inputs = {stored, p[0], p[1]},
+                     .outputs = {real}});
+    return real;
+  }
+
+  bool is_output(TensorId id) const {
+    return std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end();
+  }
+
+  void after_moves() {
+    const auto read_by = consumers(graph_);
+    const auto nodes = std::exchange(graph_.nodes, {});
+    std::vector<Node> written;
+    std::map<TensorId, Parameters> on_grid;
+    std::map<TensorId, TensorId> rounded;
+    const auto is_quantize = [&](int reader) {
+      return std::holds_alternative<QuantizeLinear>(nodes[static_cast<std::size_t>(reader)].op);
+    };
+    for (auto node : nodes) {
+      for (auto& id : node.inputs) {
+        if (const auto found = rounded.find(id); found != rounded.end()) id = found->second;
+      }
+      if (std::holds_alternative<DequantizeLinear>(node.op)) {
+        if (const auto p = common_parameters(node)) on_grid.emplace(node.outputs[0], *p);
+      }
+      const auto grid = node.inputs.empty() ? on_grid.end() : on_grid.find(node.inputs[0]);
+      const bool moves = grid != on_grid.end() && moves_values(node);
+      written.push_back(node);
+      if (!moves || is_output(node.outputs[0])) continue;
+      const auto result = node.outputs[0];
+      const auto& readers = read_by[slot(result)];
+      if (std::all_of(readers.begin(), readers.end(), is_quantize)) continue;
+      const auto p = grid->second;
+      rounded[result] = add_pair(result, p, written);
+      on_grid.emplace(rounded[result], p);
+    }
+    graph_.nodes = std::move(written);
+  }
+
+  void before_moves() {
+    const auto made_by = producers(graph_);
+    const auto read_by = consumers(graph_);
+    const auto nodes = std::exchange(graph_.nodes, {});
+    std::map<TensorId, Parameters> rounded_next;  // tensors that only a QuantizeLinear reads
+    std::vector<std::vector<Node>> pairs(nodes.size());
+    auto changed = nodes;
+    for (std::size_t n = nodes.size(); n-- > 0;) {
+      const auto& node = nodes[n];
+      if (std::holds_alternative<QuantizeLinear>(node.op)) {
+        const auto p = common_parameters(node);
+        if (p && read_by[slot(node.inputs[0])].size() == 1 && !is_output(node.inputs[0]))
+          rounded_next.emplace(node.inputs[0], *p);
+      }
+      if (!moves_values(node)) continue;
+      const auto x = node.inputs[0];
+      const auto next = rounded_next.find(node.outputs[0]);
+      const int maker = made_by[slot(x)];
+      if (next == rounded_next.end() || maker < 0 || read_by[slot(x)].size() != 1 || is_output(x))
+        continue;
+      if (std::holds_alternative<DequantizeLinear>(nodes[static_cast<std::size_t>(maker)].op))
+        continue;
+      const auto p = next->second;
+      changed[n].inputs[0] = add_pair(x, p, pairs[n]);
+      rounded_next.emplace(x, p);
+    }
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      for (auto& node : pairs[n]) graph_.nodes.push_back(std::move(node));
+      graph_.nodes.push_back(std::move(changed[n]));
+    }
+  }
+
+  Graph& graph_;
+};
+
+// --- Operators on quantized tensors ---
+
+class Absorption {
+ public:
+  explicit Absorption(Graph& graph)
+      : graph_(graph),
+        made_by_(producers(graph)),
+        read_by_(consumers(graph)),
+        is_output_(graph.tensors.size(), false),
+        absorbed_(graph.nodes.size(), false) {
+    for (const auto id : graph.outputs) is_output_[slot(id)] = true;
+  }
+
+  void run() {
+    for (const auto& node : graph_.nodes) {
+      if (!converts(node)) continue;
+      const bool quantizes = std::holds_alternative<QuantizeLinear>(node.op);
+      const auto stored = quantizes ? node.outputs[0] : node.inputs[0];
+      if (auto q = meaning(stored)) graph_.tensor(stored).quantization = std::move(q);
+    }
+    const auto original = graph_.nodes;
+    for (std::size_t n = 0; n < original.size(); ++n) {
+      if (can_absorb(original[n])) absorb(graph_.nodes[n], original);
+    }
+    std::vector<Node> nodes;
+    for (std::size_t n = 0; n < original.size(); ++n) {
+      if (absorbed_[n]) continue;
+      simplify_conversion(graph_.nodes[n]);
+      nodes.push_back(std::move(graph_.nodes[n]));
+    }
+    graph_.nodes = std::move(nodes);
+  }
+
+ private:
+  const Node* maker(TensorId id) const {
+    const int n = made_by_[slot(id)];
+    return n < 0 ? nullptr : &graph_.nodes[static_cast<std::size_t>(n)];
+  }
+
+  /// What stored numbers stand for, if all who write and read them agree.
+  std::optional<Quantization> meaning(TensorId stored) const {
+    std::optional<Quantization> common = graph_.tensor(stored).quantization;
+    const auto agrees = [&](const Node& node) {
+      const auto q = parameters(graph_, node);
+      if (!common) common = q;
+      return q && q == common;
+    };
+    if (const auto* node = maker(stored)) {
+      if (!std::holds_alternative<QuantizeLinear>(node->op) || !agrees(*node)) return std::nullopt;
+    }
+    for (const int reader : read_by_[slot(stored)]) {
+      const auto& node = graph_.nodes[static_cast<std::size_t>(reader)];
+      if (!std::holds_alternative<DequantizeLinear>(node.op) || node.inputs[0] != stored ||
+          !agrees(node))
+        return std::nullopt;
+    }
+    return common;
+  }
+
+  /// The quantized tensor whose real values these are.
+  std::optional<TensorId> stored_input(TensorId real) const {
+    const auto* node = maker(real);
+    if (node == nullptr || !std::holds_alternative<DequantizeLinear>(node->op)) return std::nullopt;
+    if (!graph_.tensor(node->inputs[0]).quantization) return std::nullopt;
+    return node->inputs[0];
+  }
+
+  /// Index of the QuantizeLinear that alone needs a tensor.
+  std::optional<std::size_t> only_quantized(TensorId real) const {
+    const auto& readers = read_by_[slot(real)];
+    if (readers.size() != 1 || is_output_[slot(real)]) return std::nullopt;
+    const auto n = static_cast<std::size_t>(readers.front());
+    const auto& node = graph_.nodes[n];
+    if (!std::holds_alternative<QuantizeLinear>(node.op) || node.inputs[0] != real ||
+        !graph_.tensor(node.outputs[0]).quantization)
+      return std::nullopt;
+    return n;
+  }
+
+  /// Numbers that say what to do rather than take part: the factors of Resize, the value of Pad.
+  static bool is_setting(const Operator& op, std::size_t input) {
+    return (std::holds_alternative<Resize>(op) && input > 0) ||
+           (std::holds_alternative<Pad>(op) && input == 2);
+  }
+
+  bool can_absorb(const Node& node) const {
+    if (is_one_of<Unknown, QuantizeLinear, DequantizeLinear, Requantize, Cast, Constant,
+                  MultiHeadAttention>(node.op))
+      return false;
+    std::optional<DType> type;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const auto id = node.inputs[i];
+      if (id == kNoTensor || !is_float(graph_.tensor(id).dtype) || is_setting(node.op, i)) continue;
+      const auto stored = stored_input(id);
+      if (!stored) return false;
+      if (!type) type = graph_.tensor(*stored).dtype;
+    }
+    return type && std::all_of(node.outputs.begin(), node.outputs.end(), [&](TensorId id) {
+             if (id == kNoTensor || !is_float(graph_.tensor(id).dtype)) return true;
+             const auto quantize = only_quantized(id);
+             return quantize && graph_.tensor(graph_.nodes[*quantize].outputs[0]).dtype == *type;
+           });
+  }
+
+  void absorb(Node& node, const std::vector<Node>& original) {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const auto id = node.inputs[i];
+      if (id == kNoTensor || is_setting(node.op, i)) continue;
+      if (const auto stored = stored_input(id)) node.inputs[i] = *stored;
+    }
+    for (auto& id : node.outputs) {
+      if (id == kNoTensor || !is_float(graph_.tensor(id).dtype)) continue;
+      const auto quantize = *only_quantized(id);
+      absorbed_[quantize] = true;
+      id = original[quantize].outputs[0];
+    }
+  }
+
+  void simplify_conversion(Node& node) const {
+    if (!converts(node)) return;
+    const bool quantizes = std::holds_alternative<QuantizeLinear>(node.op);
+    const auto& stored = graph_.tensor(quantizes ? node.outputs[0] : node.inputs[0]);
+    if (!stored.quantization) return;
+    node.inputs.resize(1);
+    node.op = Requantize{quantizes ? stored.dtype : DType::f32};
+  }
+
+  Graph& graph_;
+  std::vector<int> made_by_;
+  std::vector<std::vector<int>> read_by_;
+  std::vector<bool> is_output_;
+  std::vector<bool> absorbed_;  // QuantizeLinears that their maker has taken in
+};
+
+Status absorb_conversions(Graph& graph) {
+  if (auto ok = rewrite::fuse_activations(graph); !ok) return tl::unexpected(ok.error());
+  MoveRounding(graph).run();
+  Absorption(graph).run();
+  return {};
+}
+
+}  // namespace
+
+Status to_quantized_tensors(Graph& graph, const QuantizedTensorOptions& options) {
+  Graph result = graph;
+  if (std::any_of(graph.nodes.begin(), graph.nodes.end(), converts)) {
+    if (auto ok = absorb_conversions(result); !ok) return ok;
+  }
+  if (auto ok = rewrite::remove_dead_nodes(result); !ok) return tl::unexpected(ok.error());
+  if (options.merge_activations) {
+    if (auto ok = quantization::merge_activations(result); !ok) return tl::unexpected(ok.error());
+  }
+  if (auto ok = infer_shapes(result); !ok) return ok;
+  graph = std::move(result);
+  return {};
+}
+
+}  // namespace fleetfit::graph

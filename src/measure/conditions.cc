@@ -1,0 +1,101 @@
+#include "fleetfit/measure/conditions.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "measure/json_fields.h"
+#include "measure/kernel_file.h"
+
+namespace fleetfit::measure {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of the line "cpu user nice system idle iowait irq softirq steal guest guest_nice"; what guests
+// took is part of user and nice already.
+constexpr std::size_t kStealColumn = 8;
+
+std::optional<double> read_load(const fs::path& root) {
+  const auto words = words_of(find_setting(root / "proc/loadavg").value_or(""));
+  double load = 0;
+  if (words.empty()) return std::nullopt;
+  const auto& text = words.front();
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), load);
+  return error == std::errc() ? std::optional(load) : std::nullopt;
+}
+
+void read_ticks(const fs::path& root, SystemState& state) {
+  const auto text = find_setting(root / "proc/stat").value_or("");
+  const auto words = words_of(text.substr(0, text.find('\n')));
+  if (words.size() <= kStealColumn || words[0] != "cpu") return;
+  for (std::size_t i = 1; i <= kStealColumn; ++i) {
+    state.all_ticks += to_number(words[i]).value_or(0);
+  }
+  state.steal_ticks = to_number(words[kStealColumn]).value_or(0);
+}
+
+std::optional<std::int64_t> read_frequency(const fs::path& root) {
+  const fs::path cpus = root / "sys/devices/system/cpu";
+  std::int64_t sum = 0;
+  std::int64_t count = 0;
+  for (const auto& name : names_in(cpus)) {
+    if (!name.starts_with("cpu") || !to_number(std::string_view(name).substr(3))) continue;
+    const auto khz = find_number(cpus / name / "cpufreq/scaling_cur_freq");
+    sum += khz.value_or(0);
+    count += khz ? 1 : 0;
+  }
+  return count > 0 ? std::optional(sum / count) : std::nullopt;
+}
+
+template <class T>
+nlohmann::json or_null(const std::optional<T>& value) {
+  return value ? nlohmann::json(*value) : nlohmann::json();
+}
+
+}  // namespace
+
+SystemState read_system_state(const fs::path& root) {
+  SystemState state{.load = read_load(root), .frequency_khz = read_frequency(root)};
+  read_ticks(root, state);
+  state.kernel = find_setting(root / "proc/sys/kernel/osrelease").value_or("");
+  return state;
+}
+
+Conditions conditions_between(const SystemState& before, const SystemState& after) {
+  Conditions conditions{.load_before = before.load,
+                        .load_after = after.load,
+                        .frequency_khz_before = before.frequency_khz,
+                        .frequency_khz_after = after.frequency_khz,
+                        .kernel = after.kernel};
+  const auto all = after.all_ticks - before.all_ticks;
+  const auto stolen = after.steal_ticks - before.steal_ticks;
+  if (before.all_ticks > 0 && all > 0) {
+    conditions.steal_share =
+        std::clamp(static_cast<double>(stolen) / static_cast<double>(all), 0.0, 1.0);
+  }
+  return conditions;
+}
+
+nlohmann::json to_json(const Conditions& conditions) {
+  return {{"load_before", or_null(conditions.load_before)},
+          {"load_after", or_null(conditions.load_after)},
+          {"frequency_khz_before", or_null(conditions.frequency_khz_before)},
+          {"frequency_khz_after", or_null(conditions.frequency_khz_after)},
+          {"steal_share", or_null(conditions.steal_share)},
+          {"kernel", conditions.kernel}};
+}
+
+Result<Conditions> conditions_from_json(const core::JsonView& json) {
+  Conditions conditions;
+  JsonFields fields(json);
+  fields.optional_number("load_before", conditions.load_before);
+  fields.optional_number("load_after", conditions.load_after);
+  fields.optional_integer("frequency_khz_before", conditions.frequency_khz_before);
+  fields.optional_integer("frequency_khz_after", conditions.frequency_khz_after);
+  fields.optional_number("steal_share", conditions.steal_share);
+  fields.text("kernel", conditions.kernel);
+  return fields.status().map([&] { return conditions; });
+}
+
+}  // namespace fleetfit::measure

@@ -1,0 +1,142 @@
+#include "fleetfit/measure/engine_runtime.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "fleetfit/core/json.h"
+#include "fleetfit/core/version.h"
+#include "fleetfit/engine/program.h"
+#include "fleetfit/graph/import.h"
+
+namespace fleetfit::measure {
+namespace {
+
+constexpr std::uint64_t kInputSeed = 1;
+
+Result<engine::Library> parse_library(const std::string& kernels) {
+  if (kernels == "auto") return engine::Library::automatic;
+  if (kernels == "onednn") return engine::Library::onednn;
+  if (kernels == "xnnpack") return engine::Library::xnnpack;
+  if (kernels == "reference") return engine::Library::reference;
+  return fail(
+      ErrorCode::invalid_input,
+      fmt::format("there are no kernels '{}'; there are auto, onednn, xnnpack and reference",
+                  kernels));
+}
+
+/// Answers that are no text are left out: at worst they are found again.
+engine::Choices parse_choices(const std::string& text) {
+  engine::Choices choices;
+  if (text.empty()) return choices;
+  const auto document = core::parse_json(text, "choices");
+  if (!document || !document->is_object()) return choices;
+  for (const auto& [question, answer] : document->items()) {
+    if (answer.is_string()) choices[question] = answer.get<std::string>();
+  }
+  return choices;
+}
+
+std::int64_t peak_memory_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  constexpr std::int64_t kKibi = 1024;
+  return usage.ru_maxrss * kKibi;
+}
+
+class EngineRuntime final : public Runtime {
+ public:
+  Result<RuntimeInfo> info() override {
+    return RuntimeInfo{"fleetfit", std::string(core::version()), engine::kernel_identity()};
+  }
+
+  Result<LoadedModel> load(const std::filesystem::path& model,
+                           const LoadOptions& options) override {
+    program_.reset();
+    const auto library = parse_library(options.kernels);
+    if (!library) return tl::unexpected(library.error());
+    const auto imported = graph::import_model(model);
+    if (!imported) return tl::unexpected(imported.error());
+    const auto known = parse_choices(options.known_choices);
+    auto program = engine::Program::prepare(
+        imported->graph, {.threads = options.threads, .library = *library, .known = known});
+    if (!program) return core::within(model.filename().string(), program.error());
+    program_ = std::move(*program);
+    if (auto status = fill_inputs(imported->graph); !status) return tl::unexpected(status.error());
+    nlohmann::json choices = known;
+    choices.update(nlohmann::json(program_->new_choices()));
+    return LoadedModel{.choices = core::format_json_line(choices)};
+  }
+
+  Result<RunTimes> run(int runs, bool per_operator) override {
+    if (!program_) return no_model();
+    RunTimes times;
+    times.ms.reserve(static_cast<std::size_t>(runs));
+    program_->reset_times();
+    for (int i = 0; i < runs; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      const auto status = per_operator ? program_->run_timed() : program_->run();
+      const auto end = std::chrono::steady_clock::now();
+      if (!status) return tl::unexpected(status.error());
+      times.ms.push_back(std::chrono::duration<double, std::milli>(end - start).count());
+    }
+    if (per_operator) {
+      for (auto& step : program_->step_times()) {
+        times.operators.push_back(
+            {std::move(step.name), std::move(step.type), std::move(step.kernel), step.mean_ms});
+      }
+    }
+    times.peak_memory_bytes = peak_memory_bytes();
+    return times;
+  }
+
+  Result<std::vector<NamedValue>> compute(std::span<const NamedValue> inputs) override {
+    if (!program_) return no_model();
+    for (std::size_t i = 0; i < program_->inputs().size(); ++i) {
+      const auto& port = program_->inputs()[i];
+      const auto given = std::ranges::find(inputs, port.name, &NamedValue::name);
+      if (given == inputs.end()) {
+        return fail(ErrorCode::invalid_input, fmt::format("input '{}' is missing", port.name));
+      }
+      if (auto status = program_->set_input(i, given->value); !status)
+        return tl::unexpected(status.error());
+    }
+    if (auto status = program_->run(); !status) return tl::unexpected(status.error());
+    std::vector<NamedValue> outputs;
+    for (std::size_t i = 0; i < program_->outputs().size(); ++i) {
+      outputs.push_back({program_->outputs()[i].name, program_->output_value(i)});
+    }
+    return outputs;
+  }
+
+  Status unload() override {
+    program_.reset();
+    return {};
+  }
+
+ private:
+  static tl::unexpected<Error> no_model() {
+    return fail(ErrorCode::invalid_input, "no model is loaded");
+  }
+
+  Status fill_inputs(const graph::Graph& graph) {
+    const auto values = random_inputs(graph, kInputSeed);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (auto status = program_->set_input(i, values[i]); !status) return status;
+    }
+    return {};
+  }
+
+  std::optional<engine::Program> program_;
+};
+
+}  // namespace
+
+std::unique_ptr<Runtime> make_engine_runtime() { return std::make_unique<EngineRuntime>(); }
+
+}  // namespace fleetfit::measure

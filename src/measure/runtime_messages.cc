@@ -1,0 +1,172 @@
+#include "measure/runtime_messages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace fleetfit::measure {
+namespace {
+
+using core::JsonView;
+using nlohmann::json;
+
+constexpr std::size_t kMostOperators = 100'000;
+constexpr std::size_t kMostMessageBytes = 2000;
+
+Result<double> checked_time(const JsonView& view) {
+  auto ms = view.as_number();
+  if (ms && !(std::isfinite(*ms) && *ms >= 0)) return view.error("a time is negative or infinite");
+  return ms;
+}
+
+Result<std::vector<double>> read_times(const JsonView& reply, int runs) {
+  const auto items = reply.items("times_ms");
+  if (!items) return tl::unexpected(items.error());
+  if (items->size() != static_cast<std::size_t>(runs)) {
+    return reply.error(fmt::format("{} times for {} runs", items->size(), runs));
+  }
+  std::vector<double> times;
+  for (const auto& item : *items) {
+    const auto ms = checked_time(item);
+    if (!ms) return tl::unexpected(ms.error());
+    times.push_back(*ms);
+  }
+  return times;
+}
+
+Result<OperatorTime> read_operator(const JsonView& view) {
+  auto name = view.text("name");
+  if (!name) return tl::unexpected(std::move(name.error()));
+  auto type = view.text("type");
+  if (!type) return tl::unexpected(std::move(type.error()));
+  auto kernel = view.text_or("kernel", "");
+  if (!kernel) return tl::unexpected(std::move(kernel.error()));
+  const auto ms = view.at("ms").and_then(checked_time);
+  if (!ms) return tl::unexpected(ms.error());
+  return OperatorTime{
+      .name = std::move(*name), .type = std::move(*type), .kernel = std::move(*kernel), .ms = *ms};
+}
+
+Result<std::vector<OperatorTime>> read_operators(const JsonView& reply) {
+  const auto list = reply.find("operators");
+  if (!list) return tl::unexpected(list.error());
+  if (!*list) return std::vector<OperatorTime>{};
+  const auto items = (*list)->items();
+  if (!items) return tl::unexpected(items.error());
+  if (items->size() > kMostOperators) return (*list)->error("absurdly many operators");
+  std::vector<OperatorTime> operators;
+  for (const auto& item : *items) {
+    auto read = read_operator(item);
+    if (!read) return tl::unexpected(std::move(read.error()));
+    operators.push_back(std::move(*read));
+  }
+  return operators;
+}
+
+ErrorCode code_named(std::string_view name) {
+  using enum ErrorCode;
+  constexpr std::array kCodes = {invalid_input, unsupported, not_found, io,
+                                 device_failed, unstable,    cancelled, internal};
+  const auto* found =
+      std::ranges::find_if(kCodes, [&](ErrorCode code) { return core::to_string(code) == name; });
+  return found == kCodes.end() ? device_failed : *found;
+}
+
+}  // namespace
+
+json info_reply(const RuntimeInfo& info) {
+  return {{"protocol", kProtocol},
+          {"name", info.name},
+          {"version", info.version},
+          {"build", info.build}};
+}
+
+Result<RuntimeInfo> read_info(const JsonView& reply) {
+  const auto protocol = reply.integer("protocol");
+  if (!protocol) return tl::unexpected(protocol.error());
+  if (*protocol != kProtocol) {
+    return reply.error(fmt::format("it speaks protocol {}, not {}", *protocol, kProtocol));
+  }
+  RuntimeInfo info;
+  for (const auto& [key, place] :
+       {std::pair{"name", &info.name}, {"version", &info.version}, {"build", &info.build}}) {
+    auto text = reply.text(key);
+    if (!text) return tl::unexpected(std::move(text.error()));
+    *place = std::move(*text);
+  }
+  return info;
+}
+
+json load_request(const std::filesystem::path& model, const LoadOptions& options) {
+  return {{"model", model.string()},
+          {"threads", options.threads},
+          {"kernels", options.kernels},
+          {"choices", options.known_choices}};
+}
+
+Result<LoadOptions> read_load_options(const JsonView& request) {
+  const auto threads = request.integer_or("threads", 1, {.min = 1, .max = kMostThreads});
+  if (!threads) return tl::unexpected(threads.error());
+  auto kernels = request.text_or("kernels", "auto");
+  if (!kernels) return tl::unexpected(std::move(kernels.error()));
+  auto choices = request.text_or("choices", "");
+  if (!choices) return tl::unexpected(std::move(choices.error()));
+  return LoadOptions{.threads = static_cast<int>(*threads),
+                     .kernels = std::move(*kernels),
+                     .known_choices = std::move(*choices)};
+}
+
+json run_reply(const RunTimes& times) {
+  json reply = {{"times_ms", times.ms}, {"peak_memory_bytes", times.peak_memory_bytes}};
+  for (const auto& one : times.operators) {
+    reply["operators"].push_back(
+        {{"name", one.name}, {"type", one.type}, {"kernel", one.kernel}, {"ms", one.ms}});
+  }
+  return reply;
+}
+
+Result<RunTimes> read_run_times(const JsonView& reply, int runs) {
+  auto times = read_times(reply, runs);
+  if (!times) return tl::unexpected(std::move(times.error()));
+  auto operators = read_operators(reply);
+  if (!operators) return tl::unexpected(std::move(operators.error()));
+  const auto peak = reply.integer_or("peak_memory_bytes", 0, {.min = 0});
+  if (!peak) return tl::unexpected(peak.error());
+  return RunTimes{
+      .ms = std::move(*times), .operators = std::move(*operators), .peak_memory_bytes = *peak};
+}
+
+json error_reply(const Error& error) {
+  return {{"code", core::to_string(error.code)}, {"message", error.message}};
+}
+
+Result<Error> read_error(const JsonView& reply) {
+  const auto error = reply.at("error");
+  if (!error) return tl::unexpected(error.error());
+  const auto code = error->text("code");
+  if (!code) return tl::unexpected(code.error());
+  const auto message = error->text("message");
+  if (!message) return tl::unexpected(message.error());
+  return Error{code_named(*code), last_words(*message, kMostMessageBytes)};
+}
+
+std::string last_words(std::string_view text, std::size_t most) {
+  const auto is_blank = [](char c) { return static_cast<unsigned char>(c) <= ' '; };
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  if (text.size() > most) text.remove_prefix(text.size() - most);
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  std::string line;
+  for (const char c : text) {
+    if (c == '\n') {
+      line += " | ";
+    } else {
+      line.push_back(static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? ' ' : c);
+    }
+  }
+  return line;
+}
+
+}  // namespace fleetfit::measure

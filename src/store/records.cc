@@ -1,0 +1,50 @@
+#include "fleetfit/store/records.h"
+
+#include <fmt/format.h>
+
+namespace fleetfit::store {
+namespace {
+
+template <class Enum, std::size_t count>
+Result<Enum> parse(const Enum (&values)[count], std::string_view name, std::string_view what) {
+  for (const Enum value : values)
+    if (to_string(value) == name) return value;
+  return fail(ErrorCode::invalid_input, fmt::format("'{}' is no {}", name, what));
+}
+
+}  // namespace
+
+std::string_view to_string(MeasurementStatus status) {
+  switch (status) {
+    case MeasurementStatus::ok:
+      return "ok";
+    case MeasurementStatus::unstable:
+      return "unstable";
+    case MeasurementStatus::failed:
+      return "failed";
+  }
+  return "";
+}
+
+std::string_view to_string(EnergySource source) {
+  switch (source) {
+    case EnergySource::measured:
+      return "measured";
+    case EnergySource::modelled:
+      return "modelled";
+  }
+  return "";
+}
+
+Result<MeasurementStatus> parse_measurement_status(std::string_view name) {
+  constexpr MeasurementStatus kAll[] = {MeasurementStatus::ok, MeasurementStatus::unstable,
+                                        MeasurementStatus::failed};
+  return parse(kAll, name, "status of a measurement (ok, unstable, failed)");
+}
+
+Result<EnergySource> parse_energy_source(std::string_view name) {
+  constexpr EnergySource kAll[] = {EnergySource::measured, EnergySource::modelled};
+  return parse(kAll, name, "source of energy (measured, modelled)");
+}
+
+}  // namespace fleetfit::store

@@ -1,0 +1,216 @@
+#include "store/sqlite_connection.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <system_error>
+
+namespace fleetfit::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kNoDatabase = "it is not an SQLite database";
+
+std::string system_reason(sqlite3* database) {
+  const int error = sqlite3_system_errno(database);
+  return error == 0 ? sqlite3_errmsg(database) : std::system_category().message(error);
+}
+
+tl::unexpected<Error> cannot_open(const fs::path& path, ErrorCode code, std::string_view reason) {
+  return fail(code, fmt::format("cannot open {}: {}", path.string(), reason));
+}
+
+// Refuses what SQLite would wait for, or would overwrite as if it were empty, such as a file of one
+// byte. Looks without opening: closing a file drops the locks that this process holds on it.
+Status check_kind_of_file(const fs::path& path) {
+  std::error_code error;
+  const auto status = fs::status(path, error);
+  if (!fs::exists(status)) return {};
+  if (fs::is_directory(status))
+    return cannot_open(path, ErrorCode::invalid_input, "it is a folder");
+  if (!fs::is_regular_file(status))
+    return cannot_open(path, ErrorCode::invalid_input, "it is not a regular file");
+  if (fs::file_size(path, error) == 1)
+    return fail(ErrorCode::invalid_input, fmt::format("{}: {}", path.string(), kNoDatabase));
+  return {};
+}
+
+// Why a file could not be opened or created. SQLite tries more than one way and tells why the last
+// one failed, which says little.
+std::string reason_not_to_open(const fs::path& path, sqlite3* database) {
+  std::error_code ignored;
+  const bool exists = fs::exists(path, ignored);
+  const fs::path refused = exists ? path : path.parent_path();
+  const int access = exists ? R_OK | W_OK : W_OK | X_OK;
+  if (::faccessat(AT_FDCWD, refused.c_str(), access, AT_EACCESS) != 0)
+    return std::system_category().message(errno);
+  return system_reason(database);
+}
+
+// SQLite's messages can quote the file's content.
+std::string on_one_line(std::string text) {
+  std::ranges::replace_if(text, [](unsigned char c) { return std::iscntrl(c) != 0; }, ' ');
+  return text;
+}
+
+}  // namespace
+
+bool SqliteRow::skip_null() {
+  if (sqlite3_column_type(statement_, column_) != SQLITE_NULL) return false;
+  ++column_;
+  return true;
+}
+
+std::string SqliteRow::text() {
+  const auto* bytes = sqlite3_column_text(statement_, column_);
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, column_));
+  ++column_;
+  if (bytes == nullptr) return {};
+  return {reinterpret_cast<const char*>(bytes), size};
+}
+
+std::optional<std::string> SqliteRow::optional_text() {
+  if (skip_null()) return std::nullopt;
+  return text();
+}
+
+std::optional<std::int64_t> SqliteRow::optional_integer() {
+  if (skip_null()) return std::nullopt;
+  return integer();
+}
+
+std::optional<double> SqliteRow::optional_number() {
+  if (skip_null()) return std::nullopt;
+  return number();
+}
+
+void SqliteQuery::Reset::operator()(sqlite3_stmt* statement) const {
+  sqlite3_reset(statement);
+  sqlite3_clear_bindings(statement);
+}
+
+int SqliteQuery::bind_one(int index, std::int64_t value) {
+  return sqlite3_bind_int64(statement_.get(), index, value);
+}
+
+int SqliteQuery::bind_one(int index, double value) {
+  return sqlite3_bind_double(statement_.get(), index, value);
+}
+
+int SqliteQuery::bind_one(int index, std::string_view value) {
+  // A null pointer would be taken for NULL instead of the empty text.
+  const char* bytes = value.data() == nullptr ? "" : value.data();
+  return sqlite3_bind_text64(statement_.get(), index, bytes, value.size(), nullptr, SQLITE_UTF8);
+}
+
+Result<bool> SqliteQuery::next() {
+  if (bound_ != SQLITE_OK)
+    return connection_->failure(ErrorCode::invalid_input, sqlite3_errstr(bound_));
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  return connection_->failure();
+}
+
+Status SqliteQuery::run() {
+  const auto stepped = next();
+  sqlite3_reset(statement_.get());
+  if (!stepped) return tl::unexpected(stepped.error());
+  return {};
+}
+
+Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open(
+    const fs::path& path, std::chrono::milliseconds patience) {
+  if (auto checked = check_kind_of_file(path); !checked) return tl::unexpected(checked.error());
+  // An absolute path, as SQLite gives names such as ":memory:" a meaning of their own.
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error);
+  if (error) return cannot_open(path, ErrorCode::io, error.message());
+
+  sqlite3* database = nullptr;
+  constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+  const int code = sqlite3_open_v2(absolute.c_str(), &database, kFlags, nullptr);
+  std::unique_ptr<SqliteConnection> connection(
+      new SqliteConnection(path.string(), patience, database));
+  if (code != SQLITE_OK)
+    return cannot_open(path, ErrorCode::io, reason_not_to_open(absolute, database));
+  // SQLite opens what it may not write for reading only.
+  if (sqlite3_db_readonly(database, "main") == 1)
+    return connection->failure(ErrorCode::io, "there is no permission to write it");
+
+  sqlite3_extended_result_codes(database, 1);
+  sqlite3_busy_timeout(database, static_cast<int>(patience.count()));
+  // A file from elsewhere must not make SQLite do more than read tables.
+  sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  return connection;
+}
+
+Status SqliteConnection::execute(const std::string& sql) {
+  if (sqlite3_exec(database_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
+    return failure();
+  return {};
+}
+
+Result<SqliteQuery> SqliteConnection::query(std::string_view sql) {
+  auto found = statements_.find(sql);
+  if (found == statements_.end()) {
+    sqlite3_stmt* statement = nullptr;
+    const int code = sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()),
+                                        SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+    if (code != SQLITE_OK) return failure();
+    found = statements_.try_emplace(std::string(sql), statement).first;
+  }
+  return SqliteQuery(*this, found->second.get());
+}
+
+Result<std::int64_t> SqliteConnection::integer(std::string_view sql) {
+  auto asked = query(sql);
+  if (!asked) return tl::unexpected(std::move(asked.error()));
+  const auto has_row = asked->next();
+  if (!has_row) return tl::unexpected(has_row.error());
+  return asked->row().integer();
+}
+
+void SqliteConnection::Rollback::operator()(sqlite3* database) const {
+  if (sqlite3_get_autocommit(database) == 0)
+    sqlite3_exec(database, "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
+tl::unexpected<Error> SqliteConnection::failure(ErrorCode code, std::string_view problem) const {
+  return fail(code, fmt::format("{}: {}", name_, problem));
+}
+
+tl::unexpected<Error> SqliteConnection::failure() const {
+  sqlite3* database = database_.get();
+  const std::string message = on_one_line(sqlite3_errmsg(database));
+  switch (sqlite3_extended_errcode(database) & 0xff) {
+    case SQLITE_NOTADB:
+      return failure(ErrorCode::invalid_input, kNoDatabase);
+    case SQLITE_CORRUPT:
+      return failure(ErrorCode::invalid_input, fmt::format("it is damaged ({})", message));
+    case SQLITE_ERROR:
+      return failure(ErrorCode::invalid_input,
+                     fmt::format("its tables are not as they should be ({})", message));
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+    case SQLITE_TOOBIG:
+      return failure(ErrorCode::invalid_input, message);
+    case SQLITE_BUSY:
+      return failure(ErrorCode::io,
+                     fmt::format("another process has kept it locked for {}", patience_));
+    case SQLITE_MISUSE:
+    case SQLITE_RANGE:
+      return failure(ErrorCode::internal, message);
+    default:
+      return failure(ErrorCode::io, fmt::format("{} ({})", message, system_reason(database)));
+  }
+}
+
+}  // namespace fleetfit::store

@@ -1,0 +1,148 @@
+#include "store/sqlite_schema.h"
+
+#include <fmt/format.h>
+
+#include <thread>
+
+namespace fleetfit::store {
+namespace {
+
+constexpr std::int32_t kApplicationId = 0x66666974;  // "ffit" in ASCII
+
+// Only ever added to: files of every released version exist. docs/formats/store.md describes the
+// result.
+constexpr Migration kMigrations[] = {
+    {R"sql(
+CREATE TABLE devices (
+  name TEXT NOT NULL PRIMARY KEY,
+  fingerprint TEXT NOT NULL,
+  settings TEXT NOT NULL,
+  created INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE models (
+  hash TEXT NOT NULL PRIMARY KEY,
+  name TEXT NOT NULL,
+  source TEXT NOT NULL,
+  bytes INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE measurements (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  device TEXT NOT NULL,
+  device_fingerprint TEXT NOT NULL,
+  model_hash TEXT NOT NULL,
+  model_name TEXT NOT NULL,
+  space TEXT,
+  design TEXT,
+  status TEXT NOT NULL CHECK (status IN ('ok', 'unstable', 'failed')),
+  reason TEXT NOT NULL,
+  median_ms REAL,
+  mean_ms REAL,
+  p90_ms REAL,
+  p99_ms REAL,
+  ci95_low_ms REAL,
+  ci95_high_ms REAL,
+  runs INTEGER NOT NULL,
+  overhead_ms REAL,
+  peak_memory_bytes INTEGER,
+  energy_mj REAL,
+  energy_source TEXT CHECK (energy_source IN ('measured', 'modelled')),
+  protocol TEXT NOT NULL,
+  conditions TEXT NOT NULL,
+  started INTEGER NOT NULL,
+  CHECK ((energy_mj IS NULL) = (energy_source IS NULL))
+) STRICT;
+CREATE INDEX measurements_by_device ON measurements (device, started);
+CREATE INDEX measurements_by_model ON measurements (model_hash, started);
+CREATE INDEX measurements_by_space ON measurements (space, started) WHERE space IS NOT NULL;
+
+CREATE TABLE operators (
+  measurement INTEGER NOT NULL REFERENCES measurements (id) ON DELETE CASCADE,
+  position INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  type TEXT NOT NULL,
+  kernel TEXT NOT NULL,
+  ms REAL NOT NULL,
+  PRIMARY KEY (measurement, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE kernel_choices (
+  cpu TEXT NOT NULL,
+  key TEXT NOT NULL,
+  choice TEXT NOT NULL,
+  ms REAL,
+  measured INTEGER NOT NULL,
+  PRIMARY KEY (cpu, key)
+) STRICT, WITHOUT ROWID;
+)sql"},
+};
+
+// The version of the database, 0 for a new one. Fails if it is not ours to change.
+Result<std::size_t> identify(SqliteConnection& connection, const SqliteSchema& schema) {
+  const auto application = connection.integer("PRAGMA application_id");
+  if (!application) return tl::unexpected(application.error());
+  const auto version = connection.integer("PRAGMA user_version");
+  if (!version) return tl::unexpected(version.error());
+  const auto objects = connection.integer("SELECT count(*) FROM sqlite_schema");
+  if (!objects) return tl::unexpected(objects.error());
+
+  const bool is_new = *application == 0 && *version == 0 && *objects == 0;
+  if (*application != schema.application_id && !is_new)
+    return connection.failure(ErrorCode::invalid_input, "it is a database of another program");
+  if (*version < 0)
+    return connection.failure(ErrorCode::invalid_input,
+                              fmt::format("its schema version is {}", *version));
+  const auto known = schema.migrations.size();
+  if (static_cast<std::size_t>(*version) > known)
+    return connection.failure(
+        ErrorCode::unsupported,
+        fmt::format("it was written by a newer fleetfit (schema version {}, this one knows {})",
+                    *version, known));
+  return static_cast<std::size_t>(*version);
+}
+
+Status migrate(SqliteConnection& connection, const SqliteSchema& schema) {
+  const auto version = identify(connection, schema);
+  if (!version) return tl::unexpected(version.error());
+  for (std::size_t i = *version; i < schema.migrations.size(); ++i) {
+    auto migrated = connection.execute(schema.migrations[i].sql);
+    if (!migrated)
+      return core::within(fmt::format("migration to schema version {}", i + 1), migrated.error());
+  }
+  return connection.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",
+                                        schema.application_id, schema.migrations.size()));
+}
+
+// With a write-ahead log readers and a writer do not wait for each other. Where the file system
+// cannot have one, SQLite stays with its rollback journal, which is slower and as safe. While
+// another process writes to a file without a log, SQLite refuses the switch at once instead of
+// waiting, so the waiting is done here.
+Status use_write_ahead_log(SqliteConnection& connection) {
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = Clock::now() + connection.patience();
+  for (;;) {
+    auto switched = connection.execute("PRAGMA journal_mode = WAL");
+    if (switched || !connection.is_locked() || Clock::now() > deadline) return switched;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+}  // namespace
+
+SqliteSchema current_schema() {
+  return {.application_id = kApplicationId, .migrations = kMigrations};
+}
+
+Status bring_up_to_date(SqliteConnection& connection, const SqliteSchema& schema) {
+  using Transaction = SqliteConnection::Transaction;
+  // Looked at before anything is written, as even the log is a change to the file.
+  const auto version =
+      connection.transaction(Transaction::read, [&] { return identify(connection, schema); });
+  if (!version) return tl::unexpected(version.error());
+  if (auto logged = use_write_ahead_log(connection); !logged) return logged;
+  if (*version == schema.migrations.size()) return {};
+  return connection.transaction(Transaction::write, [&] { return migrate(connection, schema); });
+}
+
+}  // namespace fleetfit::store

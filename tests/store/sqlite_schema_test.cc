@@ -1,0 +1,164 @@
+#include "store/sqlite_schema.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "fleetfit/core/file.h"
+#include "fleetfit/store/store.h"
+#include "tests/core/temporary_folder.h"
+#include "tests/store/example_records.h"
+#include "tests/store/raw_database.h"
+
+namespace fleetfit::store {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+class SqliteMigrations : public testing::Test {
+ protected:
+  Status bring_to(std::span<const Migration> migrations) {
+    auto connection = SqliteConnection::open(path_, std::chrono::seconds(5)).value();
+    return bring_up_to_date(*connection, {.application_id = 77, .migrations = migrations});
+  }
+
+  // Seconds in text, as a program before all versions would have kept them.
+  void write_version_0() {
+    RawDatabase database(path_);
+    database.execute(
+        "CREATE TABLE times (model TEXT, seconds TEXT);"
+        "INSERT INTO times VALUES ('a', '0.25'), ('b', '2');"
+        "PRAGMA application_id = 77");
+  }
+
+  core::TemporaryFolder folder_;
+  const std::filesystem::path path_ = folder_.path() / "old.db";
+};
+
+constexpr Migration kToMilliseconds = {
+    "CREATE TABLE latencies (model TEXT PRIMARY KEY, ms REAL NOT NULL) STRICT;"
+    "INSERT INTO latencies SELECT model, 1000 * CAST(seconds AS REAL) FROM times;"
+    "DROP TABLE times"};
+constexpr Migration kWithDevice = {
+    "ALTER TABLE latencies ADD COLUMN device TEXT NOT NULL DEFAULT 'local'"};
+constexpr Migration kBroken = {"DROP TABLE latencies; INSERT INTO nowhere VALUES (1)"};
+
+TEST_F(SqliteMigrations, TakeAnOldDatabaseThroughAllVersions) {
+  write_version_0();
+  const Migration migrations[] = {kToMilliseconds, kWithDevice};
+  ASSERT_TRUE(bring_to(migrations));
+  RawDatabase database(path_);
+  EXPECT_THAT(database.rows("SELECT model || ' ' || ms || ' ' || device FROM latencies"),
+              UnorderedElementsAre("a 250.0 local", "b 2000.0 local"));
+  EXPECT_EQ(database.value("PRAGMA user_version"), "2");
+}
+
+TEST_F(SqliteMigrations, RunOnlyWhatTheDatabaseHasNotSeen) {
+  write_version_0();
+  ASSERT_TRUE(bring_to({&kToMilliseconds, 1}));
+  EXPECT_EQ(RawDatabase(path_).value("PRAGMA user_version"), "1");
+  ASSERT_TRUE(bring_to({&kToMilliseconds, 1}));
+  const Migration migrations[] = {kToMilliseconds, kWithDevice};
+  ASSERT_TRUE(bring_to(migrations));
+  ASSERT_TRUE(bring_to(migrations));
+  EXPECT_EQ(RawDatabase(path_).value("SELECT count(*) FROM latencies WHERE device = 'local'"), "2");
+}
+
+TEST_F(SqliteMigrations, LeaveTheDatabaseAsItWasWhenOneOfThemFails) {
+  write_version_0();
+  const Migration migrations[] = {kToMilliseconds, kBroken};
+  const auto failed = bring_to(migrations);
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().message, HasSubstr("migration to schema version 2"));
+  EXPECT_THAT(failed.error().message, HasSubstr("old.db"));
+  RawDatabase database(path_);
+  EXPECT_THAT(database.rows("SELECT name FROM sqlite_schema"), ElementsAre("times"));
+  EXPECT_THAT(database.rows("SELECT seconds FROM times"), ElementsAre("0.25", "2"));
+  EXPECT_EQ(database.value("PRAGMA user_version"), "0");
+}
+
+TEST_F(SqliteMigrations, RefuseADatabaseOfANewerVersion) {
+  write_version_0();
+  RawDatabase(path_).execute("PRAGMA user_version = 3");
+  const auto before = core::read_file(path_).value();
+  const auto refused = bring_to({&kToMilliseconds, 1});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(
+      refused.error().message,
+      path_.string() + ": it was written by a newer fleetfit (schema version 3, this one knows 1)");
+  EXPECT_TRUE(core::read_file(path_).value() == before) << "it was changed";
+}
+
+class SqliteSchemaVersions : public testing::Test {
+ protected:
+  std::string url() const { return "sqlite:" + path_.string(); }
+
+  core::TemporaryFolder folder_;
+  const std::filesystem::path path_ = folder_.path() / "store.db";
+};
+
+TEST_F(SqliteSchemaVersions, AreInNewFiles) {
+  ASSERT_TRUE(open_store(url()));
+  RawDatabase database(path_);
+  EXPECT_EQ(database.value("PRAGMA user_version"), "1");
+  EXPECT_EQ(database.value("PRAGMA application_id"), "1717987700");  // "ffit" read as a number
+  EXPECT_EQ(database.value("PRAGMA journal_mode"), "wal");
+}
+
+TEST_F(SqliteSchemaVersions, RefuseAStoreOfANewerFleetfit) {
+  ASSERT_TRUE(open_store(url()));
+  RawDatabase(path_).execute("PRAGMA user_version = 1000");
+  const auto refused = open_store(url());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
+  EXPECT_THAT(refused.error().message, HasSubstr("newer fleetfit (schema version 1000"));
+}
+
+// A file of each released version is kept as SQL, and must be readable for ever.
+TEST_F(SqliteSchemaVersions, Version1IsRead) {
+  const std::filesystem::path source = FLEETFIT_SOURCE_DIR "/tests/store/databases/version1.sql";
+  RawDatabase(path_).execute(core::read_file(source).value());
+
+  const auto store = open_store(url()).value();
+  const DeviceRecord device{
+      .name = "pi4", .fingerprint = "f00d", .settings = R"({"threads":4})", .created = date()};
+  const ModelRecord model{
+      .hash = "abc123", .name = "resnet18", .source = "zoo:resnet18", .bytes = 46'800'000};
+  auto full = full_measurement();
+  full.id = 7;
+  const MeasurementRecord failed{.id = 9,
+                                 .device = "pi4",
+                                 .model_hash = "abc123",
+                                 .status = MeasurementStatus::failed,
+                                 .reason = "the runtime died",
+                                 .started = date(-5)};
+  const KernelChoiceRecord choice{
+      .cpu = "a72", .key = "conv", .choice = "xnnpack", .ms = 0.5, .measured = date()};
+  EXPECT_THAT(store->list_devices().value(), ElementsAre(device));
+  EXPECT_THAT(store->list_models().value(), ElementsAre(model));
+  EXPECT_THAT(store->list_measurements({}).value(), ElementsAre(full, failed));
+  EXPECT_THAT(store->list_kernel_choices("a72").value(), ElementsAre(choice));
+  EXPECT_EQ(store->add_measurement(plain_measurement()).value(), 10);
+}
+
+TEST_F(SqliteSchemaVersions, AreDescribedColumnByColumn) {
+  ASSERT_TRUE(open_store(url()));
+  const auto page = core::read_file(FLEETFIT_SOURCE_DIR "/docs/formats/store.md").value();
+  const auto columns = RawDatabase(path_).rows(
+      "SELECT t.name || '.' || c.name FROM sqlite_schema t, pragma_table_info(t.name) c "
+      "WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'");
+  EXPECT_EQ(columns.size(), 4u + 4u + 23u + 6u + 5u);
+  for (const auto& column : columns) {
+    const auto table = page.find("### `" + column.substr(0, column.find('.')) + "`");
+    ASSERT_NE(table, std::string::npos) << column;
+    const auto section = page.substr(table, page.find("\n##", table) - table);
+    EXPECT_THAT(section, HasSubstr("| `" + column.substr(column.find('.') + 1) + "` |")) << column;
+  }
+}
+
+}  // namespace
+}  // namespace fleetfit::store
