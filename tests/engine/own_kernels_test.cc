@@ -185,11 +185,6 @@ TEST(OwnMovement, MovesBetweenBatchAndSpace) {
 }
 
 TEST(OwnMovement, LeavesWhatItCannotDoToOthers) {
-  // Different scales: stored numbers would have to change.
-  const OneNode scales{.op = graph::Transpose{{1, 0}},
-                       .inputs = {quantized({2, 3}, DType::u8, 0.5F, 3)},
-                       .quantizations = {scale_of(0.25F, 3)}};
-  EXPECT_TRUE(scales.interpreted());
   // A slice whose start is known only when it runs.
   Given start = ints({1});
   start.constant = false;
@@ -501,6 +496,289 @@ TEST(OwnResize, ResizesAsOnnxDoes) {
       }
     }
   }
+}
+
+TEST(OwnQuantized, GoesBetweenRealAndStoredNumbers) {
+  for (const auto type : {DType::u8, DType::i8}) {
+    const std::int32_t zero = type == DType::u8 ? 117 : -11;
+    const Given reals = tensor({3, 7, 70});
+    expect_as_interpreted({.op = graph::Requantize{type},
+                           .inputs = {reals},
+                           .quantizations = {scale_of(0.021F, zero)}},
+                          {.quanta = 0});
+    expect_as_interpreted({graph::Requantize{DType::f32}, {quantized({3, 70}, type, 0.021F, zero)}},
+                          {.relative = 0});
+    for (const auto to : {DType::u8, DType::i8}) {
+      expect_as_interpreted({.op = graph::Requantize{to},
+                             .inputs = {quantized({3, 70}, type, 0.021F, zero)},
+                             .quantizations = {scale_of(0.013F, to == DType::u8 ? 3 : -100)}},
+                            {.quanta = 0});
+    }
+  }
+}
+
+TEST(OwnQuantized, RoundsTiesToEven) {
+  const Given reals{
+      {DType::f32, {8}, stored_as<float>({0.5, 1.5, 2.5, -0.5, -1.5, 1e9, -1e9, 126.5}), {}}};
+  expect_as_interpreted(
+      {.op = graph::Requantize{DType::i8}, .inputs = {reals}, .quantizations = {scale_of(1, 0)}},
+      {.quanta = 0});
+}
+
+TEST(OwnQuantized, TakesScalesFromOperands) {
+  const Given one{{DType::f32, {}, stored_as<float>({0.05}), {}}, true};
+  const Given zero{{DType::u8, {}, stored_as<std::uint8_t>({100}), {}}, true};
+  const Given several{{DType::f32, {3}, stored_as<float>({0.05, 0.1, 0.02}), {}}, true};
+  const Given zeros{{DType::i8, {3}, stored_as<std::int8_t>({0, -3, 5}), {}}, true};
+  expect_as_interpreted({graph::QuantizeLinear{}, {tensor({2, 3, 5}), one, zero}});
+  expect_as_interpreted({graph::QuantizeLinear{1}, {tensor({2, 3, 5}), several, zeros}});
+  expect_as_interpreted({graph::QuantizeLinear{-1}, {tensor({2, 5, 3}), several, zeros}});
+  expect_as_interpreted({graph::DequantizeLinear{}, {tensor({2, 3, 5}, DType::u8), one, zero}});
+  expect_as_interpreted(
+      {graph::DequantizeLinear{1}, {tensor({2, 3, 5}, DType::i8), several, zeros}});
+}
+
+TEST(OwnQuantized, CombinesElements) {
+  using Kind = graph::ElementwiseKind;
+  const std::vector<std::pair<Shape, Shape>> shapes{
+      {{1, 14, 14, 72}, {1, 1, 1, 72}}, {{2, 7, 5, 24}, {2, 7, 5, 24}},
+      {{2, 7, 5, 24}, {2, 1, 1, 24}},   {{3, 40}, {}},
+      {{2, 5, 9, 3}, {2, 1, 9, 1}},     {{4, 1, 3}, {1, 5, 1}}};
+  for (const auto type : {DType::u8, DType::i8}) {
+    const std::int32_t zero = type == DType::u8 ? 128 : 0;
+    for (const auto kind : {Kind::add, Kind::mul, Kind::sub, Kind::max, Kind::min}) {
+      for (const auto& [a, b] : shapes) {
+        expect_as_interpreted({.op = graph::Elementwise{kind},
+                               .inputs = {quantized(a, type, 0.02F, zero - 5),
+                                          quantized(b, type, 0.03F, zero + 9, 2)},
+                               .quantizations = {scale_of(0.04F, zero)}});
+      }
+    }
+    expect_as_interpreted({.op = graph::Elementwise{Kind::mean},
+                           .inputs = {quantized({3, 50}, type, 0.02F, zero),
+                                      constant(quantized({50}, type, 0.03F, zero, 2)),
+                                      quantized({3, 1}, type, 0.03F, zero, 3)},
+                           .activation = graph::kRelu,
+                           .quantizations = {scale_of(0.02F, zero)}});
+  }
+}
+
+TEST(OwnQuantized, AppliesFunctionsByTable) {
+  for (const auto type : {DType::u8, DType::i8}) {
+    const Given x = quantized({3, 700}, type, 0.05F, type == DType::u8 ? 120 : 5);
+    for (const auto& activation : activations()) {
+      expect_as_interpreted(
+          {.op = graph::Activate{activation}, .inputs = {x}, .quantizations = {scale_of(0.03F, 7)}},
+          {.quanta = 0});
+    }
+    expect_as_interpreted({.op = graph::Unary{graph::UnaryKind::abs},
+                           .inputs = {x},
+                           .activation = graph::kRelu6,
+                           .quantizations = {scale_of(0.03F, 7)}},
+                          {.quanta = 0});
+  }
+}
+
+TEST(OwnQuantized, JoinsTensorsOfDifferentScales) {
+  expect_as_interpreted({.op = graph::Concat{-1},
+                         .inputs = {quantized({2, 5, 17}, DType::u8, 0.02F, 128),
+                                    quantized({2, 5, 33}, DType::u8, 0.05F, 3, 2)},
+                         .quantizations = {scale_of(0.04F, 100)}});
+  expect_as_interpreted({.op = graph::Concat{1},
+                         .inputs = {quantized({2, 5, 17}, DType::i8, 0.02F, 0),
+                                    quantized({2, 3, 17}, DType::i8, 0.02F, 0, 2)},
+                         .quantizations = {scale_of(0.02F, 0)}},
+                        {.quanta = 0});
+}
+
+TEST(OwnQuantized, DoesAnythingElseOnReals) {
+  const Given x = quantized({2, 7, 7, 24}, DType::u8, 0.02F, 128);
+  const auto same = scale_of(0.02F, 128);
+  const auto other = scale_of(0.01F, 100);
+  const graph::Window window{{3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}};
+  const Given sizes = ints({2, 14, 10, 24});
+  for (const auto& result : {same, other}) {
+    const auto check = [&](const graph::Operator& op, std::vector<Given> inputs) {
+      expect_as_interpreted({.op = op, .inputs = std::move(inputs), .quantizations = {result}});
+    };
+    check(graph::Softmax{-1}, {x});
+    check(graph::GlobalPool{graph::PoolKind::average, Layout::nhwc}, {x});
+    check(graph::Pool{graph::PoolKind::average, window, false, Layout::nhwc}, {x});
+    check(graph::Pool{graph::PoolKind::max, window, false, Layout::nhwc}, {x});
+    check(graph::Resize{graph::ResizeMode::nearest}, {x, left_out(), left_out(), sizes});
+    check(graph::Resize{graph::ResizeMode::linear}, {x, left_out(), left_out(), sizes});
+    check(graph::Reduce{graph::ReduceKind::mean, {1, 2}}, {x});
+    check(graph::Transpose{{0, 3, 1, 2}}, {x});
+    check(graph::Elementwise{graph::ElementwiseKind::mul},
+          {x, constant(quantized({24}, DType::i8, 0.1F, 0, 3))});
+  }
+  expect_as_interpreted({.op = graph::Concat{0},
+                         .inputs = {x, x},
+                         .activation = graph::kRelu6,
+                         .quantizations = {same}});
+}
+
+TEST(OwnDense, MultipliesMatrices) {
+  for (const bool trans_a : {false, true}) {
+    for (const bool trans_b : {false, true}) {
+      for (const bool known : {false, true}) {
+        const Given a = tensor(trans_a ? Shape{37, 13} : Shape{13, 37});
+        Given b = tensor(trans_b ? Shape{21, 37} : Shape{37, 21}, DType::f32, 2);
+        b.constant = known;
+        const graph::Gemm op{0.5F, 2, trans_a, trans_b};
+        expect_as_interpreted({op, {a, b}});
+        for (const Shape& c : {Shape{21}, Shape{13, 21}, Shape{13, 1}, Shape{}}) {
+          expect_as_interpreted({op, {a, b, tensor(c, DType::f32, 3)}, 1, graph::kRelu});
+        }
+      }
+    }
+  }
+  expect_as_interpreted({graph::Gemm{1, 1, false, true, true},
+                         {tensor({2, 150, 20}), constant(tensor({40, 20}, DType::f32, 2)),
+                          constant(tensor({40}, DType::f32, 3))}});
+}
+
+TEST(OwnDense, MultipliesStacksOfMatrices) {
+  const std::vector<std::pair<Shape, Shape>> shapes{{{2, 3, 50, 8}, {2, 3, 8, 50}},
+                                                    {{3, 5, 8}, {8, 4}},
+                                                    {{5, 8}, {3, 8, 4}},
+                                                    {{2, 1, 5, 8}, {3, 8, 4}},
+                                                    {{8}, {8, 4}},
+                                                    {{3, 5, 8}, {8}},
+                                                    {{8}, {8}},
+                                                    {{7, 1}, {1, 9}}};
+  for (const auto& [a, b] : shapes) {
+    expect_as_interpreted({graph::MatMul{}, {tensor(a), tensor(b, DType::f32, 2)}});
+  }
+  expect_as_interpreted(
+      {graph::MatMul{true, false}, {tensor({3, 8, 5}), tensor({3, 8, 4}, DType::f32, 2)}});
+  expect_as_interpreted(
+      {graph::MatMul{false, true}, {tensor({3, 5, 8}), tensor({3, 4, 8}, DType::f32, 2)}});
+}
+
+TEST(OwnDense, Attends) {
+  for (const Shape& batch : {Shape{}, Shape{2}}) {
+    const auto rows = [&](std::int64_t count) {
+      Shape shape = batch;
+      shape.insert(shape.end(), {count, 12});
+      return shape;
+    };
+    std::vector<Given> inputs{tensor(rows(19)), tensor(rows(7), DType::f32, 2),
+                              tensor(rows(7), DType::f32, 3)};
+    for (std::uint64_t i = 0; i < 4; ++i) {
+      inputs.push_back(constant({{DType::f32,
+                                  {12, 12},
+                                  stored_as<float>(random_numbers({12, 12}, 5 + i, -0.3, 0.3)),
+                                  {}}}));
+      inputs.push_back(constant(tensor({12}, DType::f32, 9 + i)));
+    }
+    expect_as_interpreted({graph::MultiHeadAttention{3}, inputs});
+  }
+}
+
+graph::Window window_of(std::int64_t kernel, std::int64_t stride, std::int64_t dilation,
+                        std::int64_t pad) {
+  return {{kernel, kernel}, {stride, stride}, {dilation, dilation}, {pad, pad}, {pad, pad}};
+}
+
+TEST(OwnConvolution, ConvolvesWithAnyGroupsAndWindow) {
+  struct Case {
+    std::int64_t in;
+    std::int64_t out;
+    std::int64_t groups;
+    graph::Window window;
+  };
+  const std::vector<Case> cases{
+      {5, 7, 1, window_of(3, 1, 1, 1)},
+      {6, 9, 3, window_of(3, 2, 1, 1)},
+      {8, 8, 8, window_of(3, 1, 2, 2)},
+      {7, 7, 7, window_of(5, 2, 1, 2)},
+      {8, 16, 8, window_of(3, 1, 1, 0)},
+      {20, 33, 1, window_of(1, 1, 1, 0)},
+      {3, 4, 1, {{3, 2}, {2, 1}, {1, 1}, {0, 0}, {0, 0}, graph::AutoPad::same_lower}}};
+  for (const auto& c : cases) {
+    const auto& k = c.window.kernel;
+    for (const bool biased : {false, true}) {
+      std::vector<Given> nhwc{
+          tensor({2, 11, 9, c.in}),
+          constant(tensor({c.out, k[0], k[1], c.in / c.groups}, DType::f32, 2))};
+      std::vector<Given> nchw{
+          tensor({2, c.in, 11, 9}),
+          constant(tensor({c.out, c.in / c.groups, k[0], k[1]}, DType::f32, 2))};
+      if (biased) {
+        nhwc.push_back(constant(tensor({c.out}, DType::f32, 3)));
+        nchw.push_back(constant(tensor({c.out}, DType::f32, 3)));
+      }
+      expect_as_interpreted({graph::Conv{c.window, c.groups, Layout::nhwc}, nhwc, 1, graph::kRelu});
+      expect_as_interpreted({graph::Conv{c.window, c.groups, Layout::nchw}, nchw});
+    }
+  }
+}
+
+TEST(OwnConvolution, ConvolvesTheOtherWay) {
+  struct Case {
+    std::int64_t in;
+    std::int64_t out;
+    std::int64_t groups;
+    graph::Window window;
+    graph::Ints more;
+  };
+  const std::vector<Case> cases{
+      {5, 7, 1, window_of(2, 2, 1, 0), {0, 0}},
+      {6, 9, 3, window_of(3, 2, 1, 1), {1, 0}},
+      {8, 8, 8, window_of(3, 1, 2, 2), {0, 0}},
+      {4, 6, 2, {{3, 3}, {2, 2}, {1, 1}, {0, 0}, {0, 0}, graph::AutoPad::same_upper}, {0, 0}}};
+  for (const auto& c : cases) {
+    const auto& k = c.window.kernel;
+    const Given bias = constant(tensor({c.out}, DType::f32, 3));
+    expect_as_interpreted(
+        {graph::ConvTranspose{c.window, c.groups, c.more, {}, Layout::nhwc},
+         {tensor({2, 6, 5, c.in}),
+          constant(tensor({c.out, k[0], k[1], c.in / c.groups}, DType::f32, 2)), bias}});
+    expect_as_interpreted(
+        {graph::ConvTranspose{c.window, c.groups, c.more, {}, Layout::nchw},
+         {tensor({2, c.in, 6, 5}),
+          constant(tensor({c.in, c.out / c.groups, k[0], k[1]}, DType::f32, 2)), bias}});
+  }
+}
+
+TEST(OwnConvolution, AddsATensorBeforeTheActivation) {
+  const Given x = tensor({1, 5, 5, 8});
+  const Given weights = constant(tensor({6, 3, 3, 8}, DType::f32, 2));
+  const Given bias = constant(tensor({6}, DType::f32, 3));
+  const Given addend = tensor({1, 5, 5, 6}, DType::f32, 4);
+  const graph::Conv op{window_of(3, 1, 1, 1), 1, Layout::nhwc};
+  for (const bool biased : {false, true}) {
+    const std::vector<Given> inputs =
+        biased ? std::vector{x, weights, bias} : std::vector{x, weights};
+    const OneNode convolution{op, inputs};
+    const auto sum = OneNode{graph::Elementwise{},
+                             {Given{convolution.interpreted().value()[0]}, addend},
+                             1,
+                             graph::kRelu}
+                         .interpreted()
+                         .value();
+    OneNode fused{op, inputs, 1, graph::kRelu};
+    fused.inputs.push_back(addend);
+    fused.adds_last_input = true;
+    const Task task = fused.task(sum, 2);
+    const auto kernel = make_own_kernel(task);
+    ASSERT_NE(kernel, nullptr);
+    expect_same(sum[0], run_kernel(*kernel, task, fused.inputs)[0], {});
+  }
+}
+
+TEST(OwnConvolution, ConvolvesQuantizedTensors) {
+  Given weights = constant(quantized({6, 3, 3, 4}, DType::i8, 0.01F, 0, 2));
+  weights.value.quantization =
+      graph::Quantization{{0.01F, 0.02F, 0.03F, 0.01F, 0.02F, 0.005F}, {0, 0, 0, 0, 0, 0}, 0};
+  Given bias{{DType::i32, {6}, stored_as<std::int32_t>({100, -2000, 300, 0, 5, 7000}), {}}, true};
+  bias.value.quantization = graph::Quantization{
+      {0.0002F, 0.0004F, 0.0006F, 0.0002F, 0.0004F, 0.0001F}, {0, 0, 0, 0, 0, 0}, 0};
+  expect_as_interpreted({.op = graph::Conv{window_of(3, 1, 1, 1), 1, Layout::nhwc},
+                         .inputs = {quantized({1, 6, 6, 4}, DType::u8, 0.02F, 128), weights, bias},
+                         .activation = graph::kRelu,
+                         .quantizations = {scale_of(0.1F, 10)}});
 }
 
 }  // namespace

@@ -138,6 +138,12 @@ KernelPtr make_global_pool(const Task& task, const graph::GlobalPool& op);
 KernelPtr make_arg_extreme(const Task& task, const graph::ArgExtreme& op);
 KernelPtr make_top_k(const Task& task, const graph::TopK& op);
 KernelPtr make_pool(const Task& task, const graph::Pool& op);
+KernelPtr make_gemm(const Task& task, const graph::Gemm& op);
+KernelPtr make_matmul(const Task& task, const graph::MatMul& op);
+KernelPtr make_attention(const Task& task, const graph::MultiHeadAttention& op);
+/// With the addition of the last input, if the task says so.
+KernelPtr make_convolution(const Task& task, const graph::Conv& op);
+KernelPtr make_transposed_convolution(const Task& task, const graph::ConvTranspose& op);
 /// Copies stored numbers, whatever they mean.
 KernelPtr make_nearest_resize(const Task& task, const graph::Resize& op);
 KernelPtr make_smooth_resize(const Task& task, const graph::Resize& op);

@@ -61,8 +61,14 @@ FLEETFIT_INLINE void zip(FloatRows a, FloatRows b, Out* out, const Extents& exte
 }
 
 /// NaN wins.
-FLEETFIT_INLINE float smaller(float a, float b) { return a < b || a != a ? a : b; }
-FLEETFIT_INLINE float larger(float a, float b) { return a > b || a != a ? a : b; }
+FLEETFIT_INLINE float smaller(float a, float b) {
+  const float lower = a < b ? a : b;
+  return a != a ? a : lower;
+}
+FLEETFIT_INLINE float larger(float a, float b) {
+  const float higher = a > b ? a : b;
+  return a != a ? a : higher;
+}
 
 template <class Step, class Join>
 FLEETFIT_INLINE float reduce(const float* x, std::int64_t count, float start, const Step& step,
@@ -161,10 +167,6 @@ FLEETFIT_VECTORIZE void activate_row(const Activation& activation, const float* 
     case ActivationKind::mish:
       return map(x, out, count, [](float v) { return mish(v); });
   }
-}
-
-bool has_fast_unary(UnaryKind kind) {
-  return kind != UnaryKind::sin && kind != UnaryKind::cos && kind != UnaryKind::log;
 }
 
 FLEETFIT_VECTORIZE void unary_row(UnaryKind kind, const float* x, float* out, std::int64_t count) {
@@ -329,29 +331,14 @@ FLEETFIT_VECTORIZE float sum_of_row(const float* x, std::int64_t count) {
 }
 
 FLEETFIT_VECTORIZE float max_of_row(const float* x, std::int64_t count) {
-  const auto best = [](float a, float b) { return larger(a, b); };
-  return reduce(
-      x, count, -std::numeric_limits<float>::infinity(),
-      [&](float a, float b) { return larger(b, a); }, best);
+  const auto best = [](float a, float b) { return b > a ? b : a; };
+  return reduce(x, count, -std::numeric_limits<float>::infinity(), best, best);
 }
 
 FLEETFIT_VECTORIZE float squares_of_row(const float* x, float center, std::int64_t count) {
   return reduce(
       x, count, 0.0F, [=](float sum, float v) { return sum + (v - center) * (v - center); },
       [](float a, float b) { return a + b; });
-}
-
-FLEETFIT_VECTORIZE float dot_of_rows(const float* a, const float* b, std::int64_t count) {
-  float lanes[kLanes] = {};
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (std::int64_t j = 0; j < kLanes; ++j) lanes[j] += a[i + j] * b[i + j];
-  }
-  for (std::int64_t j = 0; i < count; ++i, ++j) lanes[j] += a[i] * b[i];
-  for (std::int64_t width = kLanes / 2; width > 0; width /= 2) {
-    for (std::int64_t j = 0; j < width; ++j) lanes[j] += lanes[j + width];
-  }
-  return lanes[0];
 }
 
 FLEETFIT_VECTORIZE float exponentials_of_row(const float* x, float highest, float* out,
@@ -390,6 +377,12 @@ FLEETFIT_VECTORIZE void add_scaled_row(const float* x, float factor, float* sums
 FLEETFIT_VECTORIZE void affine_row(const float* x, float factor, float offset, float* out,
                                    std::int64_t count) {
   map(x, out, count, [=](float v) { return v * factor + offset; });
+}
+
+FLEETFIT_VECTORIZE void add_product_row(const float* a, const float* b, float* sums,
+                                        std::int64_t count) {
+  FLEETFIT_INDEPENDENT
+  for (std::int64_t i = 0; i < count; ++i) sums[i] += a[i] * b[i];
 }
 
 FLEETFIT_VECTORIZE void blend_rows(const float* a, float wa, const float* b, float wb, float* out,

@@ -11,8 +11,6 @@ namespace fleetfit::engine::own {
 void activate_row(const graph::Activation& activation, const float* x, float* out,
                   std::int64_t count);
 
-/// False for a function that has no fast loop.
-bool has_fast_unary(graph::UnaryKind kind);
 void unary_row(graph::UnaryKind kind, const float* x, float* out, std::int64_t count);
 
 /// An operand of functions of two: neighbours in a row are `step` apart and rows `row_step`; 0
@@ -52,10 +50,10 @@ void requantize_row(const Scale& from, const std::uint8_t* stored, const Scale& 
 
 // --- Sums and the like over a row.
 float sum_of_row(const float* x, std::int64_t count);
+/// Passes over what is no number.
 float max_of_row(const float* x, std::int64_t count);
 /// Sum of (x - center)^2.
 float squares_of_row(const float* x, float center, std::int64_t count);
-float dot_of_rows(const float* a, const float* b, std::int64_t count);
 /// Gives e^(x - highest) and their sum.
 float exponentials_of_row(const float* x, float highest, float* out, std::int64_t count);
 
@@ -78,6 +76,8 @@ void affine_row(const float* x, const float* factors, const float* offsets, floa
 void affine_row(const float* x, float factor, float offset, float* out, std::int64_t count);
 /// sums += factor * x
 void add_scaled_row(const float* x, float factor, float* sums, std::int64_t count);
+/// sums += a * b
+void add_product_row(const float* a, const float* b, float* sums, std::int64_t count);
 /// out = wa * a + wb * b
 void blend_rows(const float* a, float wa, const float* b, float wb, float* out, std::int64_t count);
 void max_rows(const float* x, float* best, std::int64_t count);
