@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engine/own/broadcast.h"
+#include "engine/own/byte_table.h"
 #include "engine/threads.h"
 #include "fleetfit/graph/evaluate.h"
 
@@ -101,7 +102,7 @@ bool keeps_places(const graph::Operator& op) {
 }
 
 /// What the interpreter makes of every number that a byte can hold.
-std::optional<std::vector<std::uint8_t>> table_of(const Task& task) {
+std::optional<ByteTable> table_of(const Task& task) {
   std::vector<std::uint8_t> bytes(256);
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i);
   const graph::Value all{task.inputs[0].dtype,
@@ -112,8 +113,9 @@ std::optional<std::vector<std::uint8_t>> table_of(const Task& task) {
   const std::optional<graph::Quantization> result = task.outputs[0].quantization;
   const auto values = graph::evaluate(task.node, {&operand, 1}, {&result, 1});
   if (!values || values->front().data.size_bytes() != bytes.size()) return std::nullopt;
-  const auto found = values->front().data.as<std::uint8_t>();
-  return std::vector<std::uint8_t>(found.begin(), found.end());
+  ByteTable table{};
+  std::ranges::copy(values->front().data.as<std::uint8_t>(), table.begin());
+  return table;
 }
 
 }  // namespace
@@ -230,14 +232,13 @@ KernelPtr make_quantized_table(const Task& task) {
       !is_quantized(task.outputs[0])) {
     return nullptr;
   }
-  auto table = table_of(task);
+  const auto table = table_of(task);
   if (!table) return nullptr;
   const std::int64_t count = graph::elements(task.inputs[0].shape);
-  return function_kernel(task, "table", [=, table = *std::move(table)](const Memory& memory) {
+  return function_kernel(task, "table", [=, table = *table](const Memory& memory) {
     parallel(count, grain_of(1), [&](std::int64_t begin, std::int64_t end) {
-      const auto* x = memory.in<std::uint8_t>();
-      auto* out = memory.out<std::uint8_t>();
-      for (std::int64_t i = begin; i < end; ++i) out[i] = table[x[i]];
+      look_up(table, memory.in<std::uint8_t>() + begin, memory.out<std::uint8_t>() + begin,
+              end - begin);
     });
   });
 }
