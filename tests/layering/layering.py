@@ -18,7 +18,7 @@ LIBRARIES = {
     "libpq-fe.h": "libpq", "httplib.h": "cpp-httplib", "openssl/": "OpenSSL", "yaml-cpp/": "yaml-cpp",
     "Eigen/": "Eigen", "xgboost/": "XGBoost", "xnnpack.h": "XNNPACK", "pthreadpool.h": "XNNPACK",
     "dnnl": "oneDNN", "oneapi/": "oneDNN", "torch/": "libtorch", "ATen/": "libtorch", "c10/": "libtorch",
-    "jpeglib.h": "libjpeg", "png.h": "libpng",
+    "jpeglib.h": "libjpeg", "jerror.h": "libjpeg", "png.h": "libpng", "zlib.h": "zlib",
 }
 EVERYWHERE = {"fmt", "tl-expected", "nlohmann-json"}
 IN_PUBLIC_HEADERS = {"tl/expected.hpp", "nlohmann/json_fwd.hpp"}

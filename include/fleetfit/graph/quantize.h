@@ -73,8 +73,8 @@ class RangeCollector {
 
 /// The network in the form that quantize() takes: simplified; layers keep ReLU and Clip, all other
 /// activations are nodes of their own, so that what goes into them can be observed, SiLU as Sigmoid
-/// and Mul; products with a bias are Gemms of matrices. Computes the same. Fails with
-/// `invalid_input` if the network is quantized already.
+/// and Mul; products with a bias are Gemms of matrices; batch norms that are left are depthwise
+/// convolutions. Computes the same. Fails with `invalid_input` if the network is quantized already.
 Result<Graph> prepare_for_quantization(Graph float_graph);
 
 struct QuantizeOptions {

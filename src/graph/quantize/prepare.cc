@@ -1,11 +1,12 @@
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "fleetfit/graph/passes.h"
 #include "fleetfit/graph/quantize.h"
 #include "fleetfit/graph/shape_inference.h"
+#include "graph/passes/constants.h"
 #include "graph/passes/rewriter.h"
 
 namespace fleetfit::graph {
@@ -102,6 +103,7 @@ class Preparation {
     if (activate != nullptr && activate->function.kind == ActivationKind::silu)
       return write_silu(node);
     if (std::holds_alternative<Gemm>(node.op)) return write_gemm(std::move(node));
+    if (std::holds_alternative<BatchNorm>(node.op)) return write_batch_norm(std::move(node));
     graph_.nodes.push_back(std::move(node));
   }
 
@@ -114,6 +116,56 @@ class Preparation {
                             .inputs = {node.inputs[0], gate},
                             .outputs = node.outputs,
                             .activation = node.activation});
+  }
+
+  /// A batch norm that no layer could take in is a convolution of each channel with one weight, for
+  /// which there are integer kernels.
+  void write_batch_norm(Node node) {
+    const auto norm = std::get<BatchNorm>(node.op);
+    const auto shape = graph_.tensor(node.inputs[0]).shape;
+    const auto affine = affine_of(node, norm.epsilon);
+    if (shape && shape->size() > 2 && !affine.weights.empty() && node.outputs.size() == 1) {
+      const auto channels = static_cast<std::int64_t>(affine.weights.size());
+      const Ints ones(shape->size() - 2, 1);
+      const Ints zeros(shape->size() - 2, 0);
+      Shape weights(shape->size(), 1);
+      weights[0] = channels;
+      const Window window{.kernel = ones,
+                          .strides = ones,
+                          .dilations = ones,
+                          .pads_begin = zeros,
+                          .pads_end = zeros};
+      node.inputs = {node.inputs[0],
+                     rewrite::add_floats(graph_, node.name + ".weights", weights, affine.weights),
+                     rewrite::add_floats(graph_, node.name + ".bias", {channels}, affine.bias)};
+      node.op = Conv{.window = window, .groups = channels, .layout = norm.layout};
+    }
+    graph_.nodes.push_back(std::move(node));
+  }
+
+  struct Affine {
+    std::vector<float> weights;
+    std::vector<float> bias;
+  };
+
+  /// Factor and offset of each channel; empty if they are not constants.
+  Affine affine_of(const Node& node, float epsilon) const {
+    std::vector<std::vector<float>> parameters;
+    for (std::size_t i = 1; i < 5; ++i) {
+      const auto values = rewrite::float_values(graph_, node.inputs[i]);
+      if (!values) return {};
+      parameters.push_back(*values);
+    }
+    Affine affine;
+    for (std::size_t c = 0; c < parameters[0].size(); ++c) {
+      const double factor =
+          static_cast<double>(parameters[0][c]) /
+          std::sqrt(static_cast<double>(parameters[3][c]) + static_cast<double>(epsilon));
+      affine.weights.push_back(static_cast<float>(factor));
+      affine.bias.push_back(static_cast<float>(static_cast<double>(parameters[1][c]) -
+                                               factor * static_cast<double>(parameters[2][c])));
+    }
+    return affine;
   }
 
   /// ONNX's Gemm takes matrices only.

@@ -224,6 +224,21 @@ TEST(Quantize, LeavesSoftmaxAndLayerNormInFloat) {
   EXPECT_GT(signal_to_noise(graph, result), 30);
 }
 
+TEST(Quantize, ABatchNormBeforeItsLayerBecomesAConvolution) {
+  NetBuilder net("preactivation", 2);
+  const auto x = net.input("x", {1, 6, 5, 5});
+  const auto normal = net.activate(net.batch_norm(net.concat({x, x})), kRelu);
+  net.output(net.conv(normal, {.out = 4}), "y");
+  const auto float_graph = finished(std::move(net));
+  const auto graph = prepared(float_graph);
+  expect_same_results(float_graph, graph);
+  auto result = quantized(graph);
+  EXPECT_GT(signal_to_noise(graph, result), 30);
+  ASSERT_TRUE(to_quantized_tensors(result));
+  EXPECT_THAT(node_types(result),
+              ElementsAre("Requantize", "Concat", "Conv+Relu", "Conv", "Requantize"));
+}
+
 TEST(Quantize, TransposedConvolutionsAndConstantsInSumsAreQuantizedToo) {
   NetBuilder net("decoder", 1);
   const auto x = net.input("x", {1, 4, 5, 5});

@@ -1,0 +1,182 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "fleetfit/data/dataset.h"
+
+namespace fleetfit::data {
+namespace {
+
+/// An image of real numbers, channels together.
+struct Picture {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t channels = 0;
+  std::vector<float> values;
+
+  float at(std::int64_t y, std::int64_t x, std::int64_t c) const {
+    return values[static_cast<std::size_t>((y * width + x) * channels + c)];
+  }
+};
+
+Picture with_channels(const Image& image, std::int64_t channels) {
+  Picture picture{.height = image.height, .width = image.width, .channels = channels};
+  const auto count = static_cast<std::size_t>(image.height * image.width);
+  picture.values.reserve(count * static_cast<std::size_t>(channels));
+  for (std::size_t p = 0; p < count; ++p) {
+    if (image.channels == channels) {
+      for (std::int64_t c = 0; c < channels; ++c)
+        picture.values.push_back(
+            image.pixels[p * static_cast<std::size_t>(channels) + static_cast<std::size_t>(c)]);
+    } else if (image.channels == 1) {
+      picture.values.insert(picture.values.end(), 3, image.pixels[p]);
+    } else {
+      const auto* rgb = &image.pixels[p * 3];
+      picture.values.push_back(0.299F * static_cast<float>(rgb[0]) +
+                               0.587F * static_cast<float>(rgb[1]) +
+                               0.114F * static_cast<float>(rgb[2]));
+    }
+  }
+  return picture;
+}
+
+/// Where an output pixel's centre lies between two input pixels.
+struct Between {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  float share = 0;  ///< of the higher one
+};
+
+std::vector<Between> samples(std::int64_t from, std::int64_t to) {
+  std::vector<Between> result;
+  const double step = static_cast<double>(from) / static_cast<double>(to);
+  for (std::int64_t i = 0; i < to; ++i) {
+    const double place =
+        std::clamp((static_cast<double>(i) + 0.5) * step - 0.5, 0.0, static_cast<double>(from - 1));
+    const auto low = static_cast<std::int64_t>(place);
+    result.push_back({.low = low,
+                      .high = std::min(low + 1, from - 1),
+                      .share = static_cast<float>(place - static_cast<double>(low))});
+  }
+  return result;
+}
+
+float mixed(float a, float b, float share) { return a + (b - a) * share; }
+
+Picture resized(Picture picture, std::int64_t height, std::int64_t width) {
+  if (picture.height == height && picture.width == width) return picture;
+  Picture result{.height = height, .width = width, .channels = picture.channels};
+  result.values.reserve(static_cast<std::size_t>(height * width * picture.channels));
+  const auto columns = samples(picture.width, width);
+  for (const auto& y : samples(picture.height, height)) {
+    for (const auto& x : columns) {
+      for (std::int64_t c = 0; c < picture.channels; ++c) {
+        const float upper =
+            mixed(picture.at(y.low, x.low, c), picture.at(y.low, x.high, c), x.share);
+        const float lower =
+            mixed(picture.at(y.high, x.low, c), picture.at(y.high, x.high, c), x.share);
+        result.values.push_back(mixed(upper, lower, y.share));
+      }
+    }
+  }
+  return result;
+}
+
+void append(const Picture& picture, const Preprocessing& options, std::vector<float>& values) {
+  const auto value = [&](std::int64_t y, std::int64_t x, std::int64_t c) {
+    const auto channel = static_cast<std::size_t>(c);
+    const float mean = options.mean.empty() ? 0 : options.mean[channel];
+    const float stddev = options.stddev.empty() ? 1 : options.stddev[channel];
+    return (picture.at(y, x, c) * options.scale - mean) / stddev;
+  };
+  if (options.order == PixelOrder::nhwc) {
+    for (std::int64_t y = 0; y < picture.height; ++y) {
+      for (std::int64_t x = 0; x < picture.width; ++x) {
+        for (std::int64_t c = 0; c < picture.channels; ++c) values.push_back(value(y, x, c));
+      }
+    }
+    return;
+  }
+  for (std::int64_t c = 0; c < picture.channels; ++c) {
+    for (std::int64_t y = 0; y < picture.height; ++y) {
+      for (std::int64_t x = 0; x < picture.width; ++x) values.push_back(value(y, x, c));
+    }
+  }
+}
+
+/// The options with the first image's size and channels where they leave them open.
+Preprocessing completed(Preprocessing options, const Image& first) {
+  if (options.height == 0) options.height = first.height;
+  if (options.width == 0) options.width = first.width;
+  if (options.channels == 0) options.channels = first.channels;
+  return options;
+}
+
+Status check(const Preprocessing& options) {
+  const auto refuse = [](std::string problem) {
+    return fail(ErrorCode::invalid_input, "preprocessing: " + std::move(problem));
+  };
+  constexpr std::int64_t kMostExtent = 1 << 14;
+  for (const auto extent : {options.height, options.width}) {
+    if (extent < 1 || extent > kMostExtent)
+      return refuse(fmt::format("an image of {} x {} pixels", options.width, options.height));
+  }
+  if (options.channels != 1 && options.channels != 3)
+    return refuse(fmt::format("{} channels; known are 1 and 3", options.channels));
+  const auto channels = static_cast<std::size_t>(options.channels);
+  for (const auto* list : {&options.mean, &options.stddev}) {
+    if (!list->empty() && list->size() != channels)
+      return refuse(fmt::format("{} means or deviations for {} channels", list->size(), channels));
+  }
+  const auto usable = [](float stddev) { return std::isfinite(stddev) && stddev > 0; };
+  if (!std::all_of(options.stddev.begin(), options.stddev.end(), usable))
+    return refuse("a standard deviation is not positive");
+  return {};
+}
+
+bool left_open(const Preprocessing& asked, const Preprocessing& used, const Image& image) {
+  return (asked.height == 0 && image.height != used.height) ||
+         (asked.width == 0 && image.width != used.width) ||
+         (asked.channels == 0 && image.channels != used.channels);
+}
+
+}  // namespace
+
+Result<Batch> make_batch(std::span<const Item> items, const Preprocessing& asked) {
+  if (items.empty()) return fail(ErrorCode::invalid_input, "a batch without images");
+  const auto options = completed(asked, items.front().image);
+  if (auto ok = check(options); !ok) return tl::unexpected(ok.error());
+  Batch batch;
+  const auto count = static_cast<std::int64_t>(items.size());
+  const auto& [height, width, channels] = std::tie(options.height, options.width, options.channels);
+  batch.shape = options.order == PixelOrder::nchw ? std::vector{count, channels, height, width}
+                                                  : std::vector{count, height, width, channels};
+  for (const auto& item : items) {
+    if (left_open(asked, options, item.image))
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("an image of {} x {} x {} beside others of {} x {} x {}: say which "
+                              "size they are to have",
+                              item.image.height, item.image.width, item.image.channels, height,
+                              width, channels));
+    append(resized(with_channels(item.image, channels), height, width), options, batch.values);
+    batch.labels.push_back(item.label);
+  }
+  return batch;
+}
+
+Result<Batch> make_batch(const Dataset& data, std::span<const std::size_t> indices,
+                         const Preprocessing& options) {
+  std::vector<Item> items;
+  for (const auto index : indices) {
+    if (index >= data.size())
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("there is no image {} of {}", index, data.size()));
+    auto item = data.item(index);
+    if (!item) return tl::unexpected(item.error());
+    items.push_back(*std::move(item));
+  }
+  return make_batch(items, options);
+}
+
+}  // namespace fleetfit::data

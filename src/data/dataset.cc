@@ -1,0 +1,96 @@
+#include "fleetfit/data/dataset.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+
+#include "data/sources.h"
+
+namespace fleetfit::data {
+namespace {
+
+constexpr const char* kFashionMnist = "/usr/share/datasets/fashion-mnist";
+
+/// A data set by its spec, and whether it says which of its images are for testing.
+struct Source {
+  bool has_test = true;
+  std::function<Result<std::unique_ptr<Dataset>>(Part)> open;
+};
+
+std::vector<std::string> fashion_classes() {
+  return {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
+          "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
+}
+
+Result<Source> find_source(std::string_view spec) {
+  const auto colon = spec.find(':');
+  const auto kind = spec.substr(0, colon);
+  const std::filesystem::path folder =
+      colon == std::string_view::npos ? std::string_view{} : spec.substr(colon + 1);
+  if (kind == "fashion-mnist") {
+    const auto place = folder.empty() ? std::filesystem::path(kFashionMnist) : folder;
+    return Source{.open = [=](Part part) { return open_idx(place, part, fashion_classes()); }};
+  }
+  const bool known = kind == "idx" || kind == "cifar10" || kind == "images";
+  if (!known || folder.empty())
+    return fail(ErrorCode::invalid_input,
+                fmt::format("'{}' is no data set; they are fashion-mnist, idx:DIR, cifar10:DIR and "
+                            "images:DIR",
+                            spec));
+  if (kind == "idx") return Source{.open = [=](Part part) { return open_idx(folder, part, {}); }};
+  if (kind == "cifar10")
+    return Source{.open = [=](Part part) { return open_cifar10(folder, part); }};
+  return Source{.has_test = has_parts(folder),
+                .open = [=](Part part) { return open_image_folder(folder, part); }};
+}
+
+Part wanted_part(const Source& source, Split split) {
+  if (!source.has_test || split == Split::all) return Part::all;
+  return split == Split::test ? Part::test : Part::train;
+}
+
+Status check(const SplitOptions& options) {
+  const auto is_share = [](double share) { return share >= 0 && share < 1; };
+  if (is_share(options.validation_share) && is_share(options.test_share)) return {};
+  return fail(ErrorCode::invalid_input,
+              fmt::format("shares of {} for validation and {} for testing are not between 0 and 1",
+                          options.validation_share, options.test_share));
+}
+
+}  // namespace
+
+std::string_view to_string(Split split) {
+  switch (split) {
+    case Split::train:
+      return "train";
+    case Split::validation:
+      return "validation";
+    case Split::test:
+      return "test";
+    case Split::all:
+      break;
+  }
+  return "all";
+}
+
+Result<std::unique_ptr<Dataset>> open_dataset(std::string_view spec, Split split,
+                                              const SplitOptions& options) {
+  if (auto ok = check(options); !ok) return tl::unexpected(ok.error());
+  const auto source = find_source(spec);
+  if (!source) return tl::unexpected(source.error());
+  auto data = source->open(wanted_part(*source, split));
+  if (!data) return core::within(spec, data.error());
+  const bool whole = split == Split::all || (split == Split::test && source->has_test);
+  if (!whole) {
+    auto shares = options;
+    if (source->has_test) shares.test_share = 0;
+    const auto count = (*data)->size();
+    data = subset(*std::move(data), chosen_items(count, split, shares));
+  }
+  if ((*data)->size() == 0)
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{}: there are no images for '{}'", spec, to_string(split)));
+  return data;
+}
+
+}  // namespace fleetfit::data
