@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "app/model_files.h"
 #include "fleetfit/core/thread_pool.h"
 #include "fleetfit/cost/cost.h"
+#include "fleetfit/engine/program.h"
 #include "fleetfit/graph/export.h"
 #include "fleetfit/graph/import.h"
 #include "fleetfit/graph/passes.h"
@@ -13,10 +15,6 @@
 
 namespace fleetfit::app {
 namespace {
-
-graph::ImportOptions import_options(const ModelOptions& options) {
-  return {.dimensions = options.dimensions, .batch = options.batch};
-}
 
 TensorSummary summarize(const graph::Tensor& tensor) {
   TensorSummary summary{.name = tensor.name,
@@ -50,11 +48,12 @@ OperatorSummary summarize(const graph::Graph& graph, const graph::Node& node,
 }
 
 /// Why nothing here can run a node; nothing if it can be run.
-std::optional<std::string> why_unsupported(const graph::Node& node,
+std::optional<std::string> why_unsupported(const graph::Graph& graph, const graph::Node& node,
                                            const std::optional<cost::NodeCost>& cost) {
   if (const auto* unknown = std::get_if<graph::Unknown>(&node.op)) return unknown->reason;
   if (!cost) return "the shape of a tensor cannot be told before the network runs";
-  return std::nullopt;
+  auto why = engine::why_not_runnable(graph, node);
+  return why.empty() ? std::nullopt : std::optional(std::move(why));
 }
 
 Result<std::uintmax_t> size_of_file(const std::filesystem::path& file) {
@@ -88,7 +87,7 @@ Result<ModelSummary> inspect_model(const std::filesystem::path& file, const Mode
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const auto& node = graph.nodes[n];
     summary.ops.push_back(summarize(graph, node, cost->nodes[n]));
-    if (auto why = why_unsupported(node, cost->nodes[n])) {
+    if (auto why = why_unsupported(graph, node, cost->nodes[n])) {
       summary.unsupported.push_back({node.name, std::string(type_name(node.op)), std::move(*why)});
     }
   }

@@ -3,10 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/open_dimensions.h"
 #include "cli/program.h"
 #include "cli/text_table.h"
 #include "fleetfit/app/models.h"
@@ -15,40 +15,6 @@ namespace fleetfit::cli {
 namespace {
 
 using Align = TextTable::Align;
-
-// --- Options that several verbs take ---
-
-struct OpenDimensionFlags {
-  std::vector<std::string> dimensions;
-  std::int64_t batch = 1;
-};
-
-void add_open_dimension_flags(CLI::App& verb, OpenDimensionFlags& flags) {
-  verb.add_option("--dim", flags.dimensions,
-                  "Extent of a dimension that the file leaves open, by name")
-      ->type_name("NAME=N");
-  verb.add_option("--batch", flags.batch, "Extent of an open batch dimension")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-}
-
-Result<app::ModelOptions> model_options(const OpenDimensionFlags& flags) {
-  app::ModelOptions options{.dimensions = {}, .batch = flags.batch};
-  for (const auto& text : flags.dimensions) {
-    const auto equals = text.rfind('=');
-    std::int64_t extent = 0;
-    const char* end = text.data() + text.size();
-    const bool named = equals != std::string::npos && equals > 0;
-    const auto parsed =
-        named ? std::from_chars(text.data() + equals + 1, end, extent) : std::from_chars_result{};
-    if (!named || parsed.ec != std::errc() || parsed.ptr != end || extent < 1) {
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("--dim {}: expected NAME=N with a positive whole number", text));
-    }
-    options.dimensions[text.substr(0, equals)] = extent;
-  }
-  return options;
-}
 
 // --- inspect ---
 
@@ -319,19 +285,22 @@ void add_zoo(CLI::App& model, Context& context) {
 }  // namespace
 
 void add_model(CLI::App& program, Context& context) {
-  auto* model =
-      program.add_subcommand("model", "Look into model files, convert them, make known networks");
+  auto* model = program.add_subcommand(
+      "model", "Look into model files, convert and run them, make known networks");
   model->footer("Example:\n  fleetfit model inspect mobilenet_v2.onnx");
   model->require_subcommand(0, 1);
   model->callback([model, &context] {
     if (model->get_subcommands().empty()) {
       context.action = []() -> Result<int> {
-        return fail(ErrorCode::invalid_input, "model needs a verb: inspect, convert or zoo");
+        return fail(ErrorCode::invalid_input,
+                    "model needs a verb: inspect, convert, run, check or zoo");
       };
     }
   });
   add_inspect(*model, context);
   add_convert(*model, context);
+  add_model_run(*model, context);
+  add_model_check(*model, context);
   add_zoo(*model, context);
 }
 

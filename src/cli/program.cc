@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/core/json.h"
@@ -65,10 +66,13 @@ int parse_and_run(int argc, char** argv) {
   program.set_version_flag("--version", "fleetfit " + std::string(core::version()));
   program.footer(
       "Example:\n  fleetfit model zoo mobilenet_v2 -o mobilenet_v2.onnx\n  fleetfit model inspect "
-      "mobilenet_v2.onnx");
+      "mobilenet_v2.onnx\n  fleetfit measure mobilenet_v2.onnx --ops");
   program.fallthrough();
   add_global_flags(program, context.flags);
   add_model(program, context);
+  add_device(program, context);
+  add_measure(program, context);
+  add_runtime(program, context);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -82,6 +86,18 @@ int parse_and_run(int argc, char** argv) {
 
 int Context::threads() const {
   return flags.threads > 0 ? flags.threads : core::ThreadPool::available_cpus();
+}
+
+Result<app::Workplace> Context::open_workplace() const {
+  return app::open_workplace(flags.store, clock_);
+}
+
+Result<app::Workplace> Context::open_existing_workplace() const {
+  constexpr std::string_view kFile = "sqlite:";
+  std::error_code ignored;
+  const bool missing = flags.store.starts_with(kFile) && flags.store.size() > kFile.size() &&
+                       !std::filesystem::exists(flags.store.substr(kFile.size()), ignored);
+  return app::open_workplace(missing ? "memory:" : flags.store, clock_);
 }
 
 core::Progress& Context::progress() {

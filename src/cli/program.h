@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "fleetfit/app/workplace.h"
 #include "fleetfit/core/clock.h"
 #include "fleetfit/core/progress.h"
 #include "fleetfit/core/result.h"
@@ -33,6 +34,12 @@ class Context {
 
   int threads() const;
 
+  /// The store that the flags name, and what else devices need.
+  Result<app::Workplace> open_workplace() const;
+
+  /// The same for verbs that only look: a file that does not exist is not created.
+  Result<app::Workplace> open_existing_workplace() const;
+
   /// A bar on stderr when that is a terminal.
   core::Progress& progress();
 
@@ -49,5 +56,12 @@ int run_program(int argc, char** argv);
 
 // One for each verb: adds its subcommands, which set context.action.
 void add_model(CLI::App& program, Context& context);
+void add_device(CLI::App& program, Context& context);
+void add_measure(CLI::App& program, Context& context);
+void add_runtime(CLI::App& program, Context& context);
+
+// Of `model`, those that run models.
+void add_model_run(CLI::App& model, Context& context);
+void add_model_check(CLI::App& model, Context& context);
 
 }  // namespace fleetfit::cli

@@ -16,7 +16,7 @@ constexpr int kGzipWindow = 15 + 16;  // zlib's code for the largest window in a
 
 class Inflater {
  public:
-  Inflater() { ready_ = inflateInit2(&stream_, kGzipWindow) == Z_OK; }
+  Inflater() : ready_(inflateInit2(&stream_, kGzipWindow) == Z_OK) {}
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
   ~Inflater() { inflateEnd(&stream_); }
@@ -26,7 +26,7 @@ class Inflater {
 
  private:
   z_stream stream_{};
-  bool ready_ = false;
+  bool ready_;
 };
 
 }  // namespace

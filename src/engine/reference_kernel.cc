@@ -65,10 +65,8 @@ class ReferenceKernel final : public Kernel {
 
 KernelPtr make_reference_kernel(const Task& task) {
   const auto is_plain = [](const Operand& operand) { return operand.format == Format::plain; };
-  const bool joined_shuffle = std::holds_alternative<graph::ChannelShuffle>(task.node.op) &&
-                              task.inputs.size() + task.outputs.size() > 2;
-  if (task.adds_last_input || joined_shuffle || !std::ranges::all_of(task.inputs, is_plain) ||
-      !std::ranges::all_of(task.outputs, is_plain)) {
+  if (task.adds_last_input || is_joined_shuffle(task) ||
+      !std::ranges::all_of(task.inputs, is_plain) || !std::ranges::all_of(task.outputs, is_plain)) {
     return nullptr;
   }
   return std::make_unique<ReferenceKernel>(task);

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/core/process.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/graph/npy.h"
 #include "measure/runtime_messages.h"
-#include "measure/scratch_folder.h"
 
 namespace fleetfit::measure {
 namespace {
@@ -143,7 +143,7 @@ class ExecRuntime final : public Runtime {
 
   Result<std::vector<NamedValue>> compute(std::span<const NamedValue> inputs) override {
     if (auto ready = check_loaded(); !ready) return tl::unexpected(std::move(ready.error()));
-    const auto folder = ScratchFolder::create();
+    const auto folder = core::ScratchFolder::create();
     if (!folder) return tl::unexpected(folder.error());
     auto files = write_inputs(inputs, folder->path());
     if (!files) return tl::unexpected(std::move(files.error()));

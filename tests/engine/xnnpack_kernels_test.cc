@@ -353,6 +353,15 @@ TEST(XnnpackKernels, Pools) {
                .inputs = {{floats({2, 14, 5}, 1)}}});
 }
 
+TEST(XnnpackKernels, AveragesOfTheWholeImage) {
+  const graph::Pool pool{
+      .kind = graph::PoolKind::average, .window = window({6, 5}, {6, 5}), .layout = Layout::nhwc};
+  expect_same({.op = pool,
+               .inputs = {{bytes(DType::i8, {2, 6, 5, 19}, 1, one_scale(0.02F, 7))}},
+               .quantizations = {one_scale(0.01F, -10)}});
+  expect_same({.op = pool, .inputs = {{floats({2, 6, 5, 19}, 1)}}});
+}
+
 TEST(XnnpackKernels, GlobalPools) {
   for (const Shape& shape : {Shape{2, 7, 5, 21}, Shape{1, 3, 3, 40}, Shape{3, 11, 4}}) {
     expect_same({.op = graph::GlobalPool{.layout = Layout::nhwc}, .inputs = {{floats(shape, 1)}}});

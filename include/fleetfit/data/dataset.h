@@ -80,9 +80,9 @@ struct Batch {
   std::vector<std::int64_t> labels;
 };
 
-/// Fails with `invalid_input` if the options make no sense, or if images differ in size and the
-/// options do not say which it is to be.
-Result<Batch> make_batch(std::span<const Item> items, const Preprocessing& options);
+/// Fails with `invalid_input` if what is asked for makes no sense, or if images differ in size and
+/// it is not said which it is to be.
+Result<Batch> make_batch(std::span<const Item> items, const Preprocessing& asked);
 
 /// The same of items of a data set.
 Result<Batch> make_batch(const Dataset& data, std::span<const std::size_t> indices,

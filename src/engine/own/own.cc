@@ -35,8 +35,8 @@ KernelPtr make_movement(const Task& task) {
   if (task.inputs.empty() || !task.inputs[0].present || !keeps_stored(task)) return nullptr;
   return std::visit(Overloaded{
                         [&](const graph::ChannelShuffle& op) {
-                          const bool joined = task.inputs.size() + task.outputs.size() > 2;
-                          return joined ? make_joined_shuffle(task, op) : make_move(task);
+                          return is_joined_shuffle(task) ? make_joined_shuffle(task, op)
+                                                         : make_move(task);
                         },
                         [&](const graph::Pad& op) { return make_pad(task, op); },
                         [&](const graph::SpaceToBatch&) { return make_space_to_batch(task); },

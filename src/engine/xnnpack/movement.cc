@@ -315,7 +315,8 @@ KernelPtr make_depth_to_space(const Task& task, const graph::DepthToSpace& op) {
 KernelPtr make_channel_shuffle(const Task& task, const graph::ChannelShuffle& op) {
   const auto& shape = task.inputs[0].shape;
   const auto width = graph::size_of(task.inputs[0].dtype);
-  if (op.layout != graph::Layout::nhwc || !same_meaning(task.inputs[0], task.outputs[0]) ||
+  if (is_joined_shuffle(task) || op.layout != graph::Layout::nhwc ||
+      !same_meaning(task.inputs[0], task.outputs[0]) ||
       (width != 1 && width != sizeof(std::uint32_t)) ||
       (task.node.activation && !is_float(task.outputs[0]))) {
     return nullptr;

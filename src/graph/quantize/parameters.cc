@@ -36,6 +36,7 @@ std::vector<std::uint8_t> to_uint8(std::span<const float> values, const Activati
 
 LayerScales layer_scales(std::span<const float> weights, const ChannelView& view,
                          std::span<const float> bias, float input_scale) {
+  if (view.channels == 0) return {};
   std::vector<double> largest(view.channels, 0);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     auto& most = largest[view.channel(i)];

@@ -146,11 +146,10 @@ class Quantizer {
   // --- Emitting ---
 
   template <class T>
-  TensorId constant(std::string name, DType dtype, Shape shape, const std::vector<T>& values) {
-    return graph_.add_tensor({.name = std::move(name),
-                              .dtype = dtype,
-                              .shape = std::move(shape),
-                              .data = TensorData::copy(values)});
+  TensorId constant(const std::string& name, DType dtype, const Shape& shape,
+                    const std::vector<T>& values) {
+    return graph_.add_tensor(
+        {.name = name, .dtype = dtype, .shape = shape, .data = TensorData::copy(values)});
   }
 
   void emit(const std::string& near, std::string_view role, Operator op,

@@ -1,4 +1,4 @@
-#include "measure/scratch_folder.h"
+#include "fleetfit/core/scratch_folder.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-namespace fleetfit::measure {
+namespace fleetfit::core {
 
 Result<ScratchFolder> ScratchFolder::create() {
   std::error_code error;
@@ -37,4 +37,4 @@ ScratchFolder::~ScratchFolder() {
   if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
 }
 
-}  // namespace fleetfit::measure
+}  // namespace fleetfit::core

@@ -4,7 +4,7 @@
 
 #include "fleetfit/core/result.h"
 
-namespace fleetfit::measure {
+namespace fleetfit::core {
 
 /// A new folder among the system's temporary files, removed with all its content at the end.
 class ScratchFolder {
@@ -23,4 +23,4 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
-}  // namespace fleetfit::measure
+}  // namespace fleetfit::core

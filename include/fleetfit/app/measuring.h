@@ -1,0 +1,73 @@
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "fleetfit/app/devices.h"
+#include "fleetfit/app/models.h"
+#include "fleetfit/app/workplace.h"
+#include "fleetfit/core/progress.h"
+#include "fleetfit/core/result.h"
+#include "fleetfit/measure/measure.h"
+
+/// Use cases of measuring: models on devices, and tables of what was measured.
+namespace fleetfit::app {
+
+struct MeasureRequest {
+  std::vector<std::filesystem::path> models = {};
+  ModelOptions options = {};  ///< for all of them
+  std::vector<std::string> devices = {std::string(kLocalDevice)};
+  measure::Protocol protocol = {};
+  int threads = 1;  ///< for preparing models
+};
+
+/// A model on a device.
+struct MeasuredModel {
+  std::string model = {};  ///< the file, as it was asked for
+  std::string hash = {};
+  std::string device = {};
+  std::string device_fingerprint = {};
+  measure::Measurement measurement = {};
+  /// Against the first device, if there are several; rounds = 0 if one of the two has failed.
+  std::optional<measure::Comparison> against_first = std::nullopt;
+  std::string energy_meter = {};  ///< which one was used, or why there is none
+};
+
+/// Measures every model on every device, the devices of a model in turns. What was measured is kept
+/// in the store model by model, with the kernels that the engine has found best. A float model is
+/// quantized for devices of int8.
+///
+/// What goes wrong with one model on one device is a failed measurement. Fails before anything is
+/// measured on models that cannot be read, devices that do not exist or have changed, and a
+/// protocol that makes no sense; fails with `io` if the store cannot be written. When stopped, the
+/// models that were not finished are missing, or failed with the reason "cancelled" and not kept.
+Result<std::vector<MeasuredModel>> measure_models(Workplace& workplace,
+                                                  const MeasureRequest& request,
+                                                  core::Progress& progress, std::stop_token stop);
+
+/// The contract of `fleetfit measure`; operators if they were asked for.
+nlohmann::ordered_json to_json(const MeasuredModel& measured);
+nlohmann::ordered_json to_json(const std::vector<MeasuredModel>& measured);
+
+struct ExportSummary {
+  std::string output;
+  std::size_t rows = 0;
+  std::vector<std::string> devices = {};
+};
+
+/// Writes a table with a row for each model (columns `model` and `hash`) and a column for each
+/// device: the median of the newest good measurement in ms, empty where there is none. A device
+/// that was replaced has the measurements of the newest device of that name alone.
+Result<ExportSummary> export_measurements(Workplace& workplace, const std::filesystem::path& file);
+
+/// Writes a row for each operator of the newest good measurement with operators of each model on
+/// each device.
+Result<ExportSummary> export_operators(Workplace& workplace, const std::filesystem::path& file);
+
+nlohmann::ordered_json to_json(const ExportSummary& summary);
+
+}  // namespace fleetfit::app

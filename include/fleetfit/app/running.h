@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "fleetfit/app/devices.h"
+#include "fleetfit/app/models.h"
+#include "fleetfit/app/workplace.h"
+#include "fleetfit/core/result.h"
+
+/// Use cases of running models: on given inputs, and on two runtimes for comparison.
+namespace fleetfit::app {
+
+struct InputFile {
+  std::string name;
+  std::filesystem::path file;  ///< .npy
+};
+
+enum class MissingInputs : std::uint8_t {
+  refuse,
+  random,  ///< uniform in [-1, 1) where they are floats, by the seed
+};
+
+struct RunRequest {
+  std::filesystem::path model = {};
+  ModelOptions options = {};
+  std::string device = std::string(kLocalDevice);
+  std::vector<InputFile> inputs = {};
+  MissingInputs missing = MissingInputs::refuse;
+  std::filesystem::path folder = {};  ///< for the outputs; made if need be
+  std::uint64_t seed = 1;
+  int threads = 1;  ///< for preparing the model
+};
+
+struct WrittenTensor {
+  std::string name;
+  std::string file;
+  std::string dtype;
+  std::vector<std::int64_t> shape;
+};
+
+struct RunSummary {
+  std::vector<WrittenTensor> outputs = {};
+  std::vector<std::string> notes = {};
+};
+
+/// Runs a model once and writes a .npy file for each output, named after it. Fails with
+/// `invalid_input`, naming the input, on one that is missing, given twice, not the model's, or of
+/// another type or shape.
+Result<RunSummary> run_model(Workplace& workplace, const RunRequest& request);
+
+struct CheckRequest {
+  std::filesystem::path model = {};
+  ModelOptions options = {};
+  std::string against = {};        ///< a runtime, as a device has it, or the name of a device
+  std::string precision = "fp32";  ///< "int8" quantizes a float model before
+  std::uint64_t seed = 1;
+  int threads = 1;  ///< for preparing the model
+};
+
+struct OutputDifference {
+  std::string name;
+  double max_abs_diff = 0;
+  /// The largest difference as a share of the largest magnitude in the other runtime's output.
+  double max_rel_diff = 0;
+};
+
+/// Relative differences up to which outputs are the same. Quantized networks round in each layer,
+/// and runtimes round halves differently.
+inline constexpr double kFloatBound = 1e-3;
+inline constexpr double kQuantizedBound = 0.1;
+
+struct CheckReport {
+  std::vector<OutputDifference> outputs = {};
+  double bound = kFloatBound;
+  bool pass = false;  ///< all differences are below the bound, and no output is NaN
+};
+
+/// Runs the engine and another runtime on the same random inputs and compares their outputs.
+Result<CheckReport> check_model(Workplace& workplace, const CheckRequest& request);
+
+nlohmann::ordered_json to_json(const RunSummary& summary);
+nlohmann::ordered_json to_json(const CheckReport& report);
+
+}  // namespace fleetfit::app

@@ -1,0 +1,73 @@
+#include "app/measurement_records.h"
+
+#include <nlohmann/json.hpp>
+
+#include "fleetfit/core/json.h"
+
+namespace fleetfit::app {
+namespace {
+
+store::MeasurementStatus status_of(measure::MeasurementStatus status) {
+  switch (status) {
+    case measure::MeasurementStatus::ok:
+      return store::MeasurementStatus::ok;
+    case measure::MeasurementStatus::unstable:
+      return store::MeasurementStatus::unstable;
+    case measure::MeasurementStatus::failed:
+      break;
+  }
+  return store::MeasurementStatus::failed;
+}
+
+std::optional<store::Latency> latency_of(const std::optional<measure::Latency>& latency) {
+  if (!latency) return std::nullopt;
+  return store::Latency{.median_ms = latency->median_ms,
+                        .mean_ms = latency->mean_ms,
+                        .p90_ms = latency->p90_ms,
+                        .p99_ms = latency->p99_ms,
+                        .ci95_low_ms = latency->ci95_ms.low,
+                        .ci95_high_ms = latency->ci95_ms.high};
+}
+
+std::optional<store::Energy> energy_of(const std::optional<measure::Energy>& energy) {
+  if (!energy) return std::nullopt;
+  const bool measured = energy->source == measure::EnergySource::measured;
+  return store::Energy{
+      .mj = energy->value_mj,
+      .source = measured ? store::EnergySource::measured : store::EnergySource::modelled};
+}
+
+std::string conditions_of(const measure::Measurement& measurement) {
+  auto json = measure::to_json(measurement.conditions);
+  const auto all = measure::to_json(measurement);
+  for (const char* key : {"warmup_runs", "outliers", "drift", "bimodal", "notes"})
+    json[key] = all.at(key);
+  return core::format_json_line(json);
+}
+
+}  // namespace
+
+store::MeasurementRecord to_record(const MeasuredModel& measured) {
+  const auto& m = measured.measurement;
+  store::MeasurementRecord record{
+      .device = measured.device,
+      .device_fingerprint = measured.device_fingerprint,
+      .model_hash = measured.hash,
+      .model_name = std::filesystem::path(measured.model).stem().string(),
+      .status = status_of(m.status),
+      .reason = m.reason,
+      .latency = latency_of(m.latency),
+      .runs = m.runs,
+      .overhead_ms = m.overhead_ms,
+      .energy = energy_of(m.energy),
+      .protocol = core::format_json_line(measure::to_json(m.protocol)),
+      .conditions = conditions_of(m),
+      .started = std::chrono::floor<std::chrono::milliseconds>(m.started)};
+  if (m.peak_memory_bytes > 0) record.peak_memory_bytes = m.peak_memory_bytes;
+  for (const auto& op : m.operators)
+    record.operators.push_back(
+        {.name = op.name, .type = op.type, .kernel = op.kernel, .ms = op.ms});
+  return record;
+}
+
+}  // namespace fleetfit::app

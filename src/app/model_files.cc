@@ -1,0 +1,130 @@
+#include "app/model_files.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "app/runtimes.h"
+#include "fleetfit/core/file.h"
+#include "fleetfit/core/sha256.h"
+#include "fleetfit/engine/calibrate.h"
+#include "fleetfit/graph/export.h"
+
+namespace fleetfit::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kRandomSamples = 2;
+
+/// The same network without names for open dimensions, so that its file has the extents.
+graph::Graph with_extents(graph::Graph graph) {
+  for (const auto id : graph.inputs) graph.tensor(id).symbols.clear();
+  for (const auto id : graph.outputs) graph.tensor(id).symbols.clear();
+  return graph;
+}
+
+/// Whether a dimension is open that other runtimes do not take for a batch of one.
+bool leaves_size_open(const graph::Graph& graph) {
+  return std::ranges::any_of(graph.inputs, [&](graph::TensorId id) {
+    const auto& symbols = graph.tensor(id).symbols;
+    return std::any_of(symbols.begin() + std::min<std::ptrdiff_t>(1, std::ssize(symbols)),
+                       symbols.end(), [](const std::string& symbol) { return !symbol.empty(); });
+  });
+}
+
+Result<fs::path> write_onnx(const graph::Graph& graph, fs::path file) {
+  if (auto ok = graph::export_onnx_file(graph, file); !ok) {
+    return tl::unexpected(std::move(ok.error()));
+  }
+  return file;
+}
+
+Result<std::string> hash_of(const fs::path& file) {
+  const auto mapped = core::MappedFile::open(file);
+  if (!mapped) return tl::unexpected(mapped.error());
+  const auto bytes = mapped->bytes();
+  return core::sha256_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+}  // namespace
+
+graph::ImportOptions import_options(const ModelOptions& options) {
+  return {.dimensions = options.dimensions, .batch = options.batch};
+}
+
+bool is_quantized(const graph::Graph& graph) {
+  const auto converts = [](const graph::Node& node) {
+    return std::holds_alternative<graph::QuantizeLinear>(node.op) ||
+           std::holds_alternative<graph::DequantizeLinear>(node.op);
+  };
+  return std::ranges::any_of(graph.nodes, converts) ||
+         std::ranges::any_of(graph.tensors,
+                             [](const graph::Tensor& t) { return t.quantization.has_value(); });
+}
+
+Result<ModelFiles> ModelFiles::open(const fs::path& file, const ModelOptions& options,
+                                    int threads) {
+  auto model = graph::import_model(file, import_options(options));
+  if (!model) return tl::unexpected(std::move(model.error()));
+  auto scratch = core::ScratchFolder::create();
+  if (!scratch) return tl::unexpected(std::move(scratch.error()));
+  ModelFiles files(file, *std::move(model), *std::move(scratch));
+  files.extents_given_ = !options.dimensions.empty() || options.batch != 1;
+  files.threads_ = threads;
+  return files;
+}
+
+Result<std::string> ModelFiles::hash() {
+  if (!extents_given_) return hash_of(source_);
+  return with_fixed_extents().and_then(hash_of);
+}
+
+std::uintmax_t ModelFiles::bytes() const {
+  std::error_code error;
+  const auto bytes = fs::file_size(source_, error);
+  return error ? 0 : bytes;
+}
+
+bool ModelFiles::reads_original(const measure::Device& device) const {
+  if (extents_given_) return false;
+  if (is_engine(device.runtime)) return true;
+  if (leaves_size_open(model_.graph)) return false;
+  if (device.runtime == "onnxruntime") return model_.format == graph::ModelFormat::onnx;
+  return model_.format != graph::ModelFormat::ncnn;
+}
+
+Result<RuntimeFile> ModelFiles::for_device(const measure::Device& device) {
+  if (device.precision == measure::Precision::int8 && !is_quantized(model_.graph)) {
+    return quantized().map([](const fs::path& path) {
+      return RuntimeFile{path,
+                         "quantized after training with the ranges of random inputs: right for its "
+                         "speed, not for its accuracy"};
+    });
+  }
+  if (reads_original(device)) return RuntimeFile{source_};
+  return with_fixed_extents().map([](const fs::path& path) { return RuntimeFile{path}; });
+}
+
+Result<fs::path> ModelFiles::with_fixed_extents() {
+  const std::string name = source_.stem().string() + ".onnx";
+  const auto made = made_.find(name);
+  if (made != made_.end()) return made->second;
+  return made_.emplace(name, write_onnx(with_extents(model_.graph), scratch_.path() / name))
+      .first->second;
+}
+
+Result<fs::path> ModelFiles::quantized() {
+  const std::string name = source_.stem().string() + "-int8.onnx";
+  const auto made = made_.find(name);
+  if (made != made_.end()) return made->second;
+  return made_.emplace(name, make_quantized(scratch_.path() / name)).first->second;
+}
+
+Result<fs::path> ModelFiles::make_quantized(const fs::path& file) const {
+  const auto graph = engine::quantize_on(
+      model_.graph, engine::random_samples(model_.graph, kRandomSamples), {.threads = threads_});
+  if (!graph) return core::within("it cannot be quantized", graph.error());
+  return write_onnx(with_extents(*graph), file);
+}
+
+}  // namespace fleetfit::app

@@ -1,0 +1,75 @@
+#include "app/runtimes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <utility>
+
+#include "fleetfit/measure/exec_runtime.h"
+#include "fleetfit/measure/onnxruntime.h"
+
+namespace fleetfit::app {
+namespace {
+
+constexpr std::array<std::string_view, 4> kEngines = {"auto", "onednn", "xnnpack", "reference"};
+constexpr std::string_view kExec = "exec:";
+
+Result<std::vector<std::string>> engine_command(const Programs& programs) {
+  if (!programs.self.empty()) return std::vector<std::string>{programs.self.string(), "runtime"};
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) {
+    return fail(ErrorCode::io,
+                fmt::format("the running program cannot be found: {}", error.message()));
+  }
+  return std::vector<std::string>{self.string(), "runtime"};
+}
+
+Result<std::vector<std::string>> command_of(std::string_view runtime, const Programs& programs) {
+  if (is_engine(runtime)) return engine_command(programs);
+  if (runtime.starts_with(kExec)) return measure::split_command(runtime.substr(kExec.size()));
+  return measure::onnxruntime_command();
+}
+
+// OpenMP's threads would otherwise spin between operators until the process is killed by its quota,
+// or sleep so soon that waking them costs more than small operators take.
+std::vector<std::pair<std::string, std::string>> engine_environment() {
+  constexpr const char* kSpin = "GOMP_SPINCOUNT";
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here changes the environment
+  if (std::getenv(kSpin) != nullptr) return {};
+  return {{kSpin, "5000"}};
+}
+
+}  // namespace
+
+bool is_engine(std::string_view runtime) {
+  return std::ranges::find(kEngines, runtime) != kEngines.end();
+}
+
+Result<OpenedRuntime> open_runtime(const measure::Device& device, const Programs& programs) {
+  auto command = command_of(device.runtime, programs);
+  if (!command) return tl::unexpected(std::move(command.error()));
+  OpenedRuntime opened{.limits = std::make_unique<std::optional<measure::AppliedLimits>>()};
+  measure::ExecRuntimeOptions options{.command = *std::move(command)};
+  if (is_engine(device.runtime)) options.environment = engine_environment();
+  options.prepare = [limits = opened.limits.get(), device](int pid) -> Status {
+    limits->reset();
+    auto applied = measure::apply_limits(pid, device);
+    if (!applied) return tl::unexpected(std::move(applied.error()));
+    limits->emplace(*std::move(applied));
+    return {};
+  };
+  auto runtime = measure::start_exec_runtime(std::move(options));
+  if (!runtime) return tl::unexpected(std::move(runtime.error()));
+  opened.runtime = *std::move(runtime);
+  return opened;
+}
+
+measure::LoadOptions load_options(const measure::Device& device) {
+  return {.threads = device.threads,
+          .kernels = is_engine(device.runtime) ? device.runtime : "auto"};
+}
+
+}  // namespace fleetfit::app

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "fleetfit/app/workplace.h"
+#include "fleetfit/measure/device.h"
+#include "fleetfit/measure/limits.h"
+#include "fleetfit/measure/runtime.h"
+
+namespace fleetfit::app {
+
+/// A runtime in a process of its own, under the limits of its device; a process that is started
+/// anew after a failure gets them again.
+struct OpenedRuntime {
+  /// Outlives the process that it limits. On the heap, as whoever starts processes refers to it.
+  std::unique_ptr<std::optional<measure::AppliedLimits>> limits;
+  std::unique_ptr<measure::Runtime> runtime;
+};
+
+/// Whether fleetfit's own engine is meant: "auto", "onednn", "xnnpack" or "reference".
+bool is_engine(std::string_view runtime);
+
+/// Fails with `not_found` or `io` if the runtime cannot be started, with `device_failed` if it does
+/// not speak the protocol, and as `measure::apply_limits` does.
+Result<OpenedRuntime> open_runtime(const measure::Device& device, const Programs& programs);
+
+/// Threads and kernels of the device.
+measure::LoadOptions load_options(const measure::Device& device);
+
+}  // namespace fleetfit::app

@@ -1,0 +1,228 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/interrupt.h"
+#include "cli/open_dimensions.h"
+#include "cli/program.h"
+#include "cli/text_table.h"
+#include "fleetfit/app/measuring.h"
+
+namespace fleetfit::cli {
+namespace {
+
+using Align = TextTable::Align;
+using app::MeasuredModel;
+
+struct MeasureFlags {
+  std::vector<std::string> files;
+  std::vector<std::string> devices;
+  OpenDimensionFlags open;
+  bool ops = false;
+  double max_time_s = 30;
+  double target_percent = 2;
+};
+
+std::string file_name(const MeasuredModel& measured) {
+  return std::filesystem::path(measured.model).stem().string();
+}
+
+std::string median_text(const MeasuredModel& measured) {
+  const auto& latency = measured.measurement.latency;
+  if (!latency) return "-";
+  const double half = (latency->ci95_ms.high - latency->ci95_ms.low) / 2;
+  return fmt::format("{:.4g} ± {:.1f} %", latency->median_ms, 100 * half / latency->median_ms);
+}
+
+std::string energy_text(const MeasuredModel& measured) {
+  const auto& energy = measured.measurement.energy;
+  return energy ? fmt::format("{:.3g} mJ {}", energy->value_mj, to_string(energy->source)) : "-";
+}
+
+std::string ratio_text(const MeasuredModel& measured) {
+  const auto& against = measured.against_first;
+  if (!against) return "1";
+  if (against->rounds == 0) return "-";
+  return fmt::format("{:.3f} ({:.3f} to {:.3f})", against->ratio, against->ci95.low,
+                     against->ci95.high);
+}
+
+std::string table_text(const std::vector<MeasuredModel>& results) {
+  const bool several =
+      std::ranges::any_of(results, [](const auto& r) { return r.against_first.has_value(); });
+  std::vector<TextTable::Column> columns = {{"model"},
+                                            {"device"},
+                                            {"status"},
+                                            {"median ms", Align::right},
+                                            {"p90 ms", Align::right},
+                                            {"runs", Align::right},
+                                            {"memory", Align::right},
+                                            {"energy", Align::right}};
+  if (several) columns.push_back({"time against the first"});
+  TextTable table(std::move(columns));
+  for (const auto& result : results) {
+    const auto& m = result.measurement;
+    std::vector<std::string> cells = {
+        file_name(result),
+        result.device,
+        std::string(to_string(m.status)),
+        median_text(result),
+        m.latency ? fmt::format("{:.4g}", m.latency->p90_ms) : "-",
+        std::to_string(m.runs),
+        m.peak_memory_bytes > 0 ? with_prefix(static_cast<double>(m.peak_memory_bytes), "B") : "-",
+        energy_text(result)};
+    if (several) cells.push_back(ratio_text(result));
+    table.add(std::move(cells));
+  }
+  return table.text();
+}
+
+std::string operators_text(const MeasuredModel& measured) {
+  constexpr std::size_t kShown = 10;
+  auto operators = measured.measurement.operators;
+  if (operators.empty()) return "";
+  std::ranges::stable_sort(operators, std::ranges::greater(), &measure::OperatorTime::ms);
+  const double median = measured.measurement.latency->median_ms;
+  TextTable table(
+      {{"operator"}, {"type"}, {"kernel"}, {"ms", Align::right}, {"share", Align::right}});
+  for (std::size_t i = 0; i < std::min(kShown, operators.size()); ++i) {
+    const auto& op = operators[i];
+    table.add({op.name, op.type, op.kernel, fmt::format("{:.4f}", op.ms),
+               fmt::format("{:.1f} %", 100 * op.ms / median)});
+  }
+  return fmt::format(
+      "\n{} on {}, the most expensive of {} operators; {:.4f} ms between operators\n{}",
+      file_name(measured), measured.device, operators.size(),
+      measured.measurement.overhead_ms.value_or(0), table.text());
+}
+
+std::string remarks_text(const MeasuredModel& measured, const GlobalFlags& flags) {
+  std::vector<std::string> remarks = measured.measurement.notes;
+  if (!measured.measurement.reason.empty())
+    remarks.insert(remarks.begin(), measured.measurement.reason);
+  if (flags.verbose && !measured.energy_meter.empty())
+    remarks.push_back("energy: " + measured.energy_meter);
+  std::string text;
+  for (const auto& remark : remarks)
+    text += fmt::format("{} on {}: {}\n", file_name(measured), measured.device, remark);
+  return text;
+}
+
+std::string results_text(const std::vector<MeasuredModel>& results, const GlobalFlags& flags) {
+  std::string text = table_text(results);
+  for (const auto& result : results) text += operators_text(result);
+  std::string remarks;
+  for (const auto& result : results) remarks += remarks_text(result, flags);
+  return remarks.empty() ? text : text + "\n" + remarks;
+}
+
+bool all_good(const std::vector<MeasuredModel>& results) {
+  return std::ranges::all_of(results, [](const MeasuredModel& r) {
+    return r.measurement.status == measure::MeasurementStatus::ok;
+  });
+}
+
+Result<app::MeasureRequest> request_of(const Context& context, const MeasureFlags& flags) {
+  if (flags.files.empty()) return fail(ErrorCode::invalid_input, "measure needs a FILE");
+  auto options = model_options(flags.open);
+  if (!options) return tl::unexpected(std::move(options.error()));
+  app::MeasureRequest request{.models = {flags.files.begin(), flags.files.end()},
+                              .options = *std::move(options),
+                              .threads = context.threads()};
+  if (!flags.devices.empty()) request.devices = flags.devices;
+  request.protocol.max_time_s = flags.max_time_s;
+  request.protocol.target = flags.target_percent / 100;
+  request.protocol.operators = flags.ops;
+  return request;
+}
+
+Result<int> run_measure(Context& context, const MeasureFlags& flags) {
+  const auto request = request_of(context, flags);
+  if (!request) return tl::unexpected(request.error());
+  const Interrupt interrupt;
+  auto workplace = context.open_workplace();
+  if (!workplace) return tl::unexpected(workplace.error());
+  const auto results =
+      app::measure_models(*workplace, *request, context.progress(), interrupt.token());
+  if (!results) return tl::unexpected(results.error());
+  if (context.flags.json) {
+    context.print(app::to_json(*results));
+  } else {
+    context.print(results_text(*results, context.flags));
+  }
+  const bool complete = results->size() == request->models.size() * request->devices.size();
+  return complete && all_good(*results) ? 0 : 1;
+}
+
+void add_export(CLI::App& measure, Context& context, const MeasureFlags& measure_flags) {
+  struct Flags {
+    std::string output;
+    bool ops = false;
+  };
+  auto flags = std::make_shared<Flags>();
+  auto* verb = measure.add_subcommand(
+      "export", "Write what was measured as CSV: a row for each model, a column for each device");
+  verb->add_option("-o,--output", flags->output, "The CSV file to write")->required();
+  verb->add_flag("--ops", flags->ops, "A row for each operator instead");
+  verb->footer(
+      "A cell is the median in ms of the newest good measurement, empty if there is none.\n\n"
+      "Example:\n  fleetfit measure export -o latency.csv");
+  verb->callback([flags, &context, &measure_flags] {
+    context.action = [flags, &context, &measure_flags]() -> Result<int> {
+      if (!measure_flags.files.empty()) {
+        return fail(ErrorCode::invalid_input,
+                    "measure export takes no FILE; a file of that name is ./export");
+      }
+      auto workplace = context.open_existing_workplace();
+      if (!workplace) return tl::unexpected(workplace.error());
+      const auto summary = flags->ops ? app::export_operators(*workplace, flags->output)
+                                      : app::export_measurements(*workplace, flags->output);
+      if (!summary) return tl::unexpected(summary.error());
+      if (context.flags.json) {
+        context.print(app::to_json(*summary));
+      } else {
+        context.print(fmt::format("{}: {} rows, devices {}\n", summary->output, summary->rows,
+                                  fmt::join(summary->devices, ", ")));
+      }
+      return 0;
+    };
+  });
+}
+
+}  // namespace
+
+void add_measure(CLI::App& program, Context& context) {
+  auto flags = std::make_shared<MeasureFlags>();
+  auto* verb = program.add_subcommand("measure", "Measure how long models take on devices");
+  verb->add_option("FILE", flags->files, "Models: ONNX, TFLite or ncnn's .param");
+  verb->add_option("--device", flags->devices,
+                   "A device to measure on; given several times, they are measured in turns")
+      ->type_name("NAME")
+      ->allow_extra_args(false)
+      ->default_str("local");
+  verb->add_flag("--ops", flags->ops, "Also the time of each operator");
+  verb->add_option("--max-time", flags->max_time_s, "Most seconds for each model on each device")
+      ->check(CLI::Range(0.01, 86400.0))
+      ->capture_default_str();
+  verb->add_option("--target-ci", flags->target_percent,
+                   "Half width of the median's 95 % interval that is to be reached, in percent")
+      ->check(CLI::Range(0.01, 100.0))
+      ->capture_default_str();
+  add_open_dimension_flags(*verb, flags->open);
+  verb->require_subcommand(0, 1);
+  verb->footer(
+      "Results are kept in the store. The exit status is 1 if one of them is unstable or "
+      "failed.\n\n"
+      "Example:\n  fleetfit measure mobilenet_v2.onnx --ops\n"
+      "  fleetfit measure a.onnx b.tflite --device local --device ort --max-time 10");
+  verb->callback([verb, flags, &context] {
+    if (!verb->get_subcommands().empty()) return;
+    context.action = [flags, &context] { return run_measure(context, *flags); };
+  });
+  add_export(*verb, context, *flags);
+}
+
+}  // namespace fleetfit::cli

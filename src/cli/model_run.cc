@@ -1,0 +1,163 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/open_dimensions.h"
+#include "cli/program.h"
+#include "cli/text_table.h"
+#include "fleetfit/app/running.h"
+
+namespace fleetfit::cli {
+namespace {
+
+using Align = TextTable::Align;
+
+struct RunFlags {
+  app::RunRequest request;
+  std::string file;
+  std::string folder;
+  std::vector<std::string> inputs;
+  OpenDimensionFlags open;
+  bool random_inputs = false;
+};
+
+Result<std::vector<app::InputFile>> parse_inputs(const std::vector<std::string>& texts) {
+  std::vector<app::InputFile> inputs;
+  for (const auto& text : texts) {
+    // Names of tensors may hold '=', names of files seldom do.
+    const auto equals = text.rfind('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("--input {}: expected NAME=FILE.npy", text));
+    }
+    inputs.push_back({text.substr(0, equals), text.substr(equals + 1)});
+  }
+  return inputs;
+}
+
+std::string run_text(const app::RunSummary& summary) {
+  TextTable table({{"output"}, {"type"}, {"shape"}, {"file"}});
+  for (const auto& output : summary.outputs) {
+    std::string shape;
+    for (const auto extent : output.shape)
+      shape += (shape.empty() ? "" : "x") + std::to_string(extent);
+    table.add({output.name, output.dtype, shape.empty() ? "scalar" : shape, output.file});
+  }
+  std::string text = table.text();
+  for (const auto& note : summary.notes) text += fmt::format("The model was {}.\n", note);
+  return text;
+}
+
+std::string check_text(const app::CheckReport& report) {
+  TextTable table({{"output"}, {"max abs diff", Align::right}, {"max rel diff", Align::right}});
+  for (const auto& output : report.outputs) {
+    table.add({output.name, fmt::format("{:.3g}", output.max_abs_diff),
+               fmt::format("{:.3g}", output.max_rel_diff)});
+  }
+  return table.text() + fmt::format("{}: relative differences are to be below {}\n",
+                                    report.pass ? "pass" : "FAIL", report.bound);
+}
+
+Result<int> run_run(Context& context, RunFlags& flags) {
+  auto options = model_options(flags.open);
+  if (!options) return tl::unexpected(std::move(options.error()));
+  auto inputs = parse_inputs(flags.inputs);
+  if (!inputs) return tl::unexpected(std::move(inputs.error()));
+  auto& request = flags.request;
+  request.model = flags.file;
+  request.folder = flags.folder;
+  request.options = *std::move(options);
+  request.inputs = *std::move(inputs);
+  if (flags.random_inputs) request.missing = app::MissingInputs::random;
+  request.seed = context.flags.seed;
+  request.threads = context.threads();
+  auto workplace = context.open_existing_workplace();
+  if (!workplace) return tl::unexpected(workplace.error());
+  const auto summary = app::run_model(*workplace, request);
+  if (!summary) return tl::unexpected(summary.error());
+  if (context.flags.json) {
+    context.print(app::to_json(*summary));
+  } else {
+    context.print(run_text(*summary));
+  }
+  return 0;
+}
+
+struct CheckFlags {
+  app::CheckRequest request;
+  std::string file;
+  OpenDimensionFlags open;
+};
+
+Result<int> run_check(Context& context, CheckFlags& flags) {
+  auto options = model_options(flags.open);
+  if (!options) return tl::unexpected(std::move(options.error()));
+  auto& request = flags.request;
+  request.model = flags.file;
+  request.options = *std::move(options);
+  request.seed = context.flags.seed;
+  request.threads = context.threads();
+  auto workplace = context.open_existing_workplace();
+  if (!workplace) return tl::unexpected(workplace.error());
+  const auto report = app::check_model(*workplace, request);
+  if (!report) return tl::unexpected(report.error());
+  if (context.flags.json) {
+    context.print(app::to_json(*report));
+  } else {
+    context.print(check_text(*report));
+  }
+  return report->pass ? 0 : 1;
+}
+
+}  // namespace
+
+void add_model_run(CLI::App& model, Context& context) {
+  auto flags = std::make_shared<RunFlags>();
+  auto* verb = model.add_subcommand("run", "Run a model once and write its outputs");
+  verb->add_option("FILE", flags->file, "A model: ONNX, TFLite or ncnn's .param")->required();
+  verb->add_option("--device", flags->request.device, "Where to run it")->capture_default_str();
+  verb->add_option("--input", flags->inputs, "Values of an input, as numpy writes them")
+      ->type_name("NAME=FILE.npy")
+      ->allow_extra_args(false);
+  verb->add_flag("--random-inputs", flags->random_inputs,
+                 "Random values, by --seed, for the inputs that are not given");
+  verb->add_option("-o,--output", flags->folder, "Folder for one .npy file of each output")
+      ->type_name("DIR")
+      ->required();
+  add_open_dimension_flags(*verb, flags->open);
+  verb->footer(
+      "Example:\n  fleetfit model run net.onnx --input image=image.npy -o outputs\n"
+      "  fleetfit model run net.onnx --random-inputs --device ort -o outputs");
+  verb->callback([flags, &context] {
+    context.action = [flags, &context] { return run_run(context, *flags); };
+  });
+}
+
+void add_model_check(CLI::App& model, Context& context) {
+  auto flags = std::make_shared<CheckFlags>();
+  auto* verb =
+      model.add_subcommand("check", "Hold the engine's outputs against those of another runtime");
+  verb->add_option("FILE", flags->file, "A model: ONNX, TFLite or ncnn's .param")->required();
+  verb->add_option("--against", flags->request.against,
+                   "A runtime (onnxruntime, reference, exec:COMMAND, …) or the name of a device")
+      ->type_name("RUNTIME")
+      ->required();
+  verb->add_option("--precision", flags->request.precision,
+                   "int8: quantize a float model before, with ranges of random inputs")
+      ->capture_default_str();
+  add_open_dimension_flags(*verb, flags->open);
+  verb->footer(fmt::format(
+      "Both run on the same random inputs (--seed). The relative difference of an output is the\n"
+      "largest difference of two values divided by the largest magnitude in the other runtime's\n"
+      "output. It is to be below {} for float models and below {} for quantized ones, which\n"
+      "round in each layer; otherwise, or if a value is NaN, the exit status is 1.\n\n"
+      "Example:\n  fleetfit model check net.onnx --against onnxruntime\n"
+      "  fleetfit model check net.onnx --against reference --precision int8",
+      app::kFloatBound, app::kQuantizedBound));
+  verb->callback([flags, &context] {
+    context.action = [flags, &context] { return run_check(context, *flags); };
+  });
+}
+
+}  // namespace fleetfit::cli
