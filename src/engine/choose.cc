@@ -34,6 +34,13 @@ bool has_costly_activation(const Task& task) {
          std::ranges::find(kCostly, task.node.activation.kind) != kCostly.end();
 }
 
+/// Heavy work that the libraries do better: a kernel of our own is for what they decline.
+bool is_for_libraries(const graph::Operator& op) {
+  return std::holds_alternative<graph::Conv>(op) || std::holds_alternative<graph::Gemm>(op) ||
+         std::holds_alternative<graph::MatMul>(op) ||
+         std::holds_alternative<graph::ConvTranspose>(op);
+}
+
 /// Ways to do a task, best guess first.
 std::vector<Candidate> candidates(const Task& task, Library library) {
   std::vector<Candidate> list;
@@ -167,6 +174,8 @@ KernelPtr Chooser::kernel_for(const Task& task) {
   std::vector<std::string> labels;
   std::vector<KernelPtr> kernels;
   for (const Candidate& candidate : candidates(task, options_.library)) {
+    const bool declined = kernels.empty();
+    if (candidate.label == "own" && !declined && is_for_libraries(task.node.op)) continue;
     auto kernel = candidate.make();
     if (!kernel) continue;
     if (options_.choosing == Choosing::fixed || candidate.label == known) return kernel;
