@@ -98,11 +98,14 @@ void Assembler::connect_ports(PreparedProgram& state) {
   }
 }
 
-Assembled assemble_in(const graph::Graph& simplified, ImageLayout layout, int threads,
-                      Chooser& chooser) {
-  auto plan = make_plan(simplified, layout, threads);
+Assembled assemble_in(const graph::Graph& simplified, ImageLayout layout,
+                      const EngineOptions& options, Chooser& chooser) {
+  const bool with_onednn =
+      options.library == Library::automatic || options.library == Library::onednn;
+  auto plan = make_plan(simplified, layout, with_onednn ? Additions::fused : Additions::kept,
+                        options.threads);
   if (!plan) return tl::unexpected(plan.error());
-  return Assembler(std::move(*plan), chooser).assemble(threads);
+  return Assembler(std::move(*plan), chooser).assemble(options.threads);
 }
 
 std::string question_of(const graph::Graph& graph, int threads) {
@@ -149,7 +152,7 @@ Assembled assemble_fastest(const graph::Graph& simplified, const EngineOptions& 
                            Chooser& chooser) {
   const bool blocks = options.library == Library::automatic || options.library == Library::onednn;
   if (!blocks || options.choosing == Choosing::fixed || !has_float_convolution(simplified)) {
-    return assemble_in(simplified, ImageLayout::channels_last, options.threads, chooser);
+    return assemble_in(simplified, ImageLayout::channels_last, options, chooser);
   }
   const std::vector<std::string> labels{"channels last", "blocked"};
   const std::string question = question_of(simplified, options.threads);
@@ -157,13 +160,12 @@ Assembled assemble_fastest(const graph::Graph& simplified, const EngineOptions& 
     return i == 0 ? ImageLayout::channels_last : ImageLayout::blocked;
   };
   if (const auto known = chooser.known_answer(question)) {
-    return assemble_in(simplified, layout_of(*known == labels[1] ? 1 : 0), options.threads,
-                       chooser);
+    return assemble_in(simplified, layout_of(*known == labels[1] ? 1 : 0), options, chooser);
   }
   std::vector<std::unique_ptr<PreparedProgram>> states;
   std::vector<UndisturbedTime> times;
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    auto state = assemble_in(simplified, layout_of(i), options.threads, chooser);
+    auto state = assemble_in(simplified, layout_of(i), options, chooser);
     if (!state) return state;
     states.push_back(std::move(*state));
     times.emplace_back(*states.back());

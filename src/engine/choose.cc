@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <limits>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "engine/aligned_memory.h"
 #include "engine/libraries.h"
+#include "engine/own/own.h"
 #include "engine/threads.h"
 
 namespace fleetfit::engine {
@@ -22,6 +24,16 @@ struct Candidate {
   std::function<KernelPtr()> make;
 };
 
+/// Activations with an exponential are slow inside of oneDNN's convolutions; a pass of our own over
+/// the result may be faster.
+bool has_costly_activation(const Task& task) {
+  using Kind = graph::ActivationKind;
+  constexpr std::array kCostly{Kind::silu, Kind::sigmoid, Kind::tanh,     Kind::gelu,
+                               Kind::mish, Kind::elu,     Kind::gelu_tanh};
+  return task.outputs[0].dtype == graph::DType::f32 &&
+         std::ranges::find(kCostly, task.node.activation.kind) != kCostly.end();
+}
+
 /// Ways to do a task, best guess first.
 std::vector<Candidate> candidates(const Task& task, Library library) {
   std::vector<Candidate> list;
@@ -29,6 +41,14 @@ std::vector<Candidate> candidates(const Task& task, Library library) {
     for (const std::string& way : onednn_ways(task)) {
       list.push_back({"onednn" + (way.empty() ? "" : " " + way),
                       [&task, way] { return make_onednn_kernel(task, way); }});
+      if (has_costly_activation(task)) {
+        list.push_back({"onednn then own" + (way.empty() ? "" : " " + way), [&task, way] {
+                          Task linear = task;
+                          linear.node.activation = {};
+                          return own::activated(make_onednn_kernel(linear, way),
+                                                task.node.activation, task.outputs[0]);
+                        }});
+      }
     }
   };
   const auto add_xnnpack = [&] {

@@ -12,8 +12,9 @@ using graph::TensorId;
 
 class Fuser {
  public:
-  explicit Fuser(const Graph& graph)
+  Fuser(const Graph& graph, Additions additions)
       : graph_(graph),
+        additions_(additions),
         maker_(producers(graph)),
         readers_(consumers(graph)),
         overwritten_(graph.tensors.size(), false) {}
@@ -29,6 +30,7 @@ class Fuser {
         overwritten_[static_cast<std::size_t>(result[i]->node.inputs.back())] = true;
       }
     }
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) join_shuffle(i, result);
     std::vector<FusedNode> fused;
     for (auto& node : result) {
       if (node) fused.push_back(std::move(*node));
@@ -41,7 +43,8 @@ class Fuser {
   std::optional<int> addend_of(int index) {
     const Node& node = graph_.nodes[static_cast<std::size_t>(index)];
     const auto* op = std::get_if<graph::Elementwise>(&node.op);
-    if (op == nullptr || op->kind != graph::ElementwiseKind::add || node.inputs.size() != 2) {
+    if (additions_ == Additions::kept || op == nullptr || op->kind != graph::ElementwiseKind::add ||
+        node.inputs.size() != 2) {
       return std::nullopt;
     }
     std::optional<int> best;
@@ -53,16 +56,69 @@ class Fuser {
     return best;
   }
 
+  using Nodes = std::vector<std::optional<FusedNode>>;
+
+  /// A channel shuffle takes in the concatenation before it and the split after it.
+  void join_shuffle(std::size_t index, Nodes& nodes) const {
+    const Node& shuffle = graph_.nodes[index];
+    const auto* op = std::get_if<graph::ChannelShuffle>(&shuffle.op);
+    if (op == nullptr || op->layout != graph::Layout::nhwc || shuffle.activation) return;
+    FusedNode& fused = *nodes[index];
+    const int concat = maker_[static_cast<std::size_t>(shuffle.inputs[0])];
+    if (concat >= 0 && is_last_axis<graph::Concat>(concat, shuffle.inputs[0]) &&
+        read_once(shuffle.inputs[0])) {
+      const Node& joined = graph_.nodes[static_cast<std::size_t>(concat)];
+      fused.node.inputs = joined.inputs;
+      fused.name = joined.name + "+" + fused.name;
+      nodes[static_cast<std::size_t>(concat)].reset();
+    }
+    if (!read_once(shuffle.outputs[0])) return;
+    const int split = readers_[static_cast<std::size_t>(shuffle.outputs[0])][0];
+    if (is_last_axis<graph::Split>(split, shuffle.outputs[0])) {
+      const Node& cut = graph_.nodes[static_cast<std::size_t>(split)];
+      fused.node.outputs = cut.outputs;
+      fused.name += "+" + cut.name;
+      nodes[static_cast<std::size_t>(split)].reset();
+    }
+  }
+
+  /// Whether a node is an Op along the last axis of `tensor` that keeps numbers as they are stored.
+  template <class Op>
+  bool is_last_axis(int index, TensorId tensor) const {
+    const Node& node = graph_.nodes[static_cast<std::size_t>(index)];
+    const auto* op = std::get_if<Op>(&node.op);
+    if (op == nullptr || node.activation) return false;
+    const auto rank = static_cast<std::int64_t>(graph_.tensor(tensor).shape->size());
+    const auto& parts = std::is_same_v<Op, graph::Concat> ? node.inputs : node.outputs;
+    return (op->axis == rank - 1 || op->axis == -1) &&
+           std::ranges::all_of(parts, [&](TensorId id) { return same_meaning(id, tensor); });
+  }
+
+  bool same_meaning(TensorId a, TensorId b) const {
+    return a != graph::kNoTensor && !graph_.tensor(a).is_constant() &&
+           graph_.tensor(a).dtype == graph_.tensor(b).dtype &&
+           graph_.tensor(a).quantization == graph_.tensor(b).quantization;
+  }
+
+  bool read_once(TensorId id) const {
+    return readers_[static_cast<std::size_t>(id)].size() == 1 && !is_output(id);
+  }
+
   bool can_join(int conv_index, int add_index, TensorId residual) const {
     const Node& conv = graph_.nodes[static_cast<std::size_t>(conv_index)];
     const Node& add = graph_.nodes[static_cast<std::size_t>(add_index)];
-    if (!std::holds_alternative<graph::Conv>(conv.op) || conv.activation || reads_overwritten(conv))
+    if (!std::holds_alternative<graph::Conv>(conv.op) || conv.activation ||
+        reads_overwritten(conv) || has_weight_zero_point(conv))
       return false;
     const TensorId result = conv.outputs[0];
-    const bool read_by_add_alone =
-        readers_[static_cast<std::size_t>(result)].size() == 1 && !is_output(result);
-    return read_by_add_alone && result != residual && may_be_overwritten(residual, add_index) &&
+    return read_once(result) && result != residual && may_be_overwritten(residual, add_index) &&
            lie_alike(residual, result) && lie_alike(result, add.outputs[0]);
+  }
+
+  /// Whether the weights are stored around another number than zero, which oneDNN cannot do.
+  bool has_weight_zero_point(const Node& conv) const {
+    const auto& stored = graph_.tensor(conv.inputs[1]).quantization;
+    return stored && std::ranges::any_of(stored->zero_points, [](auto zero) { return zero != 0; });
   }
 
   /// Whether the convolution would come too late if it waited for the addition.
@@ -113,6 +169,7 @@ class Fuser {
   }
 
   const Graph& graph_;
+  Additions additions_;
   std::vector<int> maker_;
   std::vector<std::vector<int>> readers_;
   std::vector<bool> overwritten_;  // by a convolution that adds in place
@@ -120,6 +177,8 @@ class Fuser {
 
 }  // namespace
 
-std::vector<FusedNode> fuse_nodes(const Graph& graph) { return Fuser(graph).fuse(); }
+std::vector<FusedNode> fuse_nodes(const Graph& graph, Additions additions) {
+  return Fuser(graph, additions).fuse();
+}
 
 }  // namespace fleetfit::engine

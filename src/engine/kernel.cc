@@ -9,4 +9,9 @@ std::size_t storage_bytes(const Operand& operand) {
   return static_cast<std::size_t>(graph::elements(shape)) * graph::size_of(operand.dtype);
 }
 
+bool is_joined_shuffle(const Task& task) {
+  return std::holds_alternative<graph::ChannelShuffle>(task.node.op) &&
+         task.inputs.size() + task.outputs.size() > 2;
+}
+
 }  // namespace fleetfit::engine

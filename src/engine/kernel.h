@@ -40,6 +40,9 @@ struct Task {
   int threads = 1;
 };
 
+/// Whether the task is a channel shuffle that joins several inputs or is cut into several outputs.
+bool is_joined_shuffle(const Task& task);
+
 /// Where the tensors of a task lie, for a kernel that is about to run. Constant inputs are null.
 struct Bindings {
   std::vector<const std::byte*> inputs;

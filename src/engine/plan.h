@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/fuse.h"
 #include "engine/kernel.h"
 #include "fleetfit/engine/program.h"
 
@@ -45,7 +46,8 @@ enum class ImageLayout : std::uint8_t { channels_last, blocked };
 Result<graph::Graph> simplify_for_engine(const graph::Graph& graph);
 
 /// Lays the simplified graph out.
-Result<Plan> make_plan(const graph::Graph& simplified, ImageLayout layout, int threads);
+Result<Plan> make_plan(const graph::Graph& simplified, ImageLayout layout, Additions additions,
+                       int threads);
 
 /// Whether blocked images can help: there is a float convolution.
 bool has_float_convolution(const graph::Graph& simplified);

@@ -65,8 +65,8 @@ class ReferenceKernel final : public Kernel {
 
 KernelPtr make_reference_kernel(const Task& task) {
   const auto is_plain = [](const Operand& operand) { return operand.format == Format::plain; };
-  if (task.adds_last_input || !std::ranges::all_of(task.inputs, is_plain) ||
-      !std::ranges::all_of(task.outputs, is_plain)) {
+  if (task.adds_last_input || is_joined_shuffle(task) ||
+      !std::ranges::all_of(task.inputs, is_plain) || !std::ranges::all_of(task.outputs, is_plain)) {
     return nullptr;
   }
   return std::make_unique<ReferenceKernel>(task);

@@ -264,6 +264,7 @@ Result<Device> device_from_json(const JsonView& json) {
 Result<std::int64_t> parse_bytes(std::string_view text) {
   double number = 0;
   const char* end = text.data() + text.size();
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the end is given
   const auto [rest, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
   const int shift =
       error == std::errc() ? shift_of({rest, static_cast<std::size_t>(end - rest)}) : -1;

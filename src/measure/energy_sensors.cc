@@ -33,7 +33,7 @@ std::string names_of(const auto& sensors) {
 
 class CounterMeter final : public EnergyMeter {
  public:
-  CounterMeter(std::string kind, std::vector<Counter> counters)
+  CounterMeter(const std::string& kind, std::vector<Counter> counters)
       : name_(kind + " " + names_of(counters)), counters_(std::move(counters)) {}
 
   std::string name() const override { return name_; }
@@ -82,7 +82,7 @@ struct Gauge {
 // Samples gauges in a thread of its own and integrates by the trapezoidal rule.
 class GaugeMeter final : public EnergyMeter {
  public:
-  GaugeMeter(std::string kind, std::vector<Gauge> gauges, const core::Clock& clock,
+  GaugeMeter(const std::string& kind, std::vector<Gauge> gauges, const core::Clock& clock,
              std::chrono::milliseconds period)
       : name_(kind + " " + names_of(gauges)),
         gauges_(std::move(gauges)),

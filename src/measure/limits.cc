@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kPeriod_us = 100'000;
+constexpr std::int64_t kPeriodUs = 100'000;
 constexpr std::string_view kPrefix = "fleetfit-";
 constexpr std::string_view kFrequencyPrefix = "frequency-";
 
@@ -95,7 +95,7 @@ std::optional<fs::path> v1_mount(const LimitSystem& system, const Controller& co
   for (const auto& name : names_in(system.cgroup)) {
     std::istringstream parts(name);
     for (std::string part; std::getline(parts, part, ',');) {
-      const auto mount = system.cgroup / name;
+      auto mount = system.cgroup / name;
       if (part == controller.name && fs::exists(mount / controller.v1_file)) return mount;
     }
   }
@@ -182,11 +182,11 @@ Result<Group> plan_group(const LimitSystem& system, int pid, const Controller& c
 }
 
 Status set_quota(const Group& group, int percent) {
-  const std::int64_t quota = kPeriod_us * percent / 100;
+  const std::int64_t quota = kPeriodUs * percent / 100;
   if (group.v2) {
-    return write_setting(group.folder / "cpu.max", fmt::format("{} {}", quota, kPeriod_us));
+    return write_setting(group.folder / "cpu.max", fmt::format("{} {}", quota, kPeriodUs));
   }
-  const auto period = write_setting(group.folder / "cpu.cfs_period_us", std::to_string(kPeriod_us));
+  auto period = write_setting(group.folder / "cpu.cfs_period_us", std::to_string(kPeriodUs));
   if (!period) return period;
   return write_setting(group.folder / "cpu.cfs_quota_us", std::to_string(quota));
 }
@@ -194,13 +194,13 @@ Status set_quota(const Group& group, int percent) {
 Status set_memory(const Group& group, std::int64_t bytes) {
   const auto text = std::to_string(bytes);
   if (group.v2) {
-    const auto limited = write_setting(group.folder / "memory.max", text);
+    auto limited = write_setting(group.folder / "memory.max", text);
     if (!limited) return limited;
     // Pages in swap would make the limit soft. Kernels without swap have no such file.
     const auto swap = group.folder / "memory.swap.max";
     return fs::exists(swap) ? write_setting(swap, "0") : Status();
   }
-  const auto limited = write_setting(group.folder / "memory.limit_in_bytes", text);
+  auto limited = write_setting(group.folder / "memory.limit_in_bytes", text);
   if (!limited) return limited;
   const auto swap = group.folder / "memory.memsw.limit_in_bytes";
   return fs::exists(swap) ? write_setting(swap, text) : Status();
@@ -387,12 +387,12 @@ Status AppliedLimits::State::enter(int pid, const Controller& controller, const 
   const bool shared = std::ranges::any_of(
       groups, [&](const Group& group) { return group.folder == planned->folder; });
   if (!shared) {
-    const auto made = make_folder(system, planned->folder);
+    auto made = make_folder(system, planned->folder);
     if (!made) return made;
     groups.push_back(*planned);
   }
   if (controller.name == kCpu.name) cpu_group = planned->folder;
-  const auto limited = set(*planned);
+  auto limited = set(*planned);
   if (!limited || shared) return limited;
   const auto entered = write_setting(planned->folder / "cgroup.procs", std::to_string(pid));
   if (entered) return {};
@@ -404,12 +404,12 @@ Status AppliedLimits::State::lower_frequency(const std::vector<int>& cores, std:
   auto plan = plan_frequencies(system, cores, khz);
   if (!plan) return tl::unexpected(plan.error());
   const auto note = system.state / fmt::format("{}{}", kFrequencyPrefix, this_owner(system));
-  const auto noted = remember(note, *plan);
+  auto noted = remember(note, *plan);
   if (!noted) return noted;
   remembered = note;
   frequencies = *std::move(plan);
   for (const auto& change : frequencies) {
-    const auto written = write_setting(change.file, std::to_string(khz));
+    auto written = write_setting(change.file, std::to_string(khz));
     if (!written) return written;
     const auto now = read_number(change.file);
     if (!now) return tl::unexpected(now.error());

@@ -19,6 +19,7 @@ constexpr std::size_t kProfiledRequests = 5;
 constexpr double kProfileTolerance = 0.1;
 // Whoever looks after every request will once see it settled by luck.
 constexpr double kLookGrowth = 1.25;
+constexpr int kLooksIfCorrelated = 3;
 constexpr double kNotableSteal = 0.02;
 
 double median_of(std::span<const double> values) { return core::median(values).value_or(0); }
@@ -125,7 +126,7 @@ class Course {
   bool is_done() const { return failed_ || std::ssize(run_ms_) >= protocol_.max_runs; }
   bool is_settled() const {
     const bool profiled = !protocol_.operators || profile_.is_complete();
-    return failed_ || (assessment_.settled && profiled);
+    return failed_ || (settled_looks_ >= needed_looks_ && profiled);
   }
 
   const std::vector<double>& round_medians() const { return round_medians_; }
@@ -147,7 +148,15 @@ class Course {
  private:
   void look() {
     assessment_ = assess(run_ms_, measured_s_, protocol_);
+    settled_looks_ = assessment_.settled ? settled_looks_ + 1 : 0;
+    needed_looks_ = looks_needed();
     next_look_s_ = measured_s_ * kLookGrowth;
+  }
+
+  // Of a machine that changes its speed slowly, a short look sees but one phase, and is sure of it.
+  int looks_needed() const {
+    const bool correlated = 2 * independent_runs(run_ms_) < static_cast<double>(run_ms_.size());
+    return correlated ? kLooksIfCorrelated : 1;
   }
 
   int runs_per_request() const {
@@ -267,6 +276,8 @@ class Course {
   double last_run_ms_ = 0;
   double measured_s_ = 0;
   double next_look_s_ = 0;
+  int settled_looks_ = 0;
+  int needed_looks_ = 1;
   double energy_mj_ = 0;
   std::int64_t energy_runs_ = 0;
   bool meter_failed_ = false;

@@ -10,7 +10,7 @@ namespace fleetfit::measure {
 namespace {
 
 constexpr int kLeastRuns = 6;
-constexpr double kDay_s = 86'400;
+constexpr double kDaySeconds = 86'400;
 
 Status check_range(std::string_view field, double value, double low, double high) {
   if (value >= low && value <= high) return {};
@@ -22,10 +22,10 @@ Status check_range(std::string_view field, double value, double low, double high
 
 Status check(const Protocol& p) {
   return check_range("target", p.target, 1e-4, 1)
-      .and_then([&] { return check_range("max_warmup_s", p.max_warmup_s, 0, kDay_s); })
-      .and_then([&] { return check_range("min_time_s", p.min_time_s, 0, kDay_s); })
-      .and_then([&] { return check_range("mean_time_s", p.mean_time_s, 0, kDay_s); })
-      .and_then([&] { return check_range("max_time_s", p.max_time_s, 1e-3, kDay_s); })
+      .and_then([&] { return check_range("max_warmup_s", p.max_warmup_s, 0, kDaySeconds); })
+      .and_then([&] { return check_range("min_time_s", p.min_time_s, 0, kDaySeconds); })
+      .and_then([&] { return check_range("mean_time_s", p.mean_time_s, 0, kDaySeconds); })
+      .and_then([&] { return check_range("max_time_s", p.max_time_s, 1e-3, kDaySeconds); })
       .and_then([&] { return check_range("min_runs", p.min_runs, kLeastRuns, 1e6); })
       .and_then([&] { return check_range("max_runs", p.max_runs, p.min_runs, 1e6); })
       .and_then([&] { return check_range("request_ms", p.request_ms, 0, 60'000); });

@@ -101,8 +101,9 @@ Result<Graph> quantize(const Graph& prepared, const Ranges& ranges,
                        const QuantizeOptions& options = {});
 
 struct QuantizedTensorOptions {
-  /// Also lets convolutions and products apply the activation that alone reads them (hard-swish,
-  /// sigmoid, SiLU as Sigmoid and Mul, …): one rounding less, so results change by rounding.
+  /// Also lets convolutions and products apply a cheap activation that alone reads them
+  /// (hard-swish, hard-sigmoid, …), and makes one node of an exponential one that is written as
+  /// several (SiLU as Sigmoid and Mul): one rounding less, so results change by rounding.
   bool merge_activations = false;
 };
 

@@ -105,12 +105,47 @@ std::size_t aligned(std::size_t bytes);
 /// Elements of a loop that are worth a thread, if each costs as many steps.
 std::int64_t grain_of(std::int64_t cost);
 
+/// The kernel with an activation of its first output behind it. Nothing if there is no kernel, or
+/// if the output does not hold floats.
+KernelPtr activated(KernelPtr kernel, const graph::Activation& activation, const Operand& output);
+
 // --- Kernels by file. Each gives nothing for a task that it does not cover.
 
 KernelPtr make_move(const Task& task);
+/// A shuffle with several inputs joins them, with several outputs it is cut into them.
+KernelPtr make_joined_shuffle(const Task& task, const graph::ChannelShuffle& op);
 KernelPtr make_pad(const Task& task, const graph::Pad& op);
 KernelPtr make_space_to_batch(const Task& task);
 KernelPtr make_batch_to_space(const Task& task);
 KernelPtr make_gather(const Task& task, const graph::Gather& op);
+
+// These apply the node's activation themselves.
+KernelPtr make_elementwise(const Task& task, const graph::Elementwise& op);
+KernelPtr make_activate(const Task& task, const graph::Activate& op);
+KernelPtr make_unary(const Task& task, const graph::Unary& op);
+
+KernelPtr make_where(const Task& task);
+KernelPtr make_prelu(const Task& task);
+KernelPtr make_cast(const Task& task);
+KernelPtr make_softmax(const Task& task, const graph::Softmax& op);
+KernelPtr make_layer_norm(const Task& task, const graph::LayerNorm& op);
+KernelPtr make_instance_norm(const Task& task, const graph::InstanceNorm& op);
+KernelPtr make_batch_norm(const Task& task, const graph::BatchNorm& op);
+KernelPtr make_lp_normalization(const Task& task, const graph::LpNormalization& op);
+KernelPtr make_lrn(const Task& task, const graph::Lrn& op);
+KernelPtr make_reduce(const Task& task, const graph::Reduce& op);
+KernelPtr make_global_pool(const Task& task, const graph::GlobalPool& op);
+KernelPtr make_arg_extreme(const Task& task, const graph::ArgExtreme& op);
+KernelPtr make_top_k(const Task& task, const graph::TopK& op);
+KernelPtr make_pool(const Task& task, const graph::Pool& op);
+KernelPtr make_gemm(const Task& task, const graph::Gemm& op);
+KernelPtr make_matmul(const Task& task, const graph::MatMul& op);
+KernelPtr make_attention(const Task& task, const graph::MultiHeadAttention& op);
+/// With the addition of the last input, if the task says so.
+KernelPtr make_convolution(const Task& task, const graph::Conv& op);
+KernelPtr make_transposed_convolution(const Task& task, const graph::ConvTranspose& op);
+/// Copies stored numbers, whatever they mean.
+KernelPtr make_nearest_resize(const Task& task, const graph::Resize& op);
+KernelPtr make_smooth_resize(const Task& task, const graph::Resize& op);
 
 }  // namespace fleetfit::engine::own

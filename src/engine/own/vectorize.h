@@ -13,3 +13,10 @@
 #endif
 
 #define FLEETFIT_INLINE __attribute__((always_inline)) inline
+
+/// Before a loop: what it writes is not what it reads, except at the same index.
+#if defined(__clang__)
+#define FLEETFIT_INDEPENDENT
+#else
+#define FLEETFIT_INDEPENDENT _Pragma("GCC ivdep")
+#endif

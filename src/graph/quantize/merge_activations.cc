@@ -30,6 +30,22 @@ bool same_type(Rewriter& rewriter, TensorId x, const Node& last) {
   return y.quantization && y.dtype == rewriter.graph().tensor(x).dtype;
 }
 
+/// Whether a table of 256 entries is quicker than computing the function.
+bool is_costly(const Activation& function) {
+  using Kind = ActivationKind;
+  switch (function.kind) {
+    case Kind::none:
+    case Kind::relu:
+    case Kind::clip:
+    case Kind::leaky_relu:
+    case Kind::hard_sigmoid:
+    case Kind::hard_swish:
+      return false;
+    default:
+      return true;
+  }
+}
+
 void merge(Rewriter& rewriter, int layer, int last, const Activation& function) {
   rewriter.take_over(layer, last);
   rewriter.node(layer).activation = function;
@@ -49,7 +65,9 @@ void merge_single(Rewriter& rewriter, int index) {
   const auto& node = rewriter.node(index);
   const auto x = node.inputs.front();
   const int layer = plain_layer(rewriter, x);
-  if (layer == kNoNode || !rewriter.read_once(x) || !same_type(rewriter, x, node)) return;
+  if (layer == kNoNode || !rewriter.read_once(x) || !same_type(rewriter, x, node) ||
+      is_costly(std::get<Activate>(node.op).function))
+    return;
   merge(rewriter, layer, index, Activation{std::get<Activate>(node.op).function});
 }
 
@@ -63,9 +81,14 @@ bool merge_gated(Rewriter& rewriter, int index, std::size_t side) {
     return false;
   const auto function = gated(std::get<Activate>(rewriter.node(opener).op).function);
   const int layer = plain_layer(rewriter, x);
-  if (!function || layer == kNoNode || rewriter.readers(x).size() != 2 ||
-      !same_type(rewriter, x, node))
-    return false;
+  if (!function || rewriter.readers(x).size() != 2 || !same_type(rewriter, x, node)) return false;
+  if (is_costly(function)) {
+    rewriter.remove(opener);
+    rewriter.set_inputs(index, {x});
+    rewriter.node(index).op = Activate{function};
+    return true;
+  }
+  if (layer == kNoNode) return false;
   rewriter.remove(opener);
   merge(rewriter, layer, index, function);
   return true;

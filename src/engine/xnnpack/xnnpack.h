@@ -1,0 +1,182 @@
+#pragma once
+
+#include <xnnpack.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/aligned_memory.h"
+#include "engine/kernel.h"
+#include "engine/xnnpack/pthreadpool_on_gomp.h"
+#include "fleetfit/graph/operators.h"
+
+/// What the XNNPACK kernels share. They take plain tensors, images with their channels last.
+namespace fleetfit::engine::xnnpack {
+
+struct DeleteOperator {
+  void operator()(xnn_operator_t op) const { xnn_delete_operator(op); }
+};
+using OperatorPtr = std::unique_ptr<xnn_operator, DeleteOperator>;
+
+/// Calls one of the library's xnn_create_* functions; nothing if it refuses.
+template <class Create, class... Arguments>
+OperatorPtr create(Create function, Arguments... arguments) {
+  xnn_operator_t op = nullptr;
+  if (function(arguments..., &op) != xnn_status_success) return nullptr;
+  return OperatorPtr(op);
+}
+
+/// Where a tensor lies once a kernel is bound.
+struct Place {
+  enum class Memory { input, output, scratch, constant };
+  Memory memory = Memory::input;
+  std::size_t index = 0;
+  std::size_t offset = 0;                    ///< bytes
+  std::shared_ptr<AlignedMemory> held = {};  ///< of a constant; shared by the copies of the place
+
+  std::byte* address(const Bindings& bindings) const;
+  template <class T>
+  T* as(const Bindings& bindings) const {
+    return reinterpret_cast<T*>(address(bindings));
+  }
+};
+
+/// The input, or a copy of its constant with the spare bytes that the library reads behind it.
+Place place_of_input(const Task& task, std::size_t index);
+inline Place place_of_output(std::size_t index = 0) { return {Place::Memory::output, index}; }
+
+/// One operator of the library, and how it is told where its tensors are.
+struct Stage {
+  OperatorPtr op;
+  std::function<xnn_status(xnn_operator_t, const Bindings&, pthreadpool_t)> setup;
+};
+
+/// What a kernel is made of. It is put together step by step; `fail` marks that the library cannot.
+class KernelParts {
+ public:
+  KernelParts(const Task& task, std::string name) : task_(task), name_(std::move(name)) {}
+
+  template <class Setup>
+  void add(OperatorPtr op, Setup setup) {
+    failed_ = failed_ || !op;
+    stages_.push_back({std::move(op), std::move(setup)});
+  }
+  void fail() { failed_ = true; }
+  void reserve_scratch(std::size_t bytes) { scratch_bytes_ = std::max(scratch_bytes_, bytes); }
+  void count_weights(std::size_t bytes) { weight_bytes_ += bytes; }
+
+  /// Adds what computes an activation of floats.
+  void add_activation(const graph::Activation& activation, const Place& from, const Place& to,
+                      std::size_t elements);
+
+  /// The kernel; nothing if a part is missing. The activation of the task's node is added to it,
+  /// in place, unless the parts do it already. One that the library lacks is done by a kernel of
+  /// our own.
+  enum class Activation { missing, included };
+  KernelPtr kernel(Activation activation) &&;
+
+ private:
+  const Task& task_;
+  std::string name_;
+  std::vector<Stage> stages_;
+  KernelPtr last_;
+  std::size_t scratch_bytes_ = 0;
+  std::size_t weight_bytes_ = 0;
+  bool failed_ = false;
+};
+
+/// What an activation that only limits values limits them to; nothing for other activations.
+struct Bounds {
+  float low = -std::numeric_limits<float>::infinity();
+  float high = std::numeric_limits<float>::infinity();
+
+  bool limits() const {
+    return low != -std::numeric_limits<float>::infinity() ||
+           high != std::numeric_limits<float>::infinity();
+  }
+};
+/// A float operator that takes bounds gets `bounds_of(activation).value_or(Bounds{})`, and
+/// `is_included` tells whether these are the activation.
+inline KernelParts::Activation is_included(const std::optional<Bounds>& bounds) {
+  return bounds ? KernelParts::Activation::included : KernelParts::Activation::missing;
+}
+std::optional<Bounds> bounds_of(const graph::Activation& activation);
+
+/// Numbers stored with one scale.
+struct Affine {
+  float scale = 1;
+  std::int32_t zero_point = 0;
+
+  bool operator==(const Affine&) const = default;
+};
+/// Nothing if the operand is not stored in bytes with one scale for all.
+std::optional<Affine> affine(const Operand& operand);
+
+/// Stored numbers between which results lie; nothing if the activation does more than limit.
+template <class T>
+struct StoredBounds {
+  T low;
+  T high;
+};
+template <class T>
+std::optional<StoredBounds<T>> stored_bounds(const graph::Activation& activation,
+                                             const Affine& result);
+
+bool is_float(const Operand& operand);
+/// Elements of both mean the same: type and quantization.
+bool same_meaning(const Operand& a, const Operand& b);
+inline std::size_t size(std::int64_t extent) { return static_cast<std::size_t>(extent); }
+std::size_t element_count(const Operand& operand);
+
+/// Images with their channels last, as batch x height x width x channels; one of rank 3 has height
+/// 1. Nothing for other ranks.
+struct Image {
+  std::size_t batch = 1;
+  std::size_t height = 1;
+  std::size_t width = 1;
+  std::size_t channels = 1;
+};
+std::optional<Image> image(const Operand& operand, graph::Layout layout);
+
+/// A window over two dimensions as the library takes it.
+struct Window2d {
+  struct Side {
+    std::uint32_t height = 0;
+    std::uint32_t width = 0;
+  };
+  Side kernel, strides, dilations, pads_begin, pads_end;
+};
+/// The pads are those to be used. Nothing if there are more dimensions or a pad is negative.
+std::optional<Window2d> window2d(const graph::Window& window, const graph::Ints& pads_begin,
+                                 const graph::Ints& pads_end);
+
+// Kernels by file. Each gives nothing where the library cannot do the task.
+KernelPtr make_convolution(const Task& task, const graph::Conv& conv);
+KernelPtr make_transposed_convolution(const Task& task, const graph::ConvTranspose& conv);
+KernelPtr make_gemm(const Task& task, const graph::Gemm& gemm);
+KernelPtr make_matmul(const Task& task, const graph::MatMul& matmul);
+KernelPtr make_pool(const Task& task, const graph::Pool& pool);
+KernelPtr make_global_pool(const Task& task, const graph::GlobalPool& pool);
+KernelPtr make_mean(const Task& task, const graph::Reduce& reduce);
+KernelPtr make_activation(const Task& task, const graph::Activate& activate);
+KernelPtr make_unary(const Task& task, const graph::Unary& op);
+KernelPtr make_prelu(const Task& task);
+KernelPtr make_softmax(const Task& task, const graph::Softmax& softmax);
+KernelPtr make_elementwise(const Task& task, const graph::Elementwise& op);
+KernelPtr make_conversion(const Task& task);
+KernelPtr make_copy(const Task& task);
+KernelPtr make_concat(const Task& task, const graph::Concat& concat);
+KernelPtr make_split(const Task& task, const graph::Split& split);
+KernelPtr make_pad(const Task& task, const graph::Pad& pad);
+KernelPtr make_resize(const Task& task, const graph::Resize& resize);
+KernelPtr make_depth_to_space(const Task& task, const graph::DepthToSpace& op);
+KernelPtr make_channel_shuffle(const Task& task, const graph::ChannelShuffle& op);
+
+}  // namespace fleetfit::engine::xnnpack
