@@ -22,6 +22,10 @@ def read_npy(file):
     return struct.unpack(f"<{(len(content) - begin) // 4}f", content[begin:])
 
 
+def largest_difference(one, other):
+    return max(abs(a - b) for a, b in zip(one, other, strict=True))
+
+
 class RunCase(cli.Case):
     def setUp(self):
         super().setUp()
@@ -45,15 +49,16 @@ class Run(RunCase):
         ours, plain = (read_npy(self.folder / device / "output.npy") for device in ("local", "plain"))
         largest = max(map(abs, plain))
         self.assertGreater(largest, 0)
-        self.assertLess(max(abs(a - b) for a, b in zip(ours, plain)), 1e-4 * largest)
+        self.assertLess(largest_difference(ours, plain), 1e-4 * largest)
 
     def test_the_seed_decides_random_inputs(self):
         outputs = []
         for number, seed in enumerate((1, 1, 2)):
             self.succeed("--seed", seed, "model", "run", self.model, "--random-inputs", "-o", self.folder / str(number))
             outputs.append(read_npy(self.folder / str(number) / "output.npy"))
-        self.assertEqual(outputs[0], outputs[1])
-        self.assertNotEqual(outputs[0], outputs[2])
+        # Other kernels may be the fastest in another run: they round differently.
+        self.assertLess(largest_difference(outputs[0], outputs[1]), 1e-4 * max(map(abs, outputs[0])))
+        self.assertGreater(largest_difference(outputs[0], outputs[2]), 1e-3 * max(map(abs, outputs[0])))
 
     def test_a_given_batch_is_run(self):
         report = self.succeed_json("model", "run", self.model, "--random-inputs", "--batch", "3", "-o", self.folder / "out")
