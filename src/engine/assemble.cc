@@ -166,7 +166,6 @@ Assembled assemble_fastest(const graph::Graph& simplified, const EngineOptions& 
   std::vector<UndisturbedTime> times;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     auto state = assemble_in(simplified, layout_of(i), options, chooser);
-    if (!state && !states.empty()) return std::move(states[0]);  // not everything can be blocked
     // In blocks some convolutions of few channels have no kernel; in the other layout all have.
     if (!state && !states.empty()) return std::move(states[0]);
     if (!state) return state;
