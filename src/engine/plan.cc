@@ -234,7 +234,10 @@ class Planner {
   bool rename(const Node& node) {
     const TensorId from = node.inputs[0];
     const TensorId to = node.outputs[0];
-    if (source(from).is_constant() || source(from).dtype != source(to).dtype) return false;
+    if (node.outputs.size() > 1 || source(from).is_constant() ||
+        source(from).dtype != source(to).dtype) {
+      return false;
+    }
     const int input = in_format(from, renamed_as_plain(from) ? format_of(from) : Format::plain);
     const int output = add_tensor(to, Format::plain);
     tensor(output).inside = Place{input, 0};

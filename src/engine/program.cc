@@ -23,17 +23,19 @@ Port port(const graph::Graph& graph, graph::TensorId id) {
 }  // namespace
 
 Result<Program> Program::prepare(const graph::Graph& graph, const EngineOptions& options) {
-  if (auto status = validate(graph); !status) return tl::unexpected(status.error());
+  for (const auto check : {graph::validate, check_inputs, check_weights}) {
+    if (auto status = check(graph); !status) return tl::unexpected(status.error());
+  }
   auto simplified = simplify_for_engine(graph);
   if (!simplified) return tl::unexpected(simplified.error());
-  if (auto status = check_runnable(*simplified); !status) return tl::unexpected(status.error());
+  for (const auto check : {graph::validate, check_operators, check_weights}) {
+    if (auto status = check(*simplified); !status) return tl::unexpected(status.error());
+  }
   use_threads(options.threads);
   auto state = assemble(*simplified, options);
   if (!state) return tl::unexpected(state.error());
   for (const auto id : graph.inputs) (*state)->inputs.push_back(port(graph, id));
-  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
-    (*state)->outputs.push_back(port(*simplified, simplified->outputs[i]));
-  }
+  for (const auto id : simplified->outputs) (*state)->outputs.push_back(port(*simplified, id));
   return Program(std::move(*state));
 }
 
