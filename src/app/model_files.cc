@@ -15,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kRandomSamples = 2;
+constexpr std::int64_t kOldestOpset = 7;  // that runtimes are known to read
 
 /// The same network without names for open dimensions, so that its file has the extents.
 graph::Graph with_extents(graph::Graph graph) {
@@ -89,8 +90,8 @@ bool ModelFiles::reads_original(const measure::Device& device) const {
   if (extents_given_) return false;
   if (is_engine(device.runtime)) return true;
   if (leaves_size_open(model_.graph)) return false;
-  if (device.runtime == "onnxruntime") return model_.format == graph::ModelFormat::onnx;
-  return model_.format != graph::ModelFormat::ncnn;
+  if (model_.format == graph::ModelFormat::onnx) return model_.opset >= kOldestOpset;
+  return model_.format == graph::ModelFormat::tflite && device.runtime != "onnxruntime";
 }
 
 Result<RuntimeFile> ModelFiles::for_device(const measure::Device& device) {

@@ -277,8 +277,9 @@ Result<CheckReport> check_model(Workplace& workplace, const CheckRequest& reques
   const bool quantized =
       other->device.precision == measure::Precision::int8 || is_quantized(files->graph());
   report.bound = quantized ? kQuantizedBound : kFloatBound;
-  report.pass = std::ranges::all_of(
-      report.outputs, [&](const OutputDifference& d) { return d.max_rel_diff < report.bound; });
+  report.pass = std::ranges::all_of(report.outputs, [&](const OutputDifference& d) {
+    return d.max_rel_diff < report.bound || d.max_abs_diff < kFloatNoise;
+  });
   return report;
 }
 

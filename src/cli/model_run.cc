@@ -151,10 +151,11 @@ void add_model_check(CLI::App& model, Context& context) {
       "Both run on the same random inputs (--seed). The relative difference of an output is the\n"
       "largest difference of two values divided by the largest magnitude in the other runtime's\n"
       "output. It is to be below {} for float models and below {} for quantized ones, which\n"
-      "round in each layer; otherwise, or if a value is NaN, the exit status is 1.\n\n"
+      "round in each layer; differences below {} always pass. Otherwise, or if a value is NaN,\n"
+      "the exit status is 1.\n\n"
       "Example:\n  fleetfit model check net.onnx --against onnxruntime\n"
       "  fleetfit model check net.onnx --against reference --precision int8",
-      app::kFloatBound, app::kQuantizedBound));
+      app::kFloatBound, app::kQuantizedBound, app::kFloatNoise));
   verb->callback([flags, &context] {
     context.action = [flags, &context] { return run_check(context, *flags); };
   });

@@ -189,8 +189,9 @@ Assembled assemble_fastest(const graph::Graph& simplified, const EngineOptions& 
   std::vector<UndisturbedTime> times;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     auto state = assemble_in(simplified, layout_of(i), options, chooser);
+    // In blocks some convolutions of few channels have no kernel; in the other layout all have.
     if (!state && i > 0 && state.error().code == ErrorCode::unsupported) {
-      return std::move(states[0]);  // some operator has no kernel for blocks
+      return std::move(states[0]);
     }
     if (!state) return state;
     states.push_back(std::move(*state));

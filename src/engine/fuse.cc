@@ -177,7 +177,7 @@ class Fuser {
     joined.inputs.push_back(add.inputs[0] == conv.outputs[0] ? add.inputs[1] : add.inputs[0]);
     joined.outputs = add.outputs;
     joined.activation = add.activation;
-    return {joined, conv.name + "+" + add.name, true};
+    return {joined, conv.name + "+" + add.name, true, {conv, add}};
   }
 
   const Graph& graph_;

@@ -13,8 +13,9 @@ namespace fleetfit::engine {
 /// outputs).
 struct FusedNode {
   graph::Node node;
-  std::string name;              ///< names of all nodes in it, joined by "+"
-  bool adds_last_input = false;  ///< the last input is added before the activation
+  std::string name;                     ///< names of all nodes in it, joined by "+"
+  bool adds_last_input = false;         ///< the last input is added before the activation
+  std::vector<graph::Node> apart = {};  ///< then: the convolution and the addition on their own
 };
 
 /// What becomes one step.

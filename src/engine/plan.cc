@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/fuse.h"
+#include "engine/libraries.h"
 #include "fleetfit/graph/passes.h"
 #include "fleetfit/graph/quantize.h"
 #include "fleetfit/graph/shape_inference.h"
@@ -183,6 +184,10 @@ class Planner {
     const Node& node = fused.node;
     if (std::holds_alternative<graph::Constant>(node.op)) return;
     if (only_renames(node.op) && !node.activation && rename(node)) return;
+    if (fused.adds_last_input && !adds_in_place(fused)) {
+      for (const Node& part : fused.apart) add({part, part.name});
+      return;
+    }
     const Formats wanted = formats(fused);
     PlannedStep step{
         .task = {.node = node, .adds_last_input = fused.adds_last_input, .threads = threads_},
@@ -201,6 +206,18 @@ class Planner {
     }
     if (wanted.output == Format::blocked && joined_in_place(step)) return;
     plan_.steps.push_back(std::move(step));
+  }
+
+  bool adds_in_place(const FusedNode& fused) const {
+    const Formats wanted = formats(fused);
+    Task task{.node = fused.node, .adds_last_input = true, .threads = threads_};
+    for (std::size_t i = 0; i < fused.node.inputs.size(); ++i) {
+      const bool is_added = i + 1 == fused.node.inputs.size();
+      task.inputs.push_back(operand(
+          fused.node.inputs[i], is_added ? wanted.output : input_format(fused, i, wanted.input)));
+    }
+    task.outputs.push_back(operand(fused.node.outputs[0], wanted.output));
+    return onednn_can(task);
   }
 
   /// Images come in the format that the node wants, weights and the like are plain.

@@ -26,6 +26,16 @@ class Outcome:
         return f"{self.command}\nstatus {self.status}\nstdout: {self.stdout[-1000:]}\nstderr: {self.stderr[-1000:]}"
 
 
+def program():
+    return str(_program)
+
+
+def need_onnxruntime(case):
+    """Skips a test where ONNX Runtime is not installed."""
+    if not (_program.parents[2] / "runtimes/onnxruntime/node_modules/onnxruntime-node/package.json").exists():
+        case.skipTest("ONNX Runtime is not there; tools/install-runtime onnxruntime installs it")
+
+
 def run(*args, timeout_s=120):
     """Runs the program with these arguments, without a terminal."""
     command = [str(_program), *map(str, args)]

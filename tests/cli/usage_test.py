@@ -6,7 +6,14 @@ import cli
 VERBS = [
     ["model", "inspect"],
     ["model", "convert"],
+    ["model", "run"],
+    ["model", "check"],
     ["model", "zoo"],
+    ["device", "add"],
+    ["device", "list"],
+    ["device", "show"],
+    ["device", "remove"],
+    ["measure", "export"],
 ]
 
 
@@ -28,11 +35,15 @@ class Help(cli.Case):
                 self.assertIn(verb, self.succeed(group, "--help").stdout)
 
     def test_of_every_verb_shows_an_example(self):
-        for verb in VERBS:
+        for verb in VERBS + [["measure"]]:
             with self.subTest(verb=verb):
                 text = self.succeed(*verb, "--help").stdout
                 self.assertIn("Example", text)
                 self.assertIn("fleetfit " + " ".join(verb), text)
+
+
+    def test_does_not_show_what_is_not_for_people(self):
+        self.assertNotIn("runtime ", self.succeed("--help").stdout.split("Subcommands:")[1])
 
 
 class Usage(cli.Case):
@@ -46,6 +57,8 @@ class Usage(cli.Case):
     def test_refuses_no_verb_at_all(self):
         self.refuse()
         self.refuse("model")
+        self.refuse("device")
+        self.refuse("measure")
 
     def test_refuses_a_missing_argument(self):
         self.refuse("model", "inspect", naming="FILE")

@@ -69,14 +69,18 @@ struct OutputDifference {
 };
 
 /// Relative differences up to which outputs are the same. Quantized networks round in each layer,
-/// and runtimes round halves differently.
+/// and runtimes round halves differently: in a deep network this adds up.
 inline constexpr double kFloatBound = 1e-3;
-inline constexpr double kQuantizedBound = 0.1;
+inline constexpr double kQuantizedBound = 0.25;
+/// Differences that floats make wherever a network computes with values around 1, as it does inside
+/// of a sigmoid that gives nearly 0.
+inline constexpr double kFloatNoise = 1e-6;
 
 struct CheckReport {
   std::vector<OutputDifference> outputs = {};
   double bound = kFloatBound;
-  bool pass = false;  ///< all differences are below the bound, and no output is NaN
+  /// Of each output the relative difference is below the bound, or the absolute one is noise.
+  bool pass = false;
 };
 
 /// Runs the engine and another runtime on the same random inputs and compares their outputs.

@@ -37,6 +37,7 @@ struct AssumedDimension {
 struct ImportedModel {
   Graph graph;
   ModelFormat format = ModelFormat::onnx;
+  std::int64_t opset = 0;  ///< of an ONNX file; 1 if it does not say, as only the oldest do
   std::vector<AssumedDimension> assumed;
 };
 

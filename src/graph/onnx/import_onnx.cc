@@ -77,6 +77,7 @@ class Importer {
         opset_(model.opset.value_or(1)) {}
 
   Result<ImportedModel> run() {
+    result_.opset = opset_;
     if (file_.has_sparse_initializers)
       return fail(ErrorCode::unsupported, "sparse initializers are not supported");
     result_.format = ModelFormat::onnx;
