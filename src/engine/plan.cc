@@ -310,14 +310,13 @@ Result<Graph> simplify_for_engine(const Graph& graph) {
   return simplified;
 }
 
-Result<Plan> make_plan(const Graph& simplified, ImageLayout layout, Additions additions,
-                       int threads) {
+Result<Plan> make_plan(const Graph& simplified, ImageLayout layout, Fusing fusing, int threads) {
   Graph laid_out = simplified;
   const auto wanted =
       layout == ImageLayout::channels_last ? graph::Layout::nhwc : graph::Layout::nchw;
   if (auto status = convert_layout(laid_out, wanted); !status)
     return tl::unexpected(status.error());
-  return Planner(laid_out, layout, threads).plan(fuse_nodes(laid_out, additions));
+  return Planner(laid_out, layout, threads).plan(fuse_nodes(laid_out, fusing));
 }
 
 bool has_float_convolution(const Graph& simplified) {

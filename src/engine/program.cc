@@ -22,6 +22,10 @@ Port port(const graph::Graph& graph, graph::TensorId id) {
 }  // namespace
 
 Result<Program> Program::prepare(const graph::Graph& graph, const EngineOptions& options) {
+  if (options.threads < 1) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("a program cannot run on {} threads", options.threads));
+  }
   for (const auto check : {graph::validate, check_inputs, check_weights}) {
     if (auto status = check(graph); !status) return tl::unexpected(status.error());
   }
@@ -50,12 +54,21 @@ std::span<std::byte> Program::input(std::size_t i) { return state_->input_memory
 std::span<const std::byte> Program::output(std::size_t i) const { return state_->output_memory[i]; }
 
 Status Program::set_input(std::size_t i, const graph::Value& value) {
+  if (i >= state_->inputs.size()) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("there is no input {}: the program has {}", i, state_->inputs.size()));
+  }
   const Port& port = state_->inputs[i];
   if (value.dtype != port.dtype || value.shape != port.shape) {
     return fail(ErrorCode::invalid_input,
                 fmt::format("input '{}' is to be {} {} and is {} {}", port.name,
                             graph::to_string(port.dtype), graph::to_string(port.shape),
                             graph::to_string(value.dtype), graph::to_string(value.shape)));
+  }
+  if (value.data.size_bytes() != input(i).size()) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("input '{}' takes {} bytes and is given {}", port.name, input(i).size(),
+                            value.data.size_bytes()));
   }
   value.data.copy_to(input(i));
   return {};
