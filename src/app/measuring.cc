@@ -110,7 +110,8 @@ class ModelSession {
     auto known = known_choices(workplace_, device.device);
     if (!known) return tl::unexpected(std::move(known.error()));
     load.known_choices = *std::move(known);
-    auto meter = measure::open_energy_meter(workplace_.clock);
+    auto meter = measure::open_energy_meter(workplace_.clock,
+                                            {.model = request_.power, .pid = *device.opened.pid});
     results_[d].energy_meter = std::move(meter.reason);
     notes_.push_back(file->note);
     meters_.push_back(std::move(meter.meter));

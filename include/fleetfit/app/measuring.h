@@ -23,6 +23,8 @@ struct MeasureRequest {
   std::vector<std::string> devices = {std::string(kLocalDevice)};
   measure::Protocol protocol = {};
   int threads = 1;  ///< for preparing models
+  /// For machines without a sensor of energy: what their cores take.
+  std::optional<measure::PowerModel> power = std::nullopt;
 };
 
 /// A model on a device.
