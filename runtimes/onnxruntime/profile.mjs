@@ -26,5 +26,16 @@ export function operatorTimes(file, runs) {
     operator.ms += event.dur / 1000 / runs;
     operators.set(key, operator);
   }
-  return [...operators.values()];
+  return withFixedNames([...operators.values()]);
+}
+
+/** Operators that ONNX Runtime puts in itself are named anew in each session: counts them in their order instead. */
+function withFixedNames(operators) {
+  const counts = new Map();
+  return operators.map((operator) => {
+    if (!operator.name.match(/^Reorder(Input|Output)(_token_\d+)?$/)) return operator;
+    const count = (counts.get(operator.type) ?? 0) + 1;
+    counts.set(operator.type, count);
+    return {...operator, name: `${operator.type}_${count}`};
+  });
 }

@@ -67,11 +67,15 @@ class ModelSession {
                std::vector<OpenedDevice> devices)
       : workplace_(workplace), request_(request), files_(files), devices_(std::move(devices)) {}
 
-  Result<std::vector<MeasuredModel>> measure(const std::string& hash, std::stop_token stop) {
+  Result<std::vector<MeasuredModel>> measure(const std::string& hash, const std::stop_token& stop) {
     if (auto ok = prepare(hash); !ok) return tl::unexpected(std::move(ok.error()));
-    const auto outcome = measure::measure_interleaved(
-        subjects_, request_.protocol, {.clock = workplace_.clock, .stop = std::move(stop)});
-    for (std::size_t i = 0; i < subjects_.size(); ++i) take(outcome, i);
+    for (const auto& group : groups()) {
+      std::vector<measure::Subject> together;
+      for (const std::size_t s : group) together.push_back(subjects_[s]);
+      const auto outcome = measure::measure_interleaved(together, request_.protocol,
+                                                        {.clock = workplace_.clock, .stop = stop});
+      for (std::size_t i = 0; i < group.size(); ++i) take(outcome, i, group);
+    }
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       auto saved = save_choices(workplace_, devices_[d].device, results_[d].measurement);
       if (!saved) return tl::unexpected(std::move(saved.error()));
@@ -118,14 +122,32 @@ class ModelSession {
     return {};
   }
 
-  void take(const measure::Interleaved& outcome, std::size_t s) {
+  /// Subjects that are measured in turns. One with a share of CPU time is measured alone: while it
+  /// waits for its turn it saves up time, and would never be stopped.
+  std::vector<std::vector<std::size_t>> groups() const {
+    std::vector<std::vector<std::size_t>> groups(1);
+    for (std::size_t s = 0; s < subjects_.size(); ++s) {
+      const auto& limits = devices_[device_of_[s]].device.limits;
+      if (limits.cpu_quota_percent) {
+        groups.push_back({s});
+      } else {
+        groups.front().push_back(s);
+      }
+    }
+    if (groups.front().empty()) groups.erase(groups.begin());
+    return groups;
+  }
+
+  void take(const measure::Interleaved& outcome, std::size_t i,
+            const std::vector<std::size_t>& group) {
+    const std::size_t s = group[i];
     auto& result = results_[device_of_[s]];
-    result.measurement = outcome.measurements[s];
+    result.measurement = outcome.measurements[i];
     if (!notes_[s].empty())
       result.measurement.notes.insert(result.measurement.notes.begin(), notes_[s]);
     // The comparisons are with the first subject, which is the first device unless that failed.
-    if (result.against_first && device_of_.front() == 0)
-      result.against_first = outcome.against_first[s];
+    if (result.against_first && device_of_[group.front()] == 0)
+      result.against_first = outcome.against_first[i];
   }
 
   Workplace& workplace_;
@@ -165,7 +187,7 @@ Result<std::vector<MeasuredModel>> measure_one(Workplace& workplace, const Measu
   const auto hash = files.hash();
   if (!hash) return tl::unexpected(hash.error());
   ModelSession session(workplace, request, files, std::move(devices));
-  auto results = session.measure(*hash, std::move(stop));
+  auto results = session.measure(*hash, stop);
   if (!results) return results;
   if (auto ok = keep(workplace, files, *results); !ok) return tl::unexpected(std::move(ok.error()));
   return results;

@@ -134,6 +134,8 @@ Result<app::MeasureRequest> request_of(const Context& context, const MeasureFlag
                               .threads = context.threads()};
   if (!flags.devices.empty()) request.devices = flags.devices;
   request.protocol.max_time_s = flags.max_time_s;
+  // Who gives little time wants an answer in it.
+  request.protocol.min_time_s = std::min(request.protocol.min_time_s, flags.max_time_s / 2);
   request.protocol.target = flags.target_percent / 100;
   request.protocol.operators = flags.ops;
   return request;

@@ -63,7 +63,8 @@ void add_runtime(CLI::App& program, Context& context);
 // Of `device`.
 void add_device_probe(CLI::App& device, Context& context);
 
-// Of `model`, those that run models.
+// Of `model`, those that write and run models.
+void add_model_convert(CLI::App& model, Context& context);
 void add_model_run(CLI::App& model, Context& context);
 void add_model_check(CLI::App& model, Context& context);
 

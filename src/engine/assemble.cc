@@ -1,6 +1,7 @@
 #include "engine/assemble.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
@@ -19,6 +20,18 @@ using Clock = std::chrono::steady_clock;
 using Assembled = Result<std::unique_ptr<PreparedProgram>>;
 
 std::size_t index(int tensor) { return static_cast<std::size_t>(tensor); }
+
+/// Asking the system for more than there is may end the process instead of failing.
+Status check_memory(std::size_t needed) {
+  const auto there = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+                     static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
+  if (needed <= there) return {};
+  constexpr double kMega = 1e6;
+  return fail(
+      ErrorCode::invalid_input,
+      fmt::format("the network needs {:.0f} MB of memory for its tensors, and there are {:.0f}",
+                  static_cast<double>(needed) / kMega, static_cast<double>(there) / kMega));
+}
 
 /// Puts a plan's kernels and memory together.
 class Assembler {
@@ -44,6 +57,9 @@ class Assembler {
 Result<std::unique_ptr<PreparedProgram>> Assembler::assemble(int threads) {
   auto state = std::make_unique<PreparedProgram>();
   state->threads = threads;
+  if (auto status = check_memory(plan_memory(plan_).bytes); !status) {
+    return tl::unexpected(status.error());
+  }
   if (auto status = choose_kernels(*state); !status) return tl::unexpected(status.error());
   bind(*state);
   connect_ports(*state);
@@ -98,14 +114,21 @@ void Assembler::connect_ports(PreparedProgram& state) {
   }
 }
 
+Fusing fusing_for(Library library) {
+  if (library == Library::reference) return Fusing::nothing;
+  return library == Library::xnnpack ? Fusing::shuffles : Fusing::all;
+}
+
 Assembled assemble_in(const graph::Graph& simplified, ImageLayout layout,
                       const EngineOptions& options, Chooser& chooser) {
-  const bool with_onednn =
-      options.library == Library::automatic || options.library == Library::onednn;
-  auto plan = make_plan(simplified, layout, with_onednn ? Additions::fused : Additions::kept,
-                        options.threads);
-  if (!plan) return tl::unexpected(plan.error());
-  return Assembler(std::move(*plan), chooser).assemble(options.threads);
+  const auto attempt = [&](Fusing fusing) -> Assembled {
+    auto plan = make_plan(simplified, layout, fusing, options.threads);
+    if (!plan) return tl::unexpected(plan.error());
+    return Assembler(std::move(*plan), chooser).assemble(options.threads);
+  };
+  auto assembled = attempt(fusing_for(options.library));
+  if (assembled || assembled.error().code != ErrorCode::unsupported) return assembled;
+  return attempt(Fusing::nothing);  // no kernel does at once what was fused
 }
 
 std::string question_of(const graph::Graph& graph, int threads) {
@@ -166,6 +189,10 @@ Assembled assemble_fastest(const graph::Graph& simplified, const EngineOptions& 
   std::vector<UndisturbedTime> times;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     auto state = assemble_in(simplified, layout_of(i), options, chooser);
+    // In blocks some convolutions of few channels have no kernel; in the other layout all have.
+    if (!state && i > 0 && state.error().code == ErrorCode::unsupported) {
+      return std::move(states[0]);
+    }
     if (!state) return state;
     states.push_back(std::move(*state));
     times.emplace_back(*states.back());

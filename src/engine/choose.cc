@@ -34,6 +34,13 @@ bool has_costly_activation(const Task& task) {
          std::ranges::find(kCostly, task.node.activation.kind) != kCostly.end();
 }
 
+/// Heavy work that the libraries do better: a kernel of our own is for what they decline.
+bool is_for_libraries(const graph::Operator& op) {
+  return std::holds_alternative<graph::Conv>(op) || std::holds_alternative<graph::Gemm>(op) ||
+         std::holds_alternative<graph::MatMul>(op) ||
+         std::holds_alternative<graph::ConvTranspose>(op);
+}
+
 /// Ways to do a task, best guess first.
 std::vector<Candidate> candidates(const Task& task, Library library) {
   std::vector<Candidate> list;
@@ -58,6 +65,59 @@ std::vector<Candidate> candidates(const Task& task, Library library) {
   if (library == Library::automatic || library == Library::xnnpack) add_xnnpack();
   if (library != Library::reference) {
     list.push_back({"own", [&task] { return make_own_kernel(task); }});
+  }
+  return list;
+}
+
+/// Runs on one thread, whatever the program has: starting and joining threads takes longer than a
+/// small task does.
+class OneThreadKernel final : public Kernel {
+ public:
+  OneThreadKernel(KernelPtr kernel, int threads_after)
+      : kernel_(std::move(kernel)), threads_after_(threads_after) {}
+
+  std::string name() const override { return kernel_->name() + ", one thread"; }
+  std::size_t scratch_bytes() const override { return kernel_->scratch_bytes(); }
+  std::size_t weight_bytes() const override { return kernel_->weight_bytes(); }
+  std::optional<std::size_t> output_shares_input() const override {
+    return kernel_->output_shares_input();
+  }
+  void bind(const Bindings& bindings) override { kernel_->bind(bindings); }
+  Status run() override {
+    use_threads(1);
+    auto status = kernel_->run();
+    use_threads(threads_after_);
+    return status;
+  }
+
+ private:
+  KernelPtr kernel_;
+  int threads_after_;
+};
+
+/// Whether the work is so little that one thread may be the fastest.
+bool is_small(const Task& task) {
+  constexpr std::int64_t kElements = 1 << 17;
+  std::int64_t elements = 0;
+  for (const Operand& input : task.inputs) {
+    if (input.present) elements += graph::elements(input.shape);
+  }
+  for (const Operand& output : task.outputs) elements += graph::elements(output.shape);
+  return elements < kElements;
+}
+
+/// The same candidates on one thread each.
+std::vector<Candidate> on_one_thread(const Task& one_thread, int threads_after, Library library) {
+  std::vector<Candidate> list = candidates(one_thread, library);
+  for (Candidate& candidate : list) {
+    candidate.label += " on one thread";
+    candidate.make = [make = std::move(candidate.make), threads_after]() -> KernelPtr {
+      use_threads(1);
+      auto kernel = make();
+      use_threads(threads_after);
+      if (!kernel) return nullptr;
+      return std::make_unique<OneThreadKernel>(std::move(kernel), threads_after);
+    };
   }
   return list;
 }
@@ -164,9 +224,19 @@ std::string Chooser::fastest(const std::string& question, const std::vector<std:
 KernelPtr Chooser::kernel_for(const Task& task) {
   const std::string question = describe_task(task);
   const auto known = known_answer(question);
+  use_threads(task.threads);
+  std::vector<Candidate> all = candidates(task, options_.library);
+  Task one_thread = task;
+  one_thread.threads = 1;
+  if (task.threads > 1 && is_small(task)) {
+    std::ranges::move(on_one_thread(one_thread, task.threads, options_.library),
+                      std::back_inserter(all));
+  }
   std::vector<std::string> labels;
   std::vector<KernelPtr> kernels;
-  for (const Candidate& candidate : candidates(task, options_.library)) {
+  for (const Candidate& candidate : all) {
+    const bool declined = kernels.empty();
+    if (candidate.label == "own" && !declined && is_for_libraries(task.node.op)) continue;
     auto kernel = candidate.make();
     if (!kernel) continue;
     if (options_.choosing == Choosing::fixed || candidate.label == known) return kernel;
@@ -174,7 +244,6 @@ KernelPtr Chooser::kernel_for(const Task& task) {
     kernels.push_back(std::move(kernel));
   }
   if (kernels.empty()) return make_reference_kernel(task);
-  use_threads(task.threads);
   TrialRun trial(task);
   const std::string label = fastest(question, labels, [&](std::size_t i) {
     trial.bind(*kernels[i]);

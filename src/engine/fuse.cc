@@ -12,9 +12,9 @@ using graph::TensorId;
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, Additions additions)
+  Fuser(const Graph& graph, Fusing fusing)
       : graph_(graph),
-        additions_(additions),
+        fusing_(fusing),
         maker_(producers(graph)),
         readers_(consumers(graph)),
         overwritten_(graph.tensors.size(), false) {}
@@ -30,7 +30,9 @@ class Fuser {
         overwritten_[static_cast<std::size_t>(result[i]->node.inputs.back())] = true;
       }
     }
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) join_shuffle(i, result);
+    for (std::size_t i = 0; i < graph_.nodes.size() && fusing_ != Fusing::nothing; ++i) {
+      join_shuffle(i, result);
+    }
     std::vector<FusedNode> fused;
     for (auto& node : result) {
       if (node) fused.push_back(std::move(*node));
@@ -43,7 +45,7 @@ class Fuser {
   std::optional<int> addend_of(int index) {
     const Node& node = graph_.nodes[static_cast<std::size_t>(index)];
     const auto* op = std::get_if<graph::Elementwise>(&node.op);
-    if (additions_ == Additions::kept || op == nullptr || op->kind != graph::ElementwiseKind::add ||
+    if (fusing_ != Fusing::all || op == nullptr || op->kind != graph::ElementwiseKind::add ||
         node.inputs.size() != 2) {
       return std::nullopt;
     }
@@ -108,11 +110,21 @@ class Fuser {
     const Node& conv = graph_.nodes[static_cast<std::size_t>(conv_index)];
     const Node& add = graph_.nodes[static_cast<std::size_t>(add_index)];
     if (!std::holds_alternative<graph::Conv>(conv.op) || conv.activation ||
-        reads_overwritten(conv) || has_weight_zero_point(conv))
+        reads_overwritten(conv) || !has_fixed_weights(conv) || has_weight_zero_point(conv))
       return false;
     const TensorId result = conv.outputs[0];
-    return read_once(result) && result != residual && may_be_overwritten(residual, add_index) &&
-           lie_alike(residual, result) && lie_alike(result, add.outputs[0]);
+    // A convolution that reads what it adds to would overwrite what it has yet to read.
+    const bool reads_residual = std::ranges::find(conv.inputs, residual) != conv.inputs.end();
+    return read_once(result) && result != residual && !reads_residual &&
+           may_be_overwritten(residual, add_index) && lie_alike(residual, result) &&
+           lie_alike(result, add.outputs[0]);
+  }
+
+  /// Whether weights and bias are constants, as oneDNN's kernels want them.
+  bool has_fixed_weights(const Node& conv) const {
+    return std::all_of(conv.inputs.begin() + 1, conv.inputs.end(), [&](TensorId id) {
+      return id == graph::kNoTensor || graph_.tensor(id).is_constant();
+    });
   }
 
   /// Whether the weights are stored around another number than zero, which oneDNN cannot do.
@@ -165,11 +177,11 @@ class Fuser {
     joined.inputs.push_back(add.inputs[0] == conv.outputs[0] ? add.inputs[1] : add.inputs[0]);
     joined.outputs = add.outputs;
     joined.activation = add.activation;
-    return {joined, conv.name + "+" + add.name, true};
+    return {joined, conv.name + "+" + add.name, true, {conv, add}};
   }
 
   const Graph& graph_;
-  Additions additions_;
+  Fusing fusing_;
   std::vector<int> maker_;
   std::vector<std::vector<int>> readers_;
   std::vector<bool> overwritten_;  // by a convolution that adds in place
@@ -177,8 +189,8 @@ class Fuser {
 
 }  // namespace
 
-std::vector<FusedNode> fuse_nodes(const Graph& graph, Additions additions) {
-  return Fuser(graph, additions).fuse();
+std::vector<FusedNode> fuse_nodes(const Graph& graph, Fusing fusing) {
+  return Fuser(graph, fusing).fuse();
 }
 
 }  // namespace fleetfit::engine

@@ -14,6 +14,9 @@ namespace fleetfit::engine {
 std::vector<std::string> onednn_ways(const Task& task);
 KernelPtr make_onednn_kernel(const Task& task, std::string_view way);
 
+/// Whether oneDNN has a fast kernel for a convolution; cheaper than making it.
+bool onednn_can(const Task& task);
+
 KernelPtr make_xnnpack_kernel(const Task& task);
 
 /// Our own, for what the libraries lack: plain format alone.

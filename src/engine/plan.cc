@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/fuse.h"
+#include "engine/libraries.h"
 #include "fleetfit/graph/passes.h"
 #include "fleetfit/graph/quantize.h"
 #include "fleetfit/graph/shape_inference.h"
@@ -183,6 +184,10 @@ class Planner {
     const Node& node = fused.node;
     if (std::holds_alternative<graph::Constant>(node.op)) return;
     if (only_renames(node.op) && !node.activation && rename(node)) return;
+    if (fused.adds_last_input && !adds_in_place(fused)) {
+      for (const Node& part : fused.apart) add({part, part.name});
+      return;
+    }
     const Formats wanted = formats(fused);
     PlannedStep step{
         .task = {.node = node, .adds_last_input = fused.adds_last_input, .threads = threads_},
@@ -203,6 +208,18 @@ class Planner {
     plan_.steps.push_back(std::move(step));
   }
 
+  bool adds_in_place(const FusedNode& fused) const {
+    const Formats wanted = formats(fused);
+    Task task{.node = fused.node, .adds_last_input = true, .threads = threads_};
+    for (std::size_t i = 0; i < fused.node.inputs.size(); ++i) {
+      const bool is_added = i + 1 == fused.node.inputs.size();
+      task.inputs.push_back(operand(
+          fused.node.inputs[i], is_added ? wanted.output : input_format(fused, i, wanted.input)));
+    }
+    task.outputs.push_back(operand(fused.node.outputs[0], wanted.output));
+    return onednn_can(task);
+  }
+
   /// Images come in the format that the node wants, weights and the like are plain.
   Format input_format(const FusedNode& fused, std::size_t input, Format of_images) const {
     const TensorId id = fused.node.inputs[input];
@@ -217,7 +234,10 @@ class Planner {
   bool rename(const Node& node) {
     const TensorId from = node.inputs[0];
     const TensorId to = node.outputs[0];
-    if (source(from).is_constant() || source(from).dtype != source(to).dtype) return false;
+    if (node.outputs.size() > 1 || source(from).is_constant() ||
+        source(from).dtype != source(to).dtype) {
+      return false;
+    }
     const int input = in_format(from, renamed_as_plain(from) ? format_of(from) : Format::plain);
     const int output = add_tensor(to, Format::plain);
     tensor(output).inside = Place{input, 0};
@@ -290,14 +310,13 @@ Result<Graph> simplify_for_engine(const Graph& graph) {
   return simplified;
 }
 
-Result<Plan> make_plan(const Graph& simplified, ImageLayout layout, Additions additions,
-                       int threads) {
+Result<Plan> make_plan(const Graph& simplified, ImageLayout layout, Fusing fusing, int threads) {
   Graph laid_out = simplified;
   const auto wanted =
       layout == ImageLayout::channels_last ? graph::Layout::nhwc : graph::Layout::nchw;
   if (auto status = convert_layout(laid_out, wanted); !status)
     return tl::unexpected(status.error());
-  return Planner(laid_out, layout, threads).plan(fuse_nodes(laid_out, additions));
+  return Planner(laid_out, layout, threads).plan(fuse_nodes(laid_out, fusing));
 }
 
 bool has_float_convolution(const Graph& simplified) {

@@ -46,7 +46,7 @@ enum class ImageLayout : std::uint8_t { channels_last, blocked };
 Result<graph::Graph> simplify_for_engine(const graph::Graph& graph);
 
 /// Lays the simplified graph out.
-Result<Plan> make_plan(const graph::Graph& simplified, ImageLayout layout, Additions additions,
+Result<Plan> make_plan(const graph::Graph& simplified, ImageLayout layout, Fusing fusing,
                        int threads);
 
 /// Whether blocked images can help: there is a float convolution.

@@ -8,7 +8,6 @@
 
 #include "engine/assemble.h"
 #include "engine/check.h"
-#include "engine/libraries.h"
 #include "engine/plan.h"
 #include "engine/threads.h"
 
@@ -23,17 +22,23 @@ Port port(const graph::Graph& graph, graph::TensorId id) {
 }  // namespace
 
 Result<Program> Program::prepare(const graph::Graph& graph, const EngineOptions& options) {
-  if (auto status = validate(graph); !status) return tl::unexpected(status.error());
+  if (options.threads < 1) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("a program cannot run on {} threads", options.threads));
+  }
+  for (const auto check : {graph::validate, check_inputs, check_weights}) {
+    if (auto status = check(graph); !status) return tl::unexpected(status.error());
+  }
   auto simplified = simplify_for_engine(graph);
   if (!simplified) return tl::unexpected(simplified.error());
-  if (auto status = check_runnable(*simplified); !status) return tl::unexpected(status.error());
+  for (const auto check : {graph::validate, check_operators, check_weights}) {
+    if (auto status = check(*simplified); !status) return tl::unexpected(status.error());
+  }
   use_threads(options.threads);
   auto state = assemble(*simplified, options);
   if (!state) return tl::unexpected(state.error());
   for (const auto id : graph.inputs) (*state)->inputs.push_back(port(graph, id));
-  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
-    (*state)->outputs.push_back(port(*simplified, simplified->outputs[i]));
-  }
+  for (const auto id : simplified->outputs) (*state)->outputs.push_back(port(*simplified, id));
   return Program(std::move(*state));
 }
 
@@ -49,12 +54,21 @@ std::span<std::byte> Program::input(std::size_t i) { return state_->input_memory
 std::span<const std::byte> Program::output(std::size_t i) const { return state_->output_memory[i]; }
 
 Status Program::set_input(std::size_t i, const graph::Value& value) {
+  if (i >= state_->inputs.size()) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("there is no input {}: the program has {}", i, state_->inputs.size()));
+  }
   const Port& port = state_->inputs[i];
   if (value.dtype != port.dtype || value.shape != port.shape) {
     return fail(ErrorCode::invalid_input,
                 fmt::format("input '{}' is to be {} {} and is {} {}", port.name,
                             graph::to_string(port.dtype), graph::to_string(port.shape),
                             graph::to_string(value.dtype), graph::to_string(value.shape)));
+  }
+  if (value.data.size_bytes() != input(i).size()) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("input '{}' takes {} bytes and is given {}", port.name, input(i).size(),
+                            value.data.size_bytes()));
   }
   value.data.copy_to(input(i));
   return {};
@@ -106,7 +120,5 @@ std::size_t Program::weight_bytes() const {
 }
 
 const Choices& Program::new_choices() const { return state_->found; }
-
-std::string kernel_identity() { return onednn_identity() + "; " + xnnpack_identity(); }
 
 }  // namespace fleetfit::engine

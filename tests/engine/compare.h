@@ -44,4 +44,61 @@ inline Result<std::vector<graph::Value>> run_on_engine(const graph::Graph& graph
   return outputs;
 }
 
+/// How much two tensors may differ: floats relative to the largest, quantized numbers by quanta,
+/// all else not at all.
+struct Likeness {
+  double relative = 1e-4;
+  int quanta = 1;
+};
+
+template <class T>
+int most_quanta(const graph::Value& expected, const graph::Value& actual) {
+  const auto a = expected.data.as<T>();
+  const auto b = actual.data.as<T>();
+  int worst = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    worst = std::max(worst, std::abs(static_cast<int>(a[i]) - static_cast<int>(b[i])));
+  return worst;
+}
+
+inline void expect_alike(const graph::Value& expected, const graph::Value& actual,
+                         const Likeness& likeness = {}) {
+  ASSERT_EQ(expected.dtype, actual.dtype);
+  ASSERT_EQ(expected.shape, actual.shape);
+  ASSERT_EQ(expected.data.size_bytes(), actual.data.size_bytes());
+  if (expected.data == actual.data) return;
+  if (expected.dtype == graph::DType::f32) {
+    EXPECT_LT(relative_difference(expected, actual), likeness.relative);
+  } else if (expected.quantization && expected.dtype == graph::DType::u8) {
+    EXPECT_LE(most_quanta<std::uint8_t>(expected, actual), likeness.quanta);
+  } else if (expected.quantization && expected.dtype == graph::DType::i8) {
+    EXPECT_LE(most_quanta<std::int8_t>(expected, actual), likeness.quanta);
+  } else {
+    FAIL() << "other numbers of " << graph::to_string(expected.dtype);
+  }
+}
+
+/// The engine must give what the interpreter gives, with every library and way of choosing, on one
+/// thread and on two.
+inline void expect_as_evaluated(const graph::Graph& graph, const Likeness& likeness = {}) {
+  const auto inputs = graph::random_inputs(graph, 7);
+  const auto expected = graph::evaluate(graph, inputs);
+  ASSERT_TRUE(expected) << expected.error().message;
+  const std::vector<EngineOptions> ways{
+      {.choosing = Choosing::fixed},
+      {.threads = 2, .choosing = Choosing::fixed},
+      {.threads = 2, .choosing = Choosing::measured},
+      {.threads = 2, .library = Library::xnnpack, .choosing = Choosing::fixed},
+      {.library = Library::reference}};
+  for (const EngineOptions& options : ways) {
+    SCOPED_TRACE(testing::Message() << "library " << static_cast<int>(options.library) << " on "
+                                    << options.threads << " threads");
+    const auto actual = run_on_engine(graph, inputs, options);
+    ASSERT_TRUE(actual) << actual.error().message;
+    ASSERT_EQ(actual->size(), expected->size());
+    for (std::size_t i = 0; i < expected->size(); ++i)
+      expect_alike((*expected)[i], (*actual)[i], likeness);
+  }
+}
+
 }  // namespace fleetfit::engine

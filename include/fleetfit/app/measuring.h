@@ -32,12 +32,14 @@ struct MeasuredModel {
   std::string device = {};
   std::string device_fingerprint = {};
   measure::Measurement measurement = {};
-  /// Against the first device, if there are several; rounds = 0 if one of the two has failed.
+  /// Against the first device, if there are several; rounds = 0 if one of the two has
+  /// failed or they were not measured in turns.
   std::optional<measure::Comparison> against_first = std::nullopt;
   std::string energy_meter = {};  ///< which one was used, or why there is none
 };
 
-/// Measures every model on every device, the devices of a model in turns. What was measured is kept
+/// Measures every model on every device, the devices of a model in turns (those with a share of CPU
+/// time alone, as waiting would give it back to them). What was measured is kept
 /// in the store model by model, with the kernels that the engine has found best. A float model is
 /// quantized for devices of int8.
 ///

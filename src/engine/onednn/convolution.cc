@@ -206,14 +206,23 @@ bool has_constant_weights(const Task& task) {
   return task.inputs[kWeights].constant && (!has_bias(task) || task.inputs[kBias].constant);
 }
 
-KernelPtr make(const Task& task, const Problem& problem, dnnl::algorithm algorithm) {
+/// What the library would do; nothing if it has no fast way.
+std::optional<dnnl::convolution_forward::primitive_desc> choose(const Task& task,
+                                                                const Problem& problem,
+                                                                dnnl::algorithm algorithm) {
   auto attribute = attributes();
   const bool possible =
       is_quantized(task) ? set_integers(task, attribute) : set_floats(task, attribute);
-  if (!possible) return nullptr;
-  const auto chosen = describe(problem, has_bias(task), algorithm, attribute);
-  if (is_slow(chosen.impl_info_str())) return nullptr;  // before weights are packed for nothing
+  if (!possible) return std::nullopt;
+  auto chosen = describe(problem, has_bias(task), algorithm, attribute);
+  if (is_slow(chosen.impl_info_str())) return std::nullopt;
+  return chosen;
+}
 
+KernelPtr make(const Task& task, const Problem& problem, dnnl::algorithm algorithm) {
+  const auto possible = choose(task, problem, algorithm);
+  if (!possible) return nullptr;
+  const auto& chosen = *possible;
   std::vector<std::pair<int, PackedWeight>> packed;
   packed.emplace_back(DNNL_ARG_WEIGHTS, PackedWeight(task.inputs[kWeights].constant->bytes().data(),
                                                      problem.weights, chosen.weights_desc()));
@@ -239,6 +248,11 @@ bool takes_winograd(const Task& task) {
   };
   return conv->groups == 1 && all(conv->window.kernel, 3) && all(conv->window.strides, 1) &&
          all(conv->window.dilations, 1);
+}
+
+bool can_convolve(const Task& task, const Conv& conv) {
+  return has_constant_weights(task) && (is_quantized(task) || is_float(task)) &&
+         choose(task, problem_of(task, conv), dnnl::algorithm::convolution_direct).has_value();
 }
 
 KernelPtr make_convolution(const Task& task, const Conv& conv, dnnl::algorithm algorithm) {

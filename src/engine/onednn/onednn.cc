@@ -239,6 +239,15 @@ KernelPtr make_onednn_kernel(const Task& task, std::string_view way) {
   }
 }
 
+bool onednn_can(const Task& task) {
+  const auto* conv = std::get_if<graph::Conv>(&task.node.op);
+  try {
+    return conv != nullptr && onednn::can_convolve(task, *conv);
+  } catch (const dnnl::error&) {
+    return false;
+  }
+}
+
 std::string onednn_identity() {
   const auto* version = dnnl_version();
   return fmt::format("onednn {}.{}.{} isa {}", version->major, version->minor, version->patch,

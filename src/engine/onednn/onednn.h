@@ -105,6 +105,7 @@ KernelPtr primitive_kernel(const Description& chosen, dnnl::primitive primitive,
 
 // Kernels by file. Each gives nothing where the library cannot do the task.
 bool takes_winograd(const Task& task);
+bool can_convolve(const Task& task, const graph::Conv& conv);
 KernelPtr make_convolution(const Task& task, const graph::Conv& conv, dnnl::algorithm algorithm);
 KernelPtr make_activation(const Task& task, const graph::Activate& activate);
 KernelPtr make_elementwise(const Task& task, const graph::Elementwise& op);

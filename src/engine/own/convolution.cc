@@ -189,6 +189,7 @@ KernelPtr make_any(const Task& task, Convolution c, Layout layout) {
   const bool has_bias = has_input(task, 2) && adds != 2;
   c.slots = std::max(1, task.threads);
   auto weights = prepared_weights(task.inputs[1], c, layout);
+  const std::size_t held = weights.size() * sizeof(float);
   const bool swaps = layout == Layout::nchw;
   const std::size_t gathered = c.is_depthwise() ? 0 : bytes_of(c.slots * kPixels * c.depth());
   const std::size_t in_bytes = swaps ? aligned(storage_bytes(task.inputs[0])) : 0;
@@ -220,7 +221,7 @@ KernelPtr make_any(const Task& task, Convolution c, Layout layout) {
                          end - begin);
         });
       },
-      gathered + in_bytes + out_bytes);
+      gathered + in_bytes + out_bytes, held);
 }
 
 /// Padding before the image of a transposed convolution, which what is known of the output

@@ -31,6 +31,8 @@ class RightSide {
     return packed_.empty() ? bytes_of(packed_floats(depth_, columns_)) : 0;
   }
 
+  std::size_t held_bytes() const { return packed_.size() * sizeof(float); }
+
   const float* packed(const float* data, std::byte* scratch) const {
     if (!packed_.empty()) return packed_.data();
     auto* target = reinterpret_cast<float*>(scratch);
@@ -121,6 +123,7 @@ KernelPtr make_gemm(const Task& task, const graph::Gemm& op) {
   const MatrixView left = steps_of(depth, op.trans_a, rows);
   RightSide right(task.inputs[1], steps_of(columns, op.trans_b, depth), depth, columns);
   const std::size_t scratch = right.scratch_bytes();
+  const std::size_t held = right.held_bytes();
   return function_kernel(
       task, "gemm",
       [=, right = std::move(right), alpha = op.alpha, beta = op.beta](const Memory& memory) {
@@ -129,7 +132,7 @@ KernelPtr make_gemm(const Task& task, const graph::Gemm& op) {
                  right.packed(memory.in<float>(1), memory.scratch), memory.out<float>(), columns);
         if (addend) add_broadcast(*addend, beta, memory.in<float>(2), memory.out<float>());
       },
-      scratch);
+      scratch, held);
 }
 
 KernelPtr make_matmul(const Task& task, const graph::MatMul& op) {
@@ -260,10 +263,12 @@ KernelPtr make_attention(const Task& task, const graph::MultiHeadAttention& op) 
   // Projections: rows of features times the transposed weights.
   std::vector<RightSide> weights;
   std::size_t packing = 0;
+  std::size_t held = 0;
   for (std::size_t i = 3; i < 11; i += 2) {
     const Shape& shape = task.inputs[i].shape;
     weights.emplace_back(task.inputs[i], MatrixView{nullptr, 1, shape[1]}, shape[1], shape[0]);
     packing = std::max(packing, weights.back().scratch_bytes());
+    held += weights.back().held_bytes();
   }
   const std::int64_t query_rows = attention.batch * attention.queries;
   const std::int64_t key_rows = attention.batch * attention.keys;
@@ -300,7 +305,7 @@ KernelPtr make_attention(const Task& task, const graph::MultiHeadAttention& op) 
         attention.attend_all(queries, keys, values, attended, part(room));
         project(3, attended, query_rows, memory.out<float>());
       },
-      scratch);
+      scratch, held);
 }
 
 }  // namespace fleetfit::engine::own

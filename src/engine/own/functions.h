@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 
 #include "engine/own/vectorize.h"
 
@@ -27,8 +28,9 @@ struct SplitExponential {
 };
 
 FLEETFIT_INLINE SplitExponential split_exponential(float x) {
-  constexpr float kLog2E = 1.44269504088896341F;
-  constexpr float kLn2High = 0.693359375F;  // few bits, so that products with it are exact
+  constexpr float kLog2E = std::numbers::log2e_v<float>;
+  // ln(2) in two parts, of which the first has few bits, so that products with it are exact.
+  constexpr float kLn2High = 355.0F / 512.0F;
   constexpr float kLn2Low = -2.12194440e-4F;
   const float shifted = x * kLog2E + kRounder;
   const float n = shifted - kRounder;

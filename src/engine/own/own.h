@@ -40,11 +40,17 @@ Memory memory_of(const Task& task, const Bindings& bindings);
 template <class Run>
 class FunctionKernel final : public Kernel {
  public:
-  FunctionKernel(const Task& task, std::string name, Run run, std::size_t scratch)
-      : task_(task), name_(std::move(name)), run_(std::move(run)), scratch_(scratch) {}
+  FunctionKernel(const Task& task, std::string name, Run run, std::size_t scratch,
+                 std::size_t weights)
+      : task_(task),
+        name_(std::move(name)),
+        run_(std::move(run)),
+        scratch_(scratch),
+        weights_(weights) {}
 
   std::string name() const override { return "own " + name_; }
   std::size_t scratch_bytes() const override { return scratch_; }
+  std::size_t weight_bytes() const override { return weights_; }
   void bind(const Bindings& bindings) override { memory_ = memory_of(task_, bindings); }
 
   Status run() override {
@@ -61,12 +67,16 @@ class FunctionKernel final : public Kernel {
   std::string name_;
   Run run_;
   std::size_t scratch_;
+  std::size_t weights_;
   Memory memory_;
 };
 
+/// `scratch` and `weights` are the bytes that the function needs while it runs and that it holds.
 template <class Run>
-KernelPtr function_kernel(const Task& task, std::string name, Run run, std::size_t scratch = 0) {
-  return std::make_unique<FunctionKernel<Run>>(task, std::move(name), std::move(run), scratch);
+KernelPtr function_kernel(const Task& task, std::string name, Run run, std::size_t scratch = 0,
+                          std::size_t weights = 0) {
+  return std::make_unique<FunctionKernel<Run>>(task, std::move(name), std::move(run), scratch,
+                                               weights);
 }
 
 // --- Questions that factories ask.

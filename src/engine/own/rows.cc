@@ -291,12 +291,12 @@ FLEETFIT_VECTORIZE void prelu_rows(const FloatRows& x, const FloatRows& slopes, 
   zip(x, slopes, out, extents, [](float v, float slope) { return v < 0 ? v * slope : v; });
 }
 
-FLEETFIT_VECTORIZE void dequantize_row(const Scale& scale, const std::uint8_t* from, float* out,
+FLEETFIT_VECTORIZE void dequantize_row(const Scale& scale, const std::uint8_t* bytes, float* out,
                                        std::int64_t count) {
   if (scale.is_signed) {
-    for (std::int64_t i = 0; i < count; ++i) out[i] = real_of<true>(from[i], scale);
+    for (std::int64_t i = 0; i < count; ++i) out[i] = real_of<true>(bytes[i], scale);
   } else {
-    for (std::int64_t i = 0; i < count; ++i) out[i] = real_of<false>(from[i], scale);
+    for (std::int64_t i = 0; i < count; ++i) out[i] = real_of<false>(bytes[i], scale);
   }
 }
 

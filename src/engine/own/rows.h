@@ -41,11 +41,11 @@ struct Scale {
   std::int32_t zero_point = 0;
   bool is_signed = false;  ///< i8, else u8
 };
-void dequantize_row(const Scale& scale, const std::uint8_t* stored, float* out, std::int64_t count);
+void dequantize_row(const Scale& scale, const std::uint8_t* bytes, float* out, std::int64_t count);
 /// To the nearest, ties to even, and to the type's bounds beyond them.
 void quantize_row(const Scale& scale, const float* reals, std::uint8_t* out, std::int64_t count);
 /// From one scale to another at once.
-void requantize_row(const Scale& from, const std::uint8_t* stored, const Scale& to,
+void requantize_row(const Scale& from, const std::uint8_t* bytes, const Scale& to,
                     std::uint8_t* out, std::int64_t count);
 
 // --- Sums and the like over a row.

@@ -162,8 +162,7 @@ class Walk {
 }  // namespace
 
 StridedCopy::StridedCopy(std::vector<CopyDim> dims, std::size_t element_bytes)
-    : outer_(merged(std::move(dims))), size_(element_bytes) {
-  inner_ = outer_.back();
+    : outer_(merged(std::move(dims))), inner_(outer_.back()), size_(element_bytes) {
   outer_.pop_back();
   if (inner_.to != 1 && inner_.extent > 1) {
     way_ = Way::scattered;
