@@ -153,6 +153,14 @@ Status add_reached(Roofline& roofline, const std::vector<Candidate>& candidates,
   return {};
 }
 
+/// Told before the probe takes its time, not after.
+Status check_folder_exists(const std::filesystem::path& file) {
+  std::error_code ignored;
+  const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  if (std::filesystem::is_directory(folder, ignored)) return {};
+  return fail(ErrorCode::not_found, fmt::format("{}: its folder does not exist", file.string()));
+}
+
 }  // namespace
 
 Result<Roofline> make_roofline(Workplace& workplace, const measure::ProbeReport& report) {
@@ -174,6 +182,9 @@ Result<Roofline> make_roofline(Workplace& workplace, const measure::ProbeReport&
 
 Result<ProbedDevice> probe_this_device(Workplace& workplace, const ProbeRequest& request,
                                        core::Progress& progress, std::stop_token stop) {
+  if (request.roofline) {
+    if (auto ok = check_folder_exists(*request.roofline); !ok) return tl::unexpected(ok.error());
+  }
   auto report = measure::probe_device(
       {.threads = request.threads, .seconds = request.seconds, .stop = std::move(stop)}, progress,
       workplace.clock);

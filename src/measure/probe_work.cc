@@ -70,9 +70,9 @@ TensorId transpose(NetBuilder& net) { return net.transpose(image(net), {0, 2, 3,
 // The attention of a small vision transformer.
 TensorId softmax(NetBuilder& net) { return net.softmax(net.input("x", {1, 6, 197, 197})); }
 
-template <int kChannels>
+template <int kChannels, int kSide>
 TensorId large_products(NetBuilder& net) {
-  auto x = net.input("x", {1, kChannels, 28, 28});
+  auto x = net.input("x", {1, kChannels, kSide, kSide});
   for (int i = 0; i < 2; ++i) x = net.conv(x, {.out = kChannels, .bias = true});
   return x;
 }
@@ -145,11 +145,11 @@ constexpr std::array kClasses = {
 constexpr OperatorClass kFloatPeak = {.name = "peak",
                                       .subject = "peak of arithmetic",
                                       .kernels = engine::Choosing::fixed,
-                                      .build = large_products<256>};
+                                      .build = large_products<256, 28>};
 constexpr OperatorClass kInt8Peak = {.name = "peak",
                                      .subject = "peak of arithmetic",
                                      .kernels = engine::Choosing::fixed,
-                                     .build = large_products<512>};
+                                     .build = large_products<1024, 16>};
 
 Result<Graph> build(const OperatorClass& work) {
   NetBuilder net(std::string(work.name), kSeed);

@@ -48,6 +48,9 @@ class PreparedWork {
   /// Runs once; in 10^9 operations or bytes a second, of the operators of the class alone.
   Result<double> sample();
 
+  /// Operations or bytes of one run, of the operators of the class alone.
+  double amount() const { return amount_; }
+
  private:
   PreparedWork(engine::Program program, std::vector<std::string> nodes, double amount)
       : program_(std::move(program)), nodes_(std::move(nodes)), amount_(amount) {}
@@ -56,7 +59,7 @@ class PreparedWork {
 
   engine::Program program_;
   std::vector<std::string> nodes_;  // of the class: names in the graph
-  double amount_;                   // operations or bytes of one run
+  double amount_;
 };
 
 }  // namespace fleetfit::measure

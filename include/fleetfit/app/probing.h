@@ -43,8 +43,8 @@ struct RooflineSlope {
 };
 
 struct Roofline {
-  double peak_gflop_per_s = 0;              ///< in float
-  double peak_int8_gop_per_s = 0;           ///<
+  double peak_gflop_per_s = 0;  ///< in float
+  double peak_int8_gop_per_s = 0;
   std::vector<RooflineSlope> slopes{};      ///< the fastest first, memory last
   std::vector<RooflineNetwork> networks{};  ///< all of the zoo, in its order
 };
@@ -60,8 +60,9 @@ struct ProbedDevice {
   std::optional<Roofline> roofline = std::nullopt;  ///< if a page was asked for
 };
 
-/// Probes this machine and writes the page. Fails as `measure::probe_device` does, and with `io` if
-/// the store cannot be read or the page cannot be written.
+/// Probes this machine and writes the page. Fails as `measure::probe_device` does, with
+/// `not_found` if the page's folder does not exist, and with `io` if the store cannot be read or
+/// the page cannot be written.
 Result<ProbedDevice> probe_this_device(Workplace& workplace, const ProbeRequest& request,
                                        core::Progress& progress, std::stop_token stop);
 
