@@ -48,6 +48,7 @@ class BandwidthMeter {
 
   void stream_through(Share& share, int passes) const;
   double seconds_for(int passes);
+  int enough_passes();  // for a sample, found on one thread: threads may start late
 
   Stream stream_;
   std::size_t lines_per_thread_;

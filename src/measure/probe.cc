@@ -84,10 +84,6 @@ std::vector<Task> tasks_for(const Hardware& hardware, int threads) {
   return tasks;
 }
 
-double seconds_between(std::chrono::nanoseconds begin, std::chrono::nanoseconds end) {
-  return std::chrono::duration<double>(end - begin).count();
-}
-
 Result<Rate> summarize(const Task& task, const std::vector<double>& samples) {
   Rate rate{.name = task.name,
             .subject = task.subject,
@@ -105,35 +101,83 @@ Result<Rate> summarize(const Task& task, const std::vector<double>& samples) {
   return rate;
 }
 
-/// Measures one rate in about the given time, preparation included.
-class RateMeter {
+/// Samples all rates in several rounds, so that none of them is measured only while the machine is
+/// busy with something else.
+class Rounds {
  public:
-  RateMeter(const core::Clock& clock, const std::stop_token& stop) : clock_(clock), stop_(stop) {}
+  Rounds(const ProbeOptions& options, const core::Clock& clock)
+      : options_(options), clock_(clock), begin_(clock.now()) {}
 
-  Result<Rate> measure(const Task& task, double seconds) const {
-    const auto begin = clock_.now();
-    auto sample = task.prepare();
-    if (!sample) return tl::unexpected(sample.error());
-    if (auto warm = (*sample)(); !warm) return tl::unexpected(warm.error());
-    std::vector<double> samples;
-    while (wants_more(samples.size(), seconds_between(begin, clock_.now()), seconds)) {
-      if (stop_.stop_requested()) return fail(ErrorCode::cancelled, "the probe was stopped");
-      const auto rate = (*sample)();
-      if (!rate) return tl::unexpected(rate.error());
-      samples.push_back(*rate);
+  Result<std::vector<Rate>> measure(const std::vector<Task>& tasks, core::Progress& progress) {
+    core::ProgressTask shown(
+        progress, {.name = "probe", .total = tasks.size() * (kRounds + 1), .unit = "steps"});
+    for (const auto& task : tasks) {
+      if (auto ok = prepare(task); !ok) return tl::unexpected(ok.error());
+      shown.advance();
     }
-    return summarize(task, samples);
+    auto slots = tasks.size() * kRounds;
+    for (std::size_t round = 0; round < kRounds; ++round) {
+      for (auto& rate : sampled_) {
+        const auto end_s =
+            elapsed_s() + (options_.seconds - elapsed_s()) / static_cast<double>(slots--);
+        if (auto ok = sample_until(rate, end_s); !ok) return tl::unexpected(ok.error());
+        shown.advance();
+      }
+    }
+    return summaries(tasks);
   }
+
+  double elapsed_s() const { return std::chrono::duration<double>(clock_.now() - begin_).count(); }
 
  private:
-  static bool wants_more(std::size_t runs, double elapsed_s, double seconds) {
-    constexpr std::size_t kFewest = 5;
-    constexpr std::size_t kMost = 1000;
-    return runs < kFewest || (runs < kMost && elapsed_s < seconds);
+  static constexpr std::size_t kRounds = 4;
+
+  struct Sampled {
+    Sampler sample;
+    std::vector<double> samples = {};
+  };
+
+  Status check_stop() const {
+    if (options_.stop.stop_requested()) return fail(ErrorCode::cancelled, "the probe was stopped");
+    return {};
   }
 
+  Status prepare(const Task& task) {
+    if (auto ok = check_stop(); !ok) return ok;
+    auto sample = task.prepare();
+    if (!sample) return tl::unexpected(sample.error());
+    sampled_.push_back({*std::move(sample)});
+    return {};
+  }
+
+  /// The first run finds the caches full of something else and does not count.
+  Status sample_until(Sampled& rate, double end_s) const {
+    constexpr int kFewest = 2;
+    constexpr int kMost = 250;
+    if (const auto warm = rate.sample(); !warm) return tl::unexpected(warm.error());
+    for (int run = 0; run < kFewest || (run < kMost && elapsed_s() < end_s); ++run) {
+      if (auto ok = check_stop(); !ok) return ok;
+      const auto value = rate.sample();
+      if (!value) return tl::unexpected(value.error());
+      rate.samples.push_back(*value);
+    }
+    return {};
+  }
+
+  Result<std::vector<Rate>> summaries(const std::vector<Task>& tasks) const {
+    std::vector<Rate> rates;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      auto rate = summarize(tasks[i], sampled_[i].samples);
+      if (!rate) return tl::unexpected(rate.error());
+      rates.push_back(*std::move(rate));
+    }
+    return rates;
+  }
+
+  const ProbeOptions& options_;
   const core::Clock& clock_;
-  const std::stop_token& stop_;
+  std::chrono::nanoseconds begin_;
+  std::vector<Sampled> sampled_ = {};
 };
 
 Status check(const ProbeOptions& options) {
@@ -153,23 +197,16 @@ Result<ProbeReport> probe_device(const ProbeOptions& options, core::Progress& pr
   if (auto ok = check(options); !ok) return tl::unexpected(ok.error());
   auto hardware = read_hardware();
   if (!hardware) return tl::unexpected(hardware.error());
-  const auto begin = clock.now();
   const auto before = read_system_state();
   ProbeReport report{.hardware = *std::move(hardware),
                      .threads = options.threads,
                      .kernels = engine::kernel_identity()};
-  const auto tasks = tasks_for(report.hardware, options.threads);
-  core::ProgressTask shown(progress, {.name = "probe", .total = tasks.size(), .unit = "rates"});
-  const RateMeter meter(clock, options.stop);
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const double left_s = options.seconds - seconds_between(begin, clock.now());
-    const auto rate = meter.measure(tasks[i], left_s / static_cast<double>(tasks.size() - i));
-    if (!rate) return tl::unexpected(rate.error());
-    report.rates.push_back(*rate);
-    shown.advance();
-  }
+  Rounds rounds(options, clock);
+  auto rates = rounds.measure(tasks_for(report.hardware, options.threads), progress);
+  if (!rates) return tl::unexpected(rates.error());
+  report.rates = *std::move(rates);
   report.conditions = conditions_between(before, read_system_state());
-  report.elapsed_s = seconds_between(begin, clock.now());
+  report.elapsed_s = rounds.elapsed_s();
   return report;
 }
 
