@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "fleetfit/engine/calibrate.h"
-#include "fleetfit/graph/zoo.h"
 #include "tests/engine/compare.h"
+#include "tests/engine/small_networks.h"
 
 namespace fleetfit::engine {
 namespace {
@@ -14,13 +14,8 @@ using graph::Graph;
 
 constexpr int kRuns = 3;
 
-/// A network of the zoo, small enough for every build.
-Graph small_network(const std::string& name) {
-  return graph::build_zoo_network(name, {.width = 0.25, .classes = 10, .image = 64}).value();
-}
-
 Graph small_quantized_network(const std::string& name) {
-  const Graph graph = small_network(name);
+  const Graph graph = small_network(name).value();
   return quantize_on(graph, random_samples(graph, 1)).value();
 }
 
@@ -40,10 +35,10 @@ std::vector<Job> different_jobs() {
     const EngineOptions options{.threads = threads, .choosing = Choosing::fixed};
     EngineOptions with_xnnpack = options;
     with_xnnpack.library = Library::xnnpack;
-    jobs.emplace_back(small_network("mobilenet_v2"), options);
-    jobs.emplace_back(small_network("shufflenet_v2_x1_0"), options);
+    jobs.emplace_back(small_network("mobilenet_v2").value(), options);
+    jobs.emplace_back(small_network("shufflenet_v2_x1_0").value(), options);
     jobs.emplace_back(small_quantized_network("mobilenet_v2"), options);
-    jobs.emplace_back(small_network("mobilenet_v2"), with_xnnpack);
+    jobs.emplace_back(small_network("mobilenet_v2").value(), with_xnnpack);
   }
   return jobs;
 }
@@ -79,7 +74,7 @@ TEST(Concurrency, ProgramsSideBySideGiveTheSameBitsAsAlone) {
 }
 
 TEST(Concurrency, AProgramMayMoveFromThreadToThread) {
-  const Job job(small_network("mobilenet_v2"), {.threads = 2, .choosing = Choosing::fixed});
+  const Job job(small_network("mobilenet_v2").value(), {.threads = 2, .choosing = Choosing::fixed});
   auto program = Program::prepare(job.graph, job.options).value();
   ASSERT_TRUE(program.set_input(0, job.inputs[0]));
   ASSERT_TRUE(program.run());
@@ -91,7 +86,7 @@ TEST(Concurrency, AProgramMayMoveFromThreadToThread) {
 }
 
 TEST(Concurrency, ThreadsOfOneProgramDoNotChangeAnothers) {
-  const Graph graph = small_network("squeezenet1_1");
+  const Graph graph = small_network("squeezenet1_1").value();
   const auto inputs = graph::random_inputs(graph, 3);
   auto one = Program::prepare(graph, {.threads = 1, .choosing = Choosing::fixed}).value();
   auto two = Program::prepare(graph, {.threads = 2, .choosing = Choosing::fixed}).value();
@@ -108,7 +103,7 @@ TEST(Concurrency, ThreadsOfOneProgramDoNotChangeAnothers) {
 
 TEST(Concurrency, PreparingTwiceGivesTheSameBits) {
   for (const auto& name : {"mobilenet_v2", "shufflenet_v2_x1_0", "efficientnet_b0"}) {
-    const Job job(small_network(name), {.threads = 2, .choosing = Choosing::fixed});
+    const Job job(small_network(name).value(), {.threads = 2, .choosing = Choosing::fixed});
     const auto first = run_on_engine(job.graph, job.inputs, job.options).value();
     const auto second = run_on_engine(job.graph, job.inputs, job.options).value();
     EXPECT_TRUE(first[0].data == second[0].data) << name;
@@ -116,7 +111,7 @@ TEST(Concurrency, PreparingTwiceGivesTheSameBits) {
 }
 
 TEST(Concurrency, KnownChoicesMakeTheSameProgramAgain) {
-  const Graph graph = small_network("mobilenet_v2");
+  const Graph graph = small_network("mobilenet_v2").value();
   auto first = Program::prepare(graph).value();
   auto second = Program::prepare(graph, {.known = first.new_choices()}).value();
   EXPECT_TRUE(second.new_choices().empty());

@@ -15,7 +15,7 @@ namespace {
 class XnnpackNetworks : public testing::TestWithParam<std::string> {};
 
 TEST_P(XnnpackNetworks, GiveWhatTheInterpreterGives) {
-  const auto graph = graph::build_zoo_network(GetParam()).value();
+  const auto graph = graph::build_zoo_network(GetParam(), {.width = 0.5, .image = 96}).value();
   const auto inputs = graph::random_inputs(graph, 7);
   const auto expected = graph::evaluate(graph, inputs).value();
   for (const int threads : {1, 2}) {
@@ -28,7 +28,7 @@ TEST_P(XnnpackNetworks, GiveWhatTheInterpreterGives) {
 }
 
 TEST_P(XnnpackNetworks, RunOnItsKernelsAlone) {
-  const auto graph = graph::build_zoo_network(GetParam()).value();
+  const auto graph = graph::build_zoo_network(GetParam(), {.width = 0.5, .image = 96}).value();
   const auto program =
       Program::prepare(graph, {.library = Library::xnnpack, .choosing = Choosing::fixed}).value();
   for (const auto& step : program.step_times()) {
