@@ -181,13 +181,13 @@ Result<Roofline> make_roofline(Workplace& workplace, const measure::ProbeReport&
 }
 
 Result<ProbedDevice> probe_this_device(Workplace& workplace, const ProbeRequest& request,
-                                       core::Progress& progress, std::stop_token stop) {
+                                       core::Progress& progress, const std::stop_token& stop) {
   if (request.roofline) {
     if (auto ok = check_folder_exists(*request.roofline); !ok) return tl::unexpected(ok.error());
   }
-  auto report = measure::probe_device(
-      {.threads = request.threads, .seconds = request.seconds, .stop = std::move(stop)}, progress,
-      workplace.clock);
+  auto report =
+      measure::probe_device({.threads = request.threads, .seconds = request.seconds, .stop = stop},
+                            progress, workplace.clock);
   if (!report) return tl::unexpected(report.error());
   ProbedDevice probed{.report = *std::move(report)};
   if (!request.roofline) return probed;

@@ -51,7 +51,8 @@ struct MeasuredModel {
 /// models that were not finished are missing, or failed with the reason "cancelled" and not kept.
 Result<std::vector<MeasuredModel>> measure_models(Workplace& workplace,
                                                   const MeasureRequest& request,
-                                                  core::Progress& progress, std::stop_token stop);
+                                                  core::Progress& progress,
+                                                  const std::stop_token& stop);
 
 /// The contract of `fleetfit measure`; operators if they were asked for.
 nlohmann::ordered_json to_json(const MeasuredModel& measured);

@@ -64,7 +64,7 @@ struct ProbedDevice {
 /// `not_found` if the page's folder does not exist, and with `io` if the store cannot be read or
 /// the page cannot be written.
 Result<ProbedDevice> probe_this_device(Workplace& workplace, const ProbeRequest& request,
-                                       core::Progress& progress, std::stop_token stop);
+                                       core::Progress& progress, const std::stop_token& stop);
 
 /// The roofline of a machine that was probed, with every network of the zoo in float. Reached
 /// speeds are those that the store has of devices of this machine in float and without limits; of
