@@ -110,7 +110,8 @@ class ModelSession {
     auto known = known_choices(workplace_, device.device);
     if (!known) return tl::unexpected(std::move(known.error()));
     load.known_choices = *std::move(known);
-    auto meter = measure::open_energy_meter(workplace_.clock);
+    auto meter = measure::open_energy_meter(workplace_.clock,
+                                            {.model = request_.power, .pid = *device.opened.pid});
     results_[d].energy_meter = std::move(meter.reason);
     notes_.push_back(file->note);
     meters_.push_back(std::move(meter.meter));
@@ -183,7 +184,7 @@ Status keep(Workplace& workplace, const ModelFiles& files, std::span<const Measu
 
 Result<std::vector<MeasuredModel>> measure_one(Workplace& workplace, const MeasureRequest& request,
                                                ModelFiles& files, std::vector<OpenedDevice> devices,
-                                               std::stop_token stop) {
+                                               const std::stop_token& stop) {
   const auto hash = files.hash();
   if (!hash) return tl::unexpected(hash.error());
   ModelSession session(workplace, request, files, std::move(devices));
@@ -197,7 +198,8 @@ Result<std::vector<MeasuredModel>> measure_one(Workplace& workplace, const Measu
 
 Result<std::vector<MeasuredModel>> measure_models(Workplace& workplace,
                                                   const MeasureRequest& request,
-                                                  core::Progress& progress, std::stop_token stop) {
+                                                  core::Progress& progress,
+                                                  const std::stop_token& stop) {
   if (auto ok = check_request(request); !ok) return tl::unexpected(std::move(ok.error()));
   std::vector<ModelFiles> models;
   for (const auto& file : request.models) {

@@ -54,7 +54,9 @@ Result<OpenedRuntime> open_runtime(const measure::Device& device, const Programs
   OpenedRuntime opened{.limits = std::make_unique<std::optional<measure::AppliedLimits>>()};
   measure::ExecRuntimeOptions options{.command = *std::move(command)};
   if (is_engine(device.runtime)) options.environment = engine_environment();
-  options.prepare = [limits = opened.limits.get(), device](int pid) -> Status {
+  options.prepare = [limits = opened.limits.get(), running = opened.pid.get(),
+                     device](int pid) -> Status {
+    *running = pid;
     limits->reset();
     auto applied = measure::apply_limits(pid, device);
     if (!applied) return tl::unexpected(std::move(applied.error()));

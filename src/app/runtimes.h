@@ -17,6 +17,7 @@ struct OpenedRuntime {
   /// Outlives the process that it limits. On the heap, as whoever starts processes refers to it.
   std::unique_ptr<std::optional<measure::AppliedLimits>> limits;
   std::unique_ptr<measure::Runtime> runtime;
+  std::unique_ptr<int> pid = std::make_unique<int>(0);  ///< of the process that runs now
 };
 
 /// Whether fleetfit's own engine is meant: "auto", "onednn", "xnnpack" or "reference".

@@ -159,13 +159,15 @@ void add_device(CLI::App& program, Context& context) {
   device->callback([device, &context] {
     if (!device->get_subcommands().empty()) return;
     context.action = []() -> Result<int> {
-      return fail(ErrorCode::invalid_input, "device needs a verb: add, list, show or remove");
+      return fail(ErrorCode::invalid_input,
+                  "device needs a verb: add, list, show, remove or probe");
     };
   });
   add_add(*device, context);
   add_list(*device, context);
   add_show(*device, context);
   add_remove(*device, context);
+  add_device_probe(*device, context);
 }
 
 }  // namespace fleetfit::cli

@@ -24,6 +24,9 @@ struct MeasureFlags {
   bool ops = false;
   double max_time_s = 30;
   double target_percent = 2;
+  std::string power_table;
+  std::string soc;
+  int cluster = 0;
 };
 
 std::string file_name(const MeasuredModel& measured) {
@@ -125,6 +128,15 @@ bool all_good(const std::vector<MeasuredModel>& results) {
   });
 }
 
+Result<std::optional<measure::PowerModel>> power_model(const MeasureFlags& flags) {
+  if (flags.power_table.empty()) return std::nullopt;
+  auto table = measure::read_power_table(flags.power_table, {.soc = flags.soc});
+  if (!table) return tl::unexpected(std::move(table.error()));
+  const auto known = table->power_mw(flags.cluster, 0);  // whether it has the cluster
+  if (!known) return core::within("--cluster", known.error());
+  return measure::PowerModel{.table = *std::move(table), .cluster = flags.cluster};
+}
+
 Result<app::MeasureRequest> request_of(const Context& context, const MeasureFlags& flags) {
   if (flags.files.empty()) return fail(ErrorCode::invalid_input, "measure needs a FILE");
   auto options = model_options(flags.open);
@@ -134,8 +146,13 @@ Result<app::MeasureRequest> request_of(const Context& context, const MeasureFlag
                               .threads = context.threads()};
   if (!flags.devices.empty()) request.devices = flags.devices;
   request.protocol.max_time_s = flags.max_time_s;
+  // Who gives little time wants an answer in it.
+  request.protocol.min_time_s = std::min(request.protocol.min_time_s, flags.max_time_s / 2);
   request.protocol.target = flags.target_percent / 100;
   request.protocol.operators = flags.ops;
+  auto power = power_model(flags);
+  if (!power) return tl::unexpected(std::move(power.error()));
+  request.power = *std::move(power);
   return request;
 }
 
@@ -210,6 +227,15 @@ void add_measure(CLI::App& program, Context& context) {
   verb->add_option("--target-ci", flags->target_percent,
                    "Half width of the median's 95 % interval that is to be reached, in percent")
       ->check(CLI::Range(0.01, 100.0))
+      ->capture_default_str();
+  auto* table = verb->add_option(
+      "--power-table", flags->power_table,
+      "Power of a CPU's cores by cluster and frequency (CSV), where no sensor tells the energy");
+  table->type_name("FILE");
+  verb->add_option("--soc", flags->soc, "The chip in the power table, if it holds several")
+      ->needs(table);
+  verb->add_option("--cluster", flags->cluster, "The cluster of cores in the power table")
+      ->needs(table)
       ->capture_default_str();
   add_open_dimension_flags(*verb, flags->open);
   verb->require_subcommand(0, 1);

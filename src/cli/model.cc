@@ -141,52 +141,6 @@ void add_inspect(CLI::App& model, Context& context) {
   });
 }
 
-// --- convert ---
-
-void add_convert(CLI::App& model, Context& context) {
-  struct Flags {
-    std::string in;
-    std::string out;
-    OpenDimensionFlags open;
-    bool simplify = false;
-    std::vector<std::string> without;
-  };
-  auto flags = std::make_shared<Flags>();
-  auto* verb = model.add_subcommand("convert", "Write a model of any format as ONNX (opset 17)");
-  verb->add_option("IN", flags->in, "A model: ONNX, TFLite or ncnn's .param")->required();
-  verb->add_option("OUT", flags->out, "The ONNX file to write")->required();
-  auto* simplify = verb->add_flag("--simplify", flags->simplify,
-                                  "Fold constants and batch norms, drop what does nothing");
-  std::string passes;
-  for (const auto& pass : app::list_passes())
-    passes += fmt::format("\n  {:<28}{}", pass.name, pass.summary);
-  verb->add_option("--without", flags->without, "A pass to leave out of --simplify")
-      ->type_name("PASS")
-      ->needs(simplify);
-  add_open_dimension_flags(*verb, flags->open);
-  verb->footer("Passes:" + passes +
-               "\n\nExample:\n  fleetfit model convert detector.tflite detector.onnx\n  fleetfit "
-               "model convert net.onnx small.onnx --simplify --without fold_batch_norm");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context]() -> Result<int> {
-      const auto options = model_options(flags->open);
-      if (!options) return tl::unexpected(options.error());
-      const auto summary = app::convert_model(
-          flags->in, flags->out,
-          {.model = *options, .simplify = flags->simplify, .without = flags->without});
-      if (!summary) return tl::unexpected(summary.error());
-      if (context.flags.json) {
-        context.print(app::to_json(*summary));
-      } else {
-        context.print(fmt::format("{}: {} operators, {} in the original, {}\n", summary->output,
-                                  summary->ops_after, summary->ops_before,
-                                  bytes_text(static_cast<std::int64_t>(summary->bytes))));
-      }
-      return 0;
-    };
-  });
-}
-
 // --- zoo ---
 
 struct ZooFlags {
@@ -298,7 +252,7 @@ void add_model(CLI::App& program, Context& context) {
     }
   });
   add_inspect(*model, context);
-  add_convert(*model, context);
+  add_model_convert(*model, context);
   add_model_run(*model, context);
   add_model_check(*model, context);
   add_zoo(*model, context);

@@ -60,7 +60,11 @@ void add_device(CLI::App& program, Context& context);
 void add_measure(CLI::App& program, Context& context);
 void add_runtime(CLI::App& program, Context& context);
 
-// Of `model`, those that run models.
+// Of `device`.
+void add_device_probe(CLI::App& device, Context& context);
+
+// Of `model`, those that write and run models.
+void add_model_convert(CLI::App& model, Context& context);
 void add_model_run(CLI::App& model, Context& context);
 void add_model_check(CLI::App& model, Context& context);
 

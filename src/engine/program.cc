@@ -8,7 +8,6 @@
 
 #include "engine/assemble.h"
 #include "engine/check.h"
-#include "engine/libraries.h"
 #include "engine/plan.h"
 #include "engine/threads.h"
 
@@ -121,7 +120,5 @@ std::size_t Program::weight_bytes() const {
 }
 
 const Choices& Program::new_choices() const { return state_->found; }
-
-std::string kernel_identity() { return onednn_identity() + "; " + xnnpack_identity(); }
 
 }  // namespace fleetfit::engine

@@ -150,9 +150,10 @@ Result<PowerTable> read_power_table(const fs::path& path, const PowerTableChoice
 
   PowerTable table{.soc = choice.soc};
   std::set<std::string, std::less<>> socs;
-  for (std::size_t row = 0; row < csv->rows(); ++row) {
+  for (std::size_t row = 0; row < csv->rows(); ++row) socs.emplace(csv->cell(row, columns->soc));
+  const bool ambiguous = choice.soc.empty() && socs.size() > 1;
+  for (std::size_t row = 0; row < csv->rows() && !ambiguous; ++row) {
     const auto soc = csv->cell(row, columns->soc);
-    socs.emplace(soc);
     const bool wanted = choice.soc.empty() || soc == choice.soc;
     if (!wanted || csv->cell(row, columns->run) != choice.run) continue;
     auto point = point_of(*csv, row, *columns);
@@ -161,7 +162,6 @@ Result<PowerTable> read_power_table(const fs::path& path, const PowerTableChoice
     table.device = csv->cell(row, columns->device);
     table.points.push_back(*point);
   }
-  const bool ambiguous = choice.soc.empty() && socs.size() > 1;
   if (ambiguous || table.points.empty()) {
     return fail(ambiguous ? ErrorCode::invalid_input : ErrorCode::not_found,
                 fmt::format("{}: {}; it has {}", path.string(),

@@ -1,4 +1,4 @@
-"""fleetfit model run and model check."""
+"""fleetfit model run, model check and model convert --precision int8."""
 import struct
 
 import cli
@@ -111,6 +111,59 @@ class Check(RunCase):
         self.refuse("model", "check", self.model, naming="--against")
         self.refuse("model", "check", self.model, "--against", "reference", "--precision", "fp16", naming="fp16")
         self.refuse("model", "check", self.folder / "missing.onnx", "--against", "reference", naming="missing.onnx")
+
+
+class Quantize(RunCase):
+    def test_writes_a_model_of_bytes_that_computes_about_the_same(self):
+        model, target = self.folder / "resnet.onnx", self.folder / "resnet8.onnx"
+        self.succeed("model", "zoo", "resnet20", "-o", model)
+        report = self.succeed_json("model", "convert", model, target, "--precision", "int8", "--calibrate", "random", "--samples", "5")
+        self.assertEqual((report["precision"], report["calibration_samples"], report["accuracy"]), ("int8", 5, None))
+        self.assertLess(target.stat().st_size, 0.5 * model.stat().st_size)
+        for file in (model, target):
+            self.succeed("model", "run", file, "--random-inputs", "-o", self.folder / file.stem)
+        whole, quantized = (read_npy(self.folder / file.stem / "output.npy") for file in (model, target))
+        self.assertLess(largest_difference(whole, quantized), 0.1 * max(map(abs, whole)))
+
+    def test_tells_the_accuracy_on_a_data_set_of_its_classes(self):
+        data = self.folder / "data"
+        for number, color in enumerate(((255, 0, 0), (0, 0, 255))):
+            for image in range(20):
+                write_bmp(data / f"class{number}" / f"{image}.bmp", tuple(max(0, c - image) for c in color))
+        model = self.folder / "two.onnx"
+        self.succeed("model", "zoo", "mobilenet_v2", "--width", "0.25", "--image", "32", "--classes", "2", "-o", model)
+        report = self.succeed_json("model", "convert", model, self.folder / "two8.onnx", "--precision", "int8",
+                                   "--calibrate", f"images:{data}", "--samples", "10")
+        accuracy = report["accuracy"]
+        self.assertEqual(accuracy["images"], 8)  # a fifth of 40 is for testing
+        self.assertAlmostEqual(accuracy["drop"], accuracy["float"] - accuracy["int8"])
+        self.assertIn(8 * accuracy["float"], range(9))
+        # Ten scores cannot tell two classes.
+        other = self.succeed_json("model", "convert", self.model, self.folder / "ten8.onnx", "--precision", "int8",
+                                  "--calibrate", f"images:{data}", "--samples", "10")
+        self.assertIsNone(other["accuracy"])
+        self.assertIn("2 classes", other["why_no_accuracy"])
+
+    def test_refuses_what_it_cannot_quantize(self):
+        target = self.folder / "out.onnx"
+        for naming, *flags in [
+            ("--calibrate", "--precision", "int8"), ("int4", "--precision", "int4"), ("--precision", "--calibrate", "random"),
+            ("nosuch", "--precision", "int8", "--calibrate", "nosuch"),
+            ("missing", "--precision", "int8", "--calibrate", f"images:{self.folder}/missing"),
+            ("entropy", "--precision", "int8", "--calibrate", "random", "--method", "entropy"),
+            ("--samples", "--precision", "int8", "--calibrate", "random", "--samples", "0"),
+        ]:
+            with self.subTest(flags=flags):
+                self.refuse("model", "convert", self.model, target, *flags, naming=naming)
+        self.assertFalse(target.exists())
+
+
+def write_bmp(file, color, side=8):
+    """A picture of one colour, 24 bits a pixel."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pixels = bytes(reversed(color)) * side * side
+    header = struct.pack("<2sIHHI", b"BM", 54 + len(pixels), 0, 0, 54)
+    file.write_bytes(header + struct.pack("<IiiHHIIiiII", 40, side, side, 1, 24, 0, len(pixels), 0, 0, 0, 0) + pixels)
 
 
 # A runtime whose only output holds the value that it is told, ten times.

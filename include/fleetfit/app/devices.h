@@ -56,7 +56,7 @@ Result<DeviceSummary> show_device(Workplace& workplace, std::string_view name);
 /// Its measurements stay. `not_found` if there is none, `invalid_input` for `local`.
 Status remove_device(Workplace& workplace, std::string_view name);
 
-nlohmann::ordered_json to_json(const DeviceSummary& device);
+nlohmann::ordered_json to_json(const DeviceSummary& summary);
 nlohmann::ordered_json to_json(const std::vector<DeviceSummary>& devices);
 
 }  // namespace fleetfit::app

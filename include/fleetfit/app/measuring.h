@@ -23,6 +23,8 @@ struct MeasureRequest {
   std::vector<std::string> devices = {std::string(kLocalDevice)};
   measure::Protocol protocol = {};
   int threads = 1;  ///< for preparing models
+  /// For machines without a sensor of energy: what their cores take.
+  std::optional<measure::PowerModel> power = std::nullopt;
 };
 
 /// A model on a device.
@@ -49,7 +51,8 @@ struct MeasuredModel {
 /// models that were not finished are missing, or failed with the reason "cancelled" and not kept.
 Result<std::vector<MeasuredModel>> measure_models(Workplace& workplace,
                                                   const MeasureRequest& request,
-                                                  core::Progress& progress, std::stop_token stop);
+                                                  core::Progress& progress,
+                                                  const std::stop_token& stop);
 
 /// The contract of `fleetfit measure`; operators if they were asked for.
 nlohmann::ordered_json to_json(const MeasuredModel& measured);

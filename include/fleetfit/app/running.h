@@ -69,9 +69,10 @@ struct OutputDifference {
 };
 
 /// Relative differences up to which outputs are the same. Quantized networks round in each layer,
-/// and runtimes round halves differently: in a deep network this adds up.
+/// and runtimes round at other places: the zoo's networks differ by up to 0.08, narrow ones with
+/// random weights by more, up to as much as quantization itself changes them.
 inline constexpr double kFloatBound = 1e-3;
-inline constexpr double kQuantizedBound = 0.25;
+inline constexpr double kQuantizedBound = 0.1;
 /// Differences that floats make wherever a network computes with values around 1, as it does inside
 /// of a sigmoid that gives nearly 0.
 inline constexpr double kFloatNoise = 1e-6;

@@ -13,6 +13,12 @@ bool is_float(const Operand& operand) {
   return !operand.present || (operand.dtype == DType::f32 && !operand.quantization);
 }
 
+/// Whether the operand is one row of that many elements, added to every row.
+bool is_row(const Operand& operand, std::int64_t width) {
+  return graph::elements(operand.shape) == width &&
+         (width == 1 || (!operand.shape.empty() && operand.shape.back() == width));
+}
+
 /// The matrix with its last two dimensions swapped.
 memory::desc transposed(const Operand& operand) {
   const auto desc = plain_desc(operand);
@@ -37,8 +43,7 @@ KernelPtr make_gemm(const Task& task, const graph::Gemm& gemm) {
   const std::int64_t in = gemm.trans_b ? b.shape[1] : b.shape[0];
   const std::int64_t rows = graph::elements(a.shape) / in;
   const bool has_bias = task.inputs.size() > 2 && task.inputs[2].present;
-  if (has_bias && (gemm.beta != 1 || !task.inputs[2].constant ||
-                   graph::elements(task.inputs[2].shape) != out)) {
+  if (has_bias && (gemm.beta != 1 || !task.inputs[2].constant || !is_row(task.inputs[2], out))) {
     return nullptr;
   }
   dnnl::post_ops post_ops;

@@ -1,0 +1,157 @@
+#include "app/svg_chart.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace fleetfit::app {
+namespace {
+
+constexpr double kWidth = 960;
+constexpr double kHeight = 560;
+constexpr double kLeft = 72;
+constexpr double kRight = 24;
+constexpr double kTop = 16;
+constexpr double kBottom = 56;
+
+constexpr std::string_view kStyle = R"(
+:root { color-scheme: light dark; --ink: #24292f; --soft: #6b7280; --grid: #e5e7eb; --page: #ffffff;
+  --one: #2563a8; --two: #b45309; --three: #3f7d58; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #d7dce2; --soft: #9aa3ae; --grid: #2d333b; --page: #15181c;
+    --one: #7ab0e8; --two: #e0a458; --three: #86c29d; } }
+body { margin: 2rem auto; max-width: 62rem; padding: 0 1rem; color: var(--ink); background: var(--page);
+  font: 15px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.3rem; font-weight: 600; margin: 0 0 .3rem; }
+p { color: var(--soft); margin: .4rem 0; }
+svg { width: 100%; height: auto; font-size: 12px; }
+svg text { fill: var(--soft); }
+.grid { stroke: var(--grid); }
+.frame { fill: none; stroke: var(--soft); }
+.line { fill: none; stroke: var(--soft); stroke-width: 1.5; }
+.roof { fill: none; stroke: var(--one); stroke-width: 2; }
+.roof-two { fill: none; stroke: var(--two); stroke-width: 2; stroke-dasharray: 6 4; }
+.hollow { fill: none; stroke: var(--one); opacity: .75; }
+.filled { fill: var(--three); stroke: var(--page); }
+.hollow:hover, .filled:hover { stroke: var(--ink); stroke-width: 2; opacity: 1; }
+.hollow { pointer-events: all; }
+ul.legend { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .3rem 1.4rem; color: var(--soft); }
+ul.legend svg { width: 28px; height: 12px; vertical-align: middle; margin-right: .4rem; }
+table { border-collapse: collapse; font-size: 13px; }
+th, td { padding: .15rem .8rem .15rem 0; text-align: right; border-bottom: 1px solid var(--grid); }
+th:first-child, td:first-child { text-align: left; }
+summary { cursor: pointer; color: var(--soft); margin: .6rem 0; }
+)";
+
+double share(double value, const LogAxis& axis) {
+  return std::log(value / axis.low) / std::log(axis.high / axis.low);
+}
+
+}  // namespace
+
+std::string escape_html(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  return escaped;
+}
+
+std::string html_page(std::string_view title, std::string_view body) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width\">\n<title>{}</title>\n"
+      "<style>{}</style>\n</head>\n<body>\n{}</body>\n</html>\n",
+      escape_html(title), kStyle, body);
+}
+
+std::vector<double> log_ticks(double low, double high) {
+  std::vector<double> ticks;
+  const int first = static_cast<int>(std::floor(std::log10(low)));
+  const int last = static_cast<int>(std::ceil(std::log10(high)));
+  for (int power = first; power <= last; ++power) {
+    for (const double digit : {1.0, 2.0, 5.0}) {
+      const double tick =
+          power < 0 ? digit / std::pow(10.0, -power) : digit * std::pow(10.0, power);
+      if (tick >= low && tick <= high) ticks.push_back(tick);
+    }
+  }
+  return ticks;
+}
+
+LogChart::LogChart(LogAxis x, LogAxis y) : x_(std::move(x)), y_(std::move(y)) {}
+
+double LogChart::column(double x) const { return kLeft + share(x, x_) * (kWidth - kLeft - kRight); }
+
+double LogChart::row(double y) const {
+  return kHeight - kBottom - share(y, y_) * (kHeight - kTop - kBottom);
+}
+
+void LogChart::line(std::span<const ChartPoint> points, std::string_view style,
+                    std::string_view title) {
+  std::string places;
+  for (const auto& p : points) places += fmt::format("{:.1f},{:.1f} ", column(p.x), row(p.y));
+  marks_ += fmt::format("<polyline class=\"{}\" points=\"{}\"><title>{}</title></polyline>\n",
+                        style, places, escape_html(title));
+}
+
+void LogChart::point(const ChartPoint& at, std::string_view style, std::string_view title,
+                     std::string_view data) {
+  marks_ += fmt::format(
+      "<circle class=\"{}\" data-name=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"><title>{}</title>"
+      "</circle>\n",
+      style, escape_html(data), column(at.x), row(at.y), escape_html(title));
+}
+
+void LogChart::text(const ChartPoint& at, std::string_view words) {
+  labels_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", column(at.x) + 6,
+                         row(at.y) - 6, escape_html(words));
+}
+
+std::string LogChart::axes() const {
+  std::string text;
+  for (const double tick : log_ticks(x_.low, x_.high)) {
+    text += fmt::format(
+        "<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>"
+        "<text x=\"{0:.1f}\" y=\"{3}\" text-anchor=\"middle\">{4:g}</text>\n",
+        column(tick), kTop, kHeight - kBottom, kHeight - kBottom + 18, tick);
+  }
+  for (const double tick : log_ticks(y_.low, y_.high)) {
+    text += fmt::format(
+        "<line class=\"grid\" y1=\"{0:.1f}\" y2=\"{0:.1f}\" x1=\"{1}\" x2=\"{2}\"/>"
+        "<text y=\"{3:.1f}\" x=\"{4}\" text-anchor=\"end\">{5:g}</text>\n",
+        row(tick), kLeft, kWidth - kRight, row(tick) + 4, kLeft - 8, tick);
+  }
+  text += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
+                      (kLeft + kWidth - kRight) / 2, kHeight - 12, escape_html(x_.label));
+  text += fmt::format(
+      "<text transform=\"translate(16 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
+      (kTop + kHeight - kBottom) / 2, escape_html(y_.label));
+  return text;
+}
+
+std::string LogChart::svg() const {
+  const auto frame = fmt::format("x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", kLeft, kTop,
+                                 kWidth - kLeft - kRight, kHeight - kTop - kBottom);
+  return fmt::format(
+      "<svg viewBox=\"0 0 {} {}\" role=\"img\">\n<clipPath id=\"frame\"><rect {}/></clipPath>\n{}"
+      "<rect class=\"frame\" {}/>\n<g clip-path=\"url(#frame)\">\n{}</g>\n{}</svg>\n",
+      kWidth, kHeight, frame, axes(), frame, marks_, labels_);
+}
+
+}  // namespace fleetfit::app

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// Charts as inline SVG in pages of plain HTML that open without a server and fetch nothing.
+namespace fleetfit::app {
+
+/// The text with &, <, > and " written so that HTML shows them.
+std::string escape_html(std::string_view text);
+
+/// A whole document around `body`, with a calm style in light and dark.
+std::string html_page(std::string_view title, std::string_view body);
+
+struct ChartPoint {
+  double x = 0;
+  double y = 0;
+};
+
+/// A logarithmic axis; both ends are positive.
+struct LogAxis {
+  std::string label;
+  double low = 1;
+  double high = 10;
+};
+
+/// Values of the form 1, 2 or 5 times a power of ten from low to high.
+std::vector<double> log_ticks(double low, double high);
+
+/// A chart on logarithmic axes. What is added is drawn in that order and cut at the frame; `style`
+/// is a CSS class of the page, `title` is shown while the pointer is over it.
+class LogChart {
+ public:
+  LogChart(LogAxis x, LogAxis y);
+
+  void line(std::span<const ChartPoint> points, std::string_view style, std::string_view title);
+  /// `data` names the thing in the document: the attribute data-name.
+  void point(const ChartPoint& at, std::string_view style, std::string_view title,
+             std::string_view data);
+  /// Words beside a place.
+  void text(const ChartPoint& at, std::string_view words);
+
+  /// The <svg> element.
+  std::string svg() const;
+
+ private:
+  double column(double x) const;
+  double row(double y) const;
+  std::string axes() const;
+
+  LogAxis x_;
+  LogAxis y_;
+  std::string marks_;   // cut at the frame
+  std::string labels_;  // not cut
+};
+
+}  // namespace fleetfit::app
