@@ -68,6 +68,16 @@ void* operator new[](std::size_t bytes, std::align_val_t alignment) {
   count(bytes, __builtin_return_address(0));
   return allocate(bytes, static_cast<std::size_t>(alignment));
 }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  count(bytes, __builtin_return_address(0));
+  return allocate(bytes, 1);
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  count(bytes, __builtin_return_address(0));
+  return allocate(bytes, 1);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
