@@ -31,38 +31,43 @@ void __tsan_release(void* address);
 namespace fleetfit::engine {
 namespace {
 
+/// A moment that all threads of a loop agree on. The loop's start and end are two of them: with one
+/// for both, a thread that starts late would seem to wait for one that has ended, and the sanitizer
+/// would see no race between the two.
+struct Moment {
+  char address = 0;
+};
+
 struct Loop {
   std::int64_t count;
   std::int64_t parts;
   detail::PartFunction function;
   const void* body;
+  Moment start = {};
+  Moment end = {};
 };
 
-void happens_before(Loop& loop) {
+void happens_before([[maybe_unused]] Moment& moment) {
 #ifdef FLEETFIT_TSAN
-  __tsan_release(&loop);
-#else
-  static_cast<void>(loop);
+  __tsan_release(&moment);
 #endif
 }
 
-void happens_after(Loop& loop) {
+void happens_after([[maybe_unused]] Moment& moment) {
 #ifdef FLEETFIT_TSAN
-  __tsan_acquire(&loop);
-#else
-  static_cast<void>(loop);
+  __tsan_acquire(&moment);
 #endif
 }
 
 void run_my_parts(void* data) {
   auto& loop = *static_cast<Loop*>(data);
-  happens_after(loop);
+  happens_after(loop.start);
   // Fewer threads than asked for may come: each takes every n-th part.
   const int team = omp_get_num_threads();
   for (std::int64_t part = omp_get_thread_num(); part < loop.parts; part += team) {
     loop.function(loop.body, loop.count * part / loop.parts, loop.count * (part + 1) / loop.parts);
   }
-  happens_before(loop);
+  happens_before(loop.end);
 }
 
 }  // namespace
@@ -80,10 +85,10 @@ void detail::parallel_parts(std::int64_t count, std::int64_t grain, PartFunction
     return;
   }
   Loop loop{count, parts, function, body};
-  happens_before(loop);
+  happens_before(loop.start);
   // Always the whole team: libgomp ends and restarts threads when the number changes.
   GOMP_parallel(run_my_parts, &loop, static_cast<unsigned>(most), 0);
-  happens_after(loop);
+  happens_after(loop.end);
 }
 
 }  // namespace fleetfit::engine
