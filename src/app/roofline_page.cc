@@ -96,10 +96,10 @@ std::string legend_entry(std::string_view mark, std::string_view words) {
 
 std::string legend(const Roofline& roofline) {
   const auto stroke = [](std::string_view style) {
-    return fmt::format("<line class=\"{}\" x1=\"0\" x2=\"28\" y1=\"6\" y2=\"6\"/>", style);
+    return fmt::format(R"(<line class="{}" x1="0" x2="28" y1="6" y2="6"/>)", style);
   };
   const auto dot = [](std::string_view style) {
-    return fmt::format("<circle class=\"{}\" cx=\"14\" cy=\"6\" r=\"4\"/>", style);
+    return fmt::format(R"(<circle class="{}" cx="14" cy="6" r="4"/>)", style);
   };
   return "<ul class=\"legend\">\n" +
          legend_entry(stroke("roof"),

@@ -146,7 +146,7 @@ std::string LogChart::axes() const {
 }
 
 std::string LogChart::svg() const {
-  const auto frame = fmt::format("x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", kLeft, kTop,
+  const auto frame = fmt::format(R"(x="{}" y="{}" width="{}" height="{}")", kLeft, kTop,
                                  kWidth - kLeft - kRight, kHeight - kTop - kBottom);
   return fmt::format(
       "<svg viewBox=\"0 0 {} {}\" role=\"img\">\n<clipPath id=\"frame\"><rect {}/></clipPath>\n{}"

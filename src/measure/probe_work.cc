@@ -70,10 +70,10 @@ TensorId transpose(NetBuilder& net) { return net.transpose(image(net), {0, 2, 3,
 // The attention of a small vision transformer.
 TensorId softmax(NetBuilder& net) { return net.softmax(net.input("x", {1, 6, 197, 197})); }
 
-template <int kChannels, int kSide>
+template <int channels, int side>
 TensorId large_products(NetBuilder& net) {
-  auto x = net.input("x", {1, kChannels, kSide, kSide});
-  for (int i = 0; i < 2; ++i) x = net.conv(x, {.out = kChannels, .bias = true});
+  auto x = net.input("x", {1, channels, side, side});
+  for (int i = 0; i < 2; ++i) x = net.conv(x, {.out = channels, .bias = true});
   return x;
 }
 

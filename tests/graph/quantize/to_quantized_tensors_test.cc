@@ -68,9 +68,8 @@ TEST(ToQuantizedTensors, MergesSiluFromItsTwoOperators) {
   for (const auto& before : {quantized(exact), reimported(quantized(exact))}) {
     EXPECT_EQ(count_of(node_types(before), "Sigmoid"), 1U);
     const auto merged = absorbed(before, {.merge_activations = true});
-    ASSERT_EQ(merged.nodes.size(), 3U);
-    EXPECT_EQ(merged.nodes[1].activation, kSilu);
-    // Two roundings less.
+    EXPECT_THAT(node_types(merged), ElementsAre("Requantize", "Conv", "Silu", "Requantize"));
+    // One rounding less.
     EXPECT_GT(signal_to_noise(exact, merged), signal_to_noise(exact, before));
   }
 }

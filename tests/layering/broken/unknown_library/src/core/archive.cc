@@ -1,2 +1,2 @@
 #include <unistd.h>
-#include <zlib.h>
+#include <bzlib.h>
