@@ -1,2 +1,2 @@
 #include <unistd.h>
-#include <bzlib.h>
+#include <zstd.h>
