@@ -64,7 +64,7 @@ struct ThreadPool::Loop {
 
 ThreadPool::ThreadPool(int workers) {
   for (int i = 1; i < workers; ++i) {
-    threads_.emplace_back([this](std::stop_token stop) { help(std::move(stop)); });
+    threads_.emplace_back([this](const std::stop_token& stop) { help(stop); });
   }
 }
 
