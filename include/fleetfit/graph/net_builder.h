@@ -77,7 +77,7 @@ class NetBuilder {
   TensorId slice(TensorId x, std::int64_t axis, std::int64_t begin, std::int64_t end);
   TensorId pad(TensorId x, std::int64_t top, std::int64_t left, std::int64_t bottom,
                std::int64_t right);
-  TensorId reshape(TensorId x, const Ints& shape);  ///< 0 copies an extent, -1 takes the rest
+  TensorId reshape(TensorId x, const Ints& wanted);  ///< 0 copies an extent, -1 takes the rest
   TensorId transpose(TensorId x, const Ints& perm);
   TensorId flatten(TensorId x);  ///< to N x rest
   TensorId mean(TensorId x, const Ints& axes, bool keep_dims = false);

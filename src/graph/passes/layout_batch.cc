@@ -8,9 +8,10 @@ namespace {
 class Steps {
  public:
   Steps(LayoutForms& forms, const Node& node)
-      : forms_(forms), name_(node.name), like_(forms.graph().tensor(node.inputs.front())) {
-    current_ = forms.moved(node.inputs.front());
-  }
+      : forms_(forms),
+        name_(node.name),
+        like_(forms.graph().tensor(node.inputs.front())),
+        current_(forms.moved(node.inputs.front())) {}
 
   const Shape& shape() const { return *forms_.graph().tensor(current_).shape; }
 
