@@ -40,8 +40,9 @@ std::optional<store::Energy> energy_of(const std::optional<measure::Energy>& ene
 std::string conditions_of(const measure::Measurement& measurement) {
   auto json = measure::to_json(measurement.conditions);
   const auto all = measure::to_json(measurement);
-  for (const char* key : {"warmup_runs", "outliers", "drift", "bimodal", "notes"})
+  for (const char* key : {"warmup_runs", "outliers", "drift", "bimodal", "unlike_before", "notes"})
     json[key] = all.at(key);
+  if (measurement.latency) json["session_ci95_ms"] = all.at("latency_ms").at("session_ci95");
   return core::format_json_line(json);
 }
 

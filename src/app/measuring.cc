@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "app/device_history.h"
 #include "app/kernel_choices.h"
 #include "app/measurement_records.h"
 #include "app/model_files.h"
@@ -77,8 +78,7 @@ class ModelSession {
       for (std::size_t i = 0; i < group.size(); ++i) take(outcome, i, group);
     }
     for (std::size_t d = 0; d < devices_.size(); ++d) {
-      auto saved = save_choices(workplace_, devices_[d].device, results_[d].measurement);
-      if (!saved) return tl::unexpected(std::move(saved.error()));
+      if (auto ok = finish(d); !ok) return tl::unexpected(std::move(ok.error()));
     }
     return std::move(results_);
   }
@@ -149,6 +149,15 @@ class ModelSession {
     // The comparisons are with the first subject, which is the first device unless that failed.
     if (result.against_first && device_of_[group.front()] == 0)
       result.against_first = outcome.against_first[i];
+  }
+
+  Status finish(std::size_t d) {
+    auto& result = results_[d];
+    const auto history = load_history(workplace_, devices_[d].fingerprint);
+    if (!history) return tl::unexpected(history.error());
+    measure::compare_with_history(result.measurement, result.hash, history->measurements,
+                                  history->spread);
+    return save_choices(workplace_, devices_[d].device, result.measurement);
   }
 
   Workplace& workplace_;

@@ -30,8 +30,8 @@ Json to_json(const MeasuredModel& measured) {
   json["energy_meter"] = measured.energy_meter;
   if (m.protocol.operators) json["ops"] = all.at("ops");
   if (measured.against_first) json["against_first"] = comparison_json(measured.against_first);
-  for (const char* key : {"notes", "warmup_runs", "outliers", "drift", "bimodal", "conditions",
-                          "protocol", "started"})
+  for (const char* key : {"notes", "warmup_runs", "outliers", "drift", "bimodal", "unlike_before",
+                          "conditions", "protocol", "started"})
     json[key] = all.at(key);
   return json;
 }

@@ -36,8 +36,8 @@ std::string file_name(const MeasuredModel& measured) {
 std::string median_text(const MeasuredModel& measured) {
   const auto& latency = measured.measurement.latency;
   if (!latency) return "-";
-  const double half = (latency->ci95_ms.high - latency->ci95_ms.low) / 2;
-  return fmt::format("{:.4g} ± {:.1f} %", latency->median_ms, 100 * half / latency->median_ms);
+  const double half = measure::relative_half_width(latency->ci95_ms, latency->median_ms);
+  return fmt::format("{:.4g} ± {:.1f} %", latency->median_ms, 100 * half);
 }
 
 std::string energy_text(const MeasuredModel& measured) {
@@ -224,8 +224,9 @@ void add_measure(CLI::App& program, Context& context) {
   verb->add_option("--max-time", flags->max_time_s, "Most seconds for each model on each device")
       ->check(CLI::Range(0.01, 86400.0))
       ->capture_default_str();
-  verb->add_option("--target-ci", flags->target_percent,
-                   "Half width of the median's 95 % interval that is to be reached, in percent")
+  verb->add_option(
+          "--target-ci", flags->target_percent,
+          "Half width of the median's 95 % interval that the runs are to reach, in percent")
       ->check(CLI::Range(0.01, 100.0))
       ->capture_default_str();
   auto* table = verb->add_option(

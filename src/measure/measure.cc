@@ -40,6 +40,7 @@ Latency latency_of(std::span<const double> run_ms) {
           .p90_ms = quantile_of(run_ms, 0.9),
           .p99_ms = quantile_of(run_ms, 0.99),
           .ci95_ms = median_interval(run_ms),
+          .session_ci95_ms = median_interval(run_ms),
           .mean_ci95_ms = mean_interval(run_ms)};
 }
 

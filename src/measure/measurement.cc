@@ -58,6 +58,7 @@ Json latency_json(const std::optional<Latency>& latency) {
           {"p90", latency->p90_ms},
           {"p99", latency->p99_ms},
           {"ci95", interval_json(latency->ci95_ms)},
+          {"session_ci95", interval_json(latency->session_ci95_ms)},
           {"mean_ci95", interval_json(latency->mean_ci95_ms)}};
 }
 
@@ -92,6 +93,9 @@ Result<Latency> latency_from(const JsonView& json) {
   fields.take(json.number("p90"), latency.p90_ms);
   fields.take(json.number("p99"), latency.p99_ms);
   if (const auto ends = fields.object("ci95")) fields.note(read_interval(*ends, latency.ci95_ms));
+  if (const auto ends = fields.object("session_ci95")) {
+    fields.note(read_interval(*ends, latency.session_ci95_ms));
+  }
   if (const auto ends = fields.object("mean_ci95")) {
     fields.note(read_interval(*ends, latency.mean_ci95_ms));
   }
@@ -144,6 +148,7 @@ void read_counts(JsonFields& fields, Measurement& m) {
   fields.integer("warmup_runs", m.warmup_runs);
   fields.integer("outliers", m.outliers);
   fields.boolean("bimodal", m.bimodal);
+  fields.boolean("unlike_before", m.unlike_before);
   fields.optional_number("overhead_ms", m.overhead_ms);
   fields.integer("peak_memory_bytes", m.peak_memory_bytes);
   fields.text("kernel_choices", m.kernel_choices);
@@ -193,6 +198,7 @@ Json to_json(const Measurement& m) {
           {"outliers", m.outliers},
           {"drift", {{"relative", m.drift.relative}, {"significant", m.drift.significant}}},
           {"bimodal", m.bimodal},
+          {"unlike_before", m.unlike_before},
           {"overhead_ms", m.overhead_ms ? Json(*m.overhead_ms) : Json()},
           {"ops", operators_json(m.operators)},
           {"peak_memory_bytes", m.peak_memory_bytes},

@@ -19,12 +19,10 @@ constexpr std::size_t kLongestLag = 200;
 constexpr std::size_t kLeastHalf = 6;
 constexpr std::size_t kSteadyRequests = 4;
 
-// The quantile 0.975 of the normal distribution; where the number of independent runs is itself an
-// estimate, that of Student's distribution (the first terms of its expansion).
+// Where the number of independent runs is itself an estimate, it is not certain enough for the
+// normal distribution.
 double quantile95(std::size_t runs, double independent) {
-  if (independent >= static_cast<double>(runs)) return kNormal95;
-  const double freedom = std::max(independent - 1, 1.0);
-  return kNormal95 * (1 + 1.2104 / freedom + 1.4402 / (freedom * freedom));
+  return independent >= static_cast<double>(runs) ? kNormal95 : student95(independent - 1);
 }
 
 double mean_of(std::span<const double> values) {
@@ -64,6 +62,11 @@ bool falls_step_by_step(std::span<const double> values, double least_fall) {
 }
 
 }  // namespace
+
+double student95(double freedom) {
+  const double some = std::max(freedom, 1.0);
+  return kNormal95 * (1 + 1.2104 / some + 1.4402 / (some * some));
+}
 
 double correlation_length(std::span<const double> series) {
   std::vector<double> centered(series.begin(), series.end());

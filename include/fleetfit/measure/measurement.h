@@ -21,7 +21,8 @@ namespace fleetfit::measure {
 
 enum class MeasurementStatus {
   ok,        ///< the median's interval reached the target, without drift
-  unstable,  ///< it did not in the time given; the numbers are those of all runs
+  unstable,  ///< it did not in the time given, or it is unlike earlier ones; the numbers are those
+             ///< of all runs
   failed,    ///< there are no numbers
 };
 
@@ -33,8 +34,11 @@ struct Latency {
   double mean_ms = 0;
   double p90_ms = 0;
   double p99_ms = 0;
-  core::Interval ci95_ms = {};       ///< of the median
-  core::Interval mean_ci95_ms = {};  ///< of the mean
+  /// Of the median that another session would find (measure/history.h); of one session alone where
+  /// nothing is known of others.
+  core::Interval ci95_ms = {};
+  core::Interval session_ci95_ms = {};  ///< of the median, by the runs of this session alone
+  core::Interval mean_ci95_ms = {};     ///< of the mean
 
   bool operator==(const Latency&) const = default;
 };
@@ -51,6 +55,7 @@ struct Measurement {
   /// Runs fall into two groups, as those of a throttled process do. The median then tells which
   /// group is larger; the mean tells what a run costs.
   bool bimodal = false;
+  bool unlike_before = false;  ///< it settled, but is unstable for what was measured before
 
   /// Mean time of each operator in profiled runs: the mean of each profiled request, and the
   /// median of these over the requests, so that a request that was disturbed does not count.

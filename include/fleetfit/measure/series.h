@@ -11,6 +11,10 @@
 /// series must be finite and not empty.
 namespace fleetfit::measure {
 
+/// The quantile 0.975 of Student's distribution, by the first terms of its expansion: within 2 %
+/// for 4 degrees of freedom and more, too small for fewer.
+double student95(double freedom);
+
 /// Of how many runs one independent run is worth: 1 if they are independent, more if neighbours
 /// resemble each other (1 + twice the sum of the autocorrelations up to where they fade, Geyer's
 /// initial positive sequence).

@@ -66,7 +66,7 @@ struct Latency {
   double mean_ms = 0;
   double p90_ms = 0;
   double p99_ms = 0;
-  double ci95_low_ms = 0;  ///< 95 % interval of the median
+  double ci95_low_ms = 0;  ///< 95 % interval of the median, from session to session
   double ci95_high_ms = 0;
 
   bool operator==(const Latency&) const = default;
