@@ -1,109 +1,41 @@
 // Images made larger or smaller.
 #include <algorithm>
-#include <cmath>
 
 #include "engine/own/own.h"
 #include "engine/own/picked_copy.h"
 #include "engine/own/rows.h"
 #include "engine/threads.h"
+#include "fleetfit/graph/resize.h"
 
 namespace fleetfit::engine::own {
 namespace {
 
-using graph::CoordinateMode;
-using graph::NearestMode;
+using graph::ResizedAxis;
 using graph::ResizeMode;
-
-struct Axis {
-  std::int64_t in = 0;
-  std::int64_t out = 0;
-  double scale = 1;
-};
-
-/// Where in the input an output position lies. ONNX's align_corners spans the unrounded extent
-/// in * scale.
-double source_position(CoordinateMode mode, const Axis& axis, std::int64_t position) {
-  const auto at = static_cast<double>(position);
-  const double extent = static_cast<double>(axis.in) * axis.scale;
-  switch (mode) {
-    case CoordinateMode::half_pixel:
-      break;
-    case CoordinateMode::pytorch_half_pixel:
-      if (axis.out == 1) return 0;
-      break;
-    case CoordinateMode::align_corners:
-      return axis.out == 1 ? 0 : at * static_cast<double>(axis.in - 1) / (extent - 1);
-    case CoordinateMode::asymmetric:
-      return at / axis.scale;
-  }
-  return (at + 0.5) / axis.scale - 0.5;
-}
-
-double rounded(NearestMode mode, double position) {
-  switch (mode) {
-    case NearestMode::round_prefer_floor:
-      return std::ceil(position - 0.5);
-    case NearestMode::round_prefer_ceil:
-      return std::floor(position + 0.5);
-    case NearestMode::floor:
-      return std::floor(position);
-    case NearestMode::ceil:
-      return std::ceil(position);
-  }
-  return position;
-}
-
-std::int64_t index_at(double position, std::int64_t extent) {
-  return static_cast<std::int64_t>(std::clamp(position, 0.0, static_cast<double>(extent - 1)));
-}
-
-/// An output element is a weighted sum of four input elements at most.
-struct Taps {
-  std::int64_t index[4] = {};
-  float weight[4] = {};
-};
-
-Taps linear_taps(double position, std::int64_t extent) {
-  const double low = std::floor(position);
-  const double fraction = position - low;
-  return {{index_at(low, extent), index_at(low + 1, extent)},
-          {static_cast<float>(1 - fraction), static_cast<float>(fraction)}};
-}
-
-/// Keys' cubic convolution with the coefficient a.
-Taps cubic_taps(double position, std::int64_t extent, double a) {
-  const double low = std::floor(position);
-  Taps taps;
-  for (int i = 0; i < 4; ++i) {
-    const double d = std::abs(position - low - (i - 1));
-    taps.index[i] = index_at(low + i - 1, extent);
-    taps.weight[i] = static_cast<float>(d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1
-                                               : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a);
-  }
-  return taps;
-}
+using graph::ResizeTaps;
 
 /// Replaces one axis by weighted sums along it.
 struct Pass {
   std::int64_t outer = 1;
   std::int64_t in = 1;
   std::int64_t inner = 1;
-  bool cubic = false;
-  std::vector<Taps> taps;
+  std::vector<ResizeTaps> taps;
 
   std::int64_t elements() const { return outer * std::ssize(taps) * inner; }
 
-  void interpolate(const float* line, float* out, const Taps& t) const {
-    const auto row = [&](int i) { return line + t.index[i] * inner; };
+  void interpolate(const float* line, float* out, const ResizeTaps& t) const {
+    const auto row = [&](std::size_t i) { return line + t.index[i] * inner; };
+    const auto weight = [&](std::size_t i) { return static_cast<float>(t.weight[i]); };
+    const bool cubic = t.count == 4;
     if (inner == 1) {
-      *out = t.weight[0] * *row(0) + t.weight[1] * *row(1);
-      if (cubic) *out += t.weight[2] * *row(2) + t.weight[3] * *row(3);
+      *out = weight(0) * *row(0) + weight(1) * *row(1);
+      if (cubic) *out += weight(2) * *row(2) + weight(3) * *row(3);
       return;
     }
-    blend_rows(row(0), t.weight[0], row(1), t.weight[1], out, inner);
+    blend_rows(row(0), weight(0), row(1), weight(1), out, inner);
     if (!cubic) return;
-    add_scaled_row(row(2), t.weight[2], out, inner);
-    add_scaled_row(row(3), t.weight[3], out, inner);
+    add_scaled_row(row(2), weight(2), out, inner);
+    add_scaled_row(row(3), weight(3), out, inner);
   }
 
   void run(const float* x, float* out) const {
@@ -119,23 +51,19 @@ struct Pass {
 
 /// A copy, where nothing is to be resized.
 Pass copying(std::int64_t count) {
-  return {.outer = 1, .in = 1, .inner = count, .taps = {linear_taps(0, 1)}};
+  return {.outer = 1, .in = 1, .inner = count, .taps = {ResizeTaps{}}};
 }
 
 std::vector<Pass> passes_of(const graph::Resize& op, const Shape& shape,
-                            const std::vector<Axis>& axes) {
+                            const std::vector<ResizedAxis>& axes) {
   Shape now = shape;
   std::vector<Pass> passes;
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    const Axis& axis = axes[i];
-    if (axis.in == axis.out && axis.scale == 1) continue;
+    const ResizedAxis& axis = axes[i];
+    if (!axis.changes()) continue;
     const Along a = along(now, i);
-    Pass pass{a.outer, a.extent, a.inner, op.mode == ResizeMode::cubic, {}};
-    for (std::int64_t j = 0; j < axis.out; ++j) {
-      const double position = source_position(op.coordinates, axis, j);
-      pass.taps.push_back(pass.cubic ? cubic_taps(position, axis.in, op.cubic_coefficient)
-                                     : linear_taps(position, axis.in));
-    }
+    Pass pass{a.outer, a.extent, a.inner, {}};
+    for (std::int64_t j = 0; j < axis.out; ++j) pass.taps.push_back(resize_taps(op, axis, j));
     passes.push_back(std::move(pass));
     now[i] = axis.out;
   }
@@ -143,7 +71,7 @@ std::vector<Pass> passes_of(const graph::Resize& op, const Shape& shape,
   return passes;
 }
 
-std::optional<std::vector<Axis>> axes_of(const Task& task) {
+std::optional<std::vector<ResizedAxis>> axes_of(const Task& task) {
   const Shape& in = task.inputs[0].shape;
   const Shape& out = task.outputs[0].shape;
   const bool by_sizes = has_input(task, 3) && graph::elements(task.inputs[3].shape) > 0;
@@ -156,7 +84,7 @@ std::optional<std::vector<Axis>> axes_of(const Task& task) {
     if (values.size() != in.size()) return std::nullopt;
     scales.assign(values.begin(), values.end());
   }
-  std::vector<Axis> axes;
+  std::vector<ResizedAxis> axes;
   for (std::size_t i = 0; i < in.size(); ++i) {
     const double by_extents = static_cast<double>(out[i]) / static_cast<double>(in[i]);
     axes.push_back({in[i], out[i], by_sizes ? by_extents : scales[i]});
@@ -170,12 +98,9 @@ KernelPtr make_nearest_resize(const Task& task, const graph::Resize& op) {
   const auto axes = axes_of(task);
   if (!axes || op.mode != ResizeMode::nearest) return nullptr;
   std::vector<Ints> indices;
-  for (const Axis& axis : *axes) {
+  for (const ResizedAxis& axis : *axes) {
     auto& list = indices.emplace_back();
-    for (std::int64_t i = 0; i < axis.out; ++i) {
-      list.push_back(
-          index_at(rounded(op.nearest, source_position(op.coordinates, axis, i)), axis.in));
-    }
+    for (std::int64_t i = 0; i < axis.out; ++i) list.push_back(resize_taps(op, axis, i).index[0]);
   }
   PickedCopy copy(task.inputs[0].shape, indices,
                   std::vector<std::byte>(graph::size_of(task.inputs[0].dtype)));
