@@ -66,8 +66,8 @@ Result<OpenedRuntime> open_runtime(const measure::Device& device, const Programs
   auto runtime = measure::start_exec_runtime(std::move(options));
   if (!runtime) return tl::unexpected(std::move(runtime.error()));
   opened.runtime = *std::move(runtime);
-  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): the lambda borrows, `opened` owns
   return opened;
+  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): the lambda borrows, `opened` owns
 }
 
 measure::LoadOptions load_options(const measure::Device& device) {
