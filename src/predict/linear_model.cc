@@ -17,12 +17,6 @@ void LinearModel::predict(const MatrixView& rows, std::span<double> out) const {
   }
 }
 
-std::vector<double> LinearModel::importance() const {
-  std::vector<double> shares;
-  for (const double w : weights_) shares.push_back(std::abs(w));
-  return shares_of_sum(std::move(shares));
-}
-
 nlohmann::json LinearModel::to_json() const {
   return {{"type", "linear"}, {"intercept", intercept_}, {"weights", weights_}};
 }

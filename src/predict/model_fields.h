@@ -13,7 +13,4 @@ namespace fleetfit::predict {
 Result<std::vector<double>> numbers_of_length(const core::JsonView& json, std::string_view key,
                                               std::size_t length);
 
-/// Values from 0 divided by their sum; as they are if that is 0.
-std::vector<double> shares_of_sum(std::vector<double> values);
-
 }  // namespace fleetfit::predict

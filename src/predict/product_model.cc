@@ -11,17 +11,9 @@ void ProductModel::predict(const MatrixView& rows, std::span<double> out) const 
   for (std::size_t i = 0; i < out.size(); ++i) out[i] *= prices[i];
 }
 
-std::vector<double> ProductModel::importance() const {
-  auto shares = linear_.importance();
-  const auto others = correction_.importance();
-  for (std::size_t i = 0; i < shares.size(); ++i) shares[i] = (shares[i] + others[i]) / 2;
-  return shares;
-}
-
 nlohmann::json ProductModel::to_json() const {
-  return {{"type", "product"},
-          {"linear", linear_.to_json()},
-          {"correction", correction_.to_json()}};
+  return {
+      {"type", "product"}, {"linear", linear_.to_json()}, {"correction", correction_.to_json()}};
 }
 
 Result<std::unique_ptr<Regressor>> ProductModel::from_json(const core::JsonView& json,

@@ -17,8 +17,6 @@ class ProductModel final : public Regressor {
 
   std::size_t features() const override { return linear_.features(); }
   void predict(const MatrixView& rows, std::span<double> out) const override;
-  /// The mean of both parts'.
-  std::vector<double> importance() const override;
   nlohmann::json to_json() const override;
 
   static Result<std::unique_ptr<Regressor>> from_json(const core::JsonView& json,

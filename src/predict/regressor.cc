@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "fleetfit/predict/linear_model.h"
@@ -42,6 +44,16 @@ Status check_row(const TrainingSet& set, std::size_t i) {
   return {};
 }
 
+std::vector<double> exchange_column(const MatrixView& rows, std::size_t column,
+                                    core::Random random) {
+  std::vector<double> values(rows.values.begin(), rows.values.end());
+  std::vector<double> cells;
+  for (std::size_t i = 0; i < rows.rows(); ++i) cells.push_back(rows.row(i)[column]);
+  random.shuffle(cells);
+  for (std::size_t i = 0; i < cells.size(); ++i) values[i * rows.columns + column] = cells[i];
+  return values;
+}
+
 }  // namespace
 
 double Regressor::predict_one(std::span<const double> row) const {
@@ -57,6 +69,24 @@ Result<std::unique_ptr<Regressor>> regressor_from_json(const core::JsonView& jso
   for (const auto& [name, read] : kTypes)
     if (*type == name) return read(json, features);
   return json.at("type")->error(fmt::format("there is no model of type '{}'", *type));
+}
+
+std::vector<double> importance(const Regressor& model, const MatrixView& rows,
+                               const core::Random& random) {
+  std::vector<double> answers(rows.rows());
+  model.predict(rows, answers);
+  std::vector<double> shares(rows.columns, 0.0);
+  for (std::size_t j = 0; j < rows.columns; ++j) {
+    auto exchanged = exchange_column(rows, j, random.split(j));
+    std::vector<double> others(rows.rows());
+    model.predict({.values = exchanged, .columns = rows.columns}, others);
+    for (std::size_t i = 0; i < others.size(); ++i)
+      shares[j] += std::abs(others[i] - answers[i]) / std::max(std::abs(answers[i]), 1e-300);
+  }
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  if (sum > 0)
+    for (double& share : shares) share /= sum;
+  return shares;
 }
 
 double mape_percent(std::span<const double> predicted, std::span<const double> measured) {

@@ -13,8 +13,8 @@
 namespace fleetfit::predict {
 namespace {
 
-constexpr std::size_t kBlock = 64;   // rows whose features stay in the first cache
-constexpr std::size_t kLanes = 8;    // walks that a core can overlap
+constexpr std::size_t kBlock = 64;  // rows whose features stay in the first cache
+constexpr std::size_t kLanes = 8;   // walks that a core can overlap
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kLargest = std::numeric_limits<float>::max();
 constexpr int kMostDepth = 1000;
@@ -186,23 +186,6 @@ std::vector<double> TreeModel::staged(std::span<const double> row) const {
     answers.push_back(answer(sum));
   }
   return answers;
-}
-
-std::vector<double> TreeModel::importance() const {
-  std::vector<double> counts(settings_.features, 0.0);
-  for (std::size_t t = 0; t < roots_.size(); ++t) {
-    std::vector<std::pair<std::int32_t, double>> waiting = {{roots_[t], 1.0}};
-    while (!waiting.empty()) {
-      const auto [at, share] = waiting.back();
-      waiting.pop_back();
-      const FlatNode& node = nodes_[static_cast<std::size_t>(at)];
-      if (node.left == at) continue;
-      counts[static_cast<std::size_t>(node.feature)] += share;
-      waiting.emplace_back(node.left, share / 2);
-      waiting.emplace_back(node.left + 1, share / 2);
-    }
-  }
-  return shares_of_sum(std::move(counts));
 }
 
 nlohmann::json TreeModel::to_json() const {

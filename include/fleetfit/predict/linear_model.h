@@ -20,8 +20,6 @@ class LinearModel final : public Regressor {
 
   std::size_t features() const override { return weights_.size(); }
   void predict(const MatrixView& rows, std::span<double> out) const override;
-  /// By the size of the weights.
-  std::vector<double> importance() const override;
   nlohmann::json to_json() const override;
 
   static Result<std::unique_ptr<Regressor>> from_json(const core::JsonView& json,

@@ -35,8 +35,8 @@ class TreeModel final : public Regressor {
     float base = 0;  ///< added to the sum of the trees
   };
 
-  /// Fails with `invalid_input`, naming the tree, if it is not whole, has a feature that rows do not
-  /// have, or a number that is not finite.
+  /// Fails with `invalid_input`, naming the tree, if it is not whole, has a feature that rows do
+  /// not have, or a number that is not finite.
   static Result<TreeModel> build(std::span<const Tree> trees, const Settings& settings);
 
   std::size_t trees() const { return roots_.size(); }
@@ -45,8 +45,6 @@ class TreeModel final : public Regressor {
   void predict(const MatrixView& rows, std::span<double> out) const override;
   /// The answer of the first 1, 2, 3, … trees for a row.
   std::vector<double> staged(std::span<const double> row) const;
-  /// By how often trees ask for a feature, those near the root more.
-  std::vector<double> importance() const override;
   nlohmann::json to_json() const override;
 
   static Result<std::unique_ptr<Regressor>> from_json(const core::JsonView& json,
@@ -82,7 +80,7 @@ std::string format_tree(const TreeModel::Tree& tree);
 Result<TreeModel::Tree> parse_tree(std::string_view text);
 
 struct ForestOptions {
-  int trees = 10;               ///< cross-validation takes from 1 to this many
+  int trees = 10;                  ///< cross-validation takes from 1 to this many
   int most_samples_to_split = 50;  ///< and from 2 to this many rows in a node that is split
 };
 
