@@ -46,7 +46,17 @@ std::string conditions_of(const measure::Measurement& measurement) {
   return core::format_json_line(json);
 }
 
+bool has_operators(const store::MeasurementRecord& record) {
+  const auto protocol = core::parse_json(record.protocol, "protocol");
+  return protocol && protocol->is_object() && protocol->value("operators", false);
+}
+
 }  // namespace
+
+bool answers(const store::MeasurementRecord& record, const measure::Protocol& protocol) {
+  return record.status != store::MeasurementStatus::failed && record.latency &&
+         (!protocol.operators || has_operators(record));
+}
 
 store::MeasurementRecord to_record(const MeasuredModel& measured) {
   const auto& m = measured.measurement;

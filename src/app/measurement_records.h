@@ -8,4 +8,8 @@ namespace fleetfit::app {
 /// The measurement as it is kept.
 store::MeasurementRecord to_record(const MeasuredModel& measured);
 
+/// Whether the record answers such a request, so that the model need not be measured again: it has
+/// numbers, and those of operators if they are asked for.
+bool answers(const store::MeasurementRecord& record, const measure::Protocol& protocol);
+
 }  // namespace fleetfit::app

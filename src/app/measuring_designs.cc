@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
+#include "app/measurement_records.h"
 #include "app/model_session.h"
-#include "fleetfit/core/json.h"
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/space/space.h"
 
@@ -30,17 +29,6 @@ struct DesignToMeasure {
 /// Stands for the network: the same text may mean another one in another version.
 std::string hash_of(const space::Space& space, const std::string& text) {
   return core::sha256_hex(fmt::format("{} {} {}", space.name(), space.version(), text));
-}
-
-bool has_operators(const MeasurementRecord& record) {
-  const auto protocol = core::parse_json(record.protocol, "protocol");
-  return protocol && protocol->is_object() && protocol->value("operators", false);
-}
-
-/// Whether the record answers the request, so that the design needs no measuring.
-bool answers(const MeasurementRecord& record, const measure::Protocol& protocol) {
-  return record.status != store::MeasurementStatus::failed && record.latency &&
-         (!protocol.operators || has_operators(record));
 }
 
 std::string duration_text(double seconds) {

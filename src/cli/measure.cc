@@ -142,10 +142,7 @@ Result<std::optional<measure::PowerModel>> power_model(const MeasureFlags& flags
 }
 
 measure::Protocol protocol_of(const MeasureFlags& flags) {
-  measure::Protocol protocol;
-  protocol.max_time_s = flags.max_time_s;
-  // Who gives little time wants an answer in it.
-  protocol.min_time_s = std::min(protocol.min_time_s, flags.max_time_s / 2);
+  auto protocol = measure::protocol_within(flags.max_time_s);
   protocol.target = flags.target_percent / 100;
   protocol.operators = flags.ops;
   return protocol;

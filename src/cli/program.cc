@@ -83,6 +83,7 @@ int parse_and_run(int argc, char** argv) {
   add_device(program, context);
   add_measure(program, context);
   add_kernels(program, context);
+  add_predict(program, context);
   add_runtime(program, context);
   try {
     program.parse(argc, argv);

@@ -1,5 +1,6 @@
 #include "fleetfit/measure/protocol.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

@@ -25,6 +25,9 @@ struct Protocol {
   bool operator==(const Protocol&) const = default;
 };
 
+/// For who gives each model this much time: little of it makes the least time shorter, too.
+Protocol protocol_within(double max_time_s);
+
 /// Fails with `invalid_input`, naming the field.
 Status check(const Protocol& protocol);
 

@@ -1,0 +1,218 @@
+// A predictor held against measurements of its device.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "app/graph_pricing.h"
+#include "app/kernel_samples.h"
+#include "app/prediction_page.h"
+#include "app/profiled_networks.h"
+#include "fleetfit/app/predicting.h"
+#include "fleetfit/core/file.h"
+#include "fleetfit/space/space.h"
+
+namespace fleetfit::app {
+namespace {
+
+constexpr std::size_t kCandidates = 200;  // designs that are looked at for advice
+constexpr std::size_t kDesignsAdvised = 3;
+constexpr std::size_t kKindsAdvised = 3;
+
+struct KindErrors {
+  int kernels = 0;
+  double errors = 0;  // sum of relative ones
+  double ms = 0;      // measured
+};
+
+class Evaluating {
+ public:
+  explicit Evaluating(const GraphPricing& pricing) : pricing_(pricing) {
+    evaluation_.predictor = pricing.identity();
+  }
+
+  Status take(const ProfiledNetwork& network) {
+    const auto predicted = pricing_.price(network.graph, network.name);
+    if (!predicted) return tl::unexpected(predicted.error());
+    evaluation_.networks.push_back({.name = network.name,
+                                    .measured_ms = network.record.latency->median_ms,
+                                    .predicted_ms = predicted->latency_ms,
+                                    .interval90 = predicted->interval90,
+                                    .unpriced = predicted->unpriced.size()});
+    for (const auto& kernel : predicted->unpriced) ++guessed_[kernel.kind];
+    return take_kernels(network);
+  }
+
+  void leave_out(std::string reason) { evaluation_.left_out.push_back(std::move(reason)); }
+
+  Result<Evaluation> finish() {
+    if (evaluation_.networks.empty())
+      return fail(ErrorCode::invalid_input, "no network could be measured");
+    summarize_networks();
+    summarize_kinds();
+    advise_on_kinds();
+    return std::move(evaluation_);
+  }
+
+ private:
+  /// Prices the kernels that ran, so that errors of the deduction are not counted here.
+  Status take_kernels(const ProfiledNetwork& network) {
+    const auto sample = sample_of(network.graph, network.record);
+    if (!sample) return core::within(network.name, sample.error());
+    std::vector<cost::KernelFeatures> features;
+    for (const auto& kernel : sample->kernels) features.push_back(kernel.features);
+    const auto price = pricing_.predictor().price(features);
+    if (!price) return core::within(network.name, price.error());
+    for (std::size_t i = 0; i < features.size(); ++i) {
+      auto& kind = kinds_[features[i].kind];
+      const double ms = sample->kernels[i].ms;
+      ++kind.kernels;
+      kind.errors += std::abs(price->kernels[i].ms / ms - 1);
+      kind.ms += ms;
+    }
+    return {};
+  }
+
+  template <class Holds>
+  double share_of_networks(const Holds& holds) const {
+    const auto count = std::ranges::count_if(evaluation_.networks, holds);
+    return static_cast<double>(count) / static_cast<double>(evaluation_.networks.size());
+  }
+
+  void summarize_networks() {
+    double errors = 0;
+    for (const auto& network : evaluation_.networks) errors += std::abs(network.error());
+    evaluation_.mape = 100 * errors / static_cast<double>(evaluation_.networks.size());
+    const auto within = [&](double limit) {
+      return share_of_networks([&](const auto& n) { return std::abs(n.error()) <= limit; });
+    };
+    evaluation_.within_5pct = within(0.05);
+    evaluation_.within_10pct = within(0.10);
+    evaluation_.coverage90 = share_of_networks([](const auto& n) {
+      return n.interval90.low <= n.measured_ms && n.measured_ms <= n.interval90.high;
+    });
+  }
+
+  void summarize_kinds() {
+    double all = 0;
+    for (const auto& [name, kind] : kinds_) all += kind.ms;
+    for (const auto& [name, kind] : kinds_) {
+      evaluation_.kinds.push_back({.kind = name,
+                                   .kernels = kind.kernels,
+                                   .mape = 100 * kind.errors / kind.kernels,
+                                   .share = kind.ms / all});
+    }
+    std::ranges::stable_sort(evaluation_.kinds, std::ranges::greater(), &EvaluatedKind::share);
+  }
+
+  /// Time that is priced badly is where more measurements gain most.
+  void advise_on_kinds() {
+    auto kinds = evaluation_.kinds;
+    std::ranges::stable_sort(kinds, std::ranges::greater(),
+                             [](const EvaluatedKind& k) { return k.share * k.mape; });
+    for (std::size_t i = 0; i < std::min(kKindsAdvised, kinds.size()); ++i) {
+      const auto& kind = kinds[i];
+      const auto guessed = guessed_.find(kind.kind);
+      evaluation_.advice.push_back(fmt::format(
+          "{}: {:.0f} % of the time, priced with an error of {:.1f} %{}; networks with other such "
+          "kernels would tell most",
+          kind.kind, 100 * kind.share, kind.mape,
+          guessed == guessed_.end() ? ""
+                                    : fmt::format(", {} of them by a guess", guessed->second)));
+    }
+  }
+
+  const GraphPricing& pricing_;
+  Evaluation evaluation_;
+  std::map<std::string, KindErrors> kinds_;
+  std::map<std::string, int> guessed_;
+};
+
+double relative_width(const PredictedModel& model) {
+  return (model.interval90.high - model.interval90.low) / 2 / model.latency_ms;
+}
+
+/// Designs that the predictor knows least of, out of those that come next.
+Result<std::vector<std::string>> advise_on_designs(const GraphPricing& pricing,
+                                                   std::size_t measured) {
+  const auto& known = pricing.identity().trained_on;
+  std::vector<std::string> advice;
+  if (known.space.empty()) return advice;
+  const auto space = space::find_space(known.space);
+  if (!space) return tl::unexpected(space.error());
+  const std::size_t first = known.designs + measured;
+  const auto designs =
+      space::sample_designs(**space, {.seed = known.seed, .first = first, .count = kCandidates});
+  if (!designs) return advice;  // the space has not as many
+  std::vector<std::pair<double, std::size_t>> widths;
+  for (std::size_t i = 0; i < designs->size(); ++i) {
+    auto graph = (*space)->lower((*designs)[i]);
+    if (!graph) return tl::unexpected(std::move(graph.error()));
+    const auto priced = pricing.price(*std::move(graph), fmt::format("design {}", first + i));
+    if (!priced) return tl::unexpected(priced.error());
+    widths.emplace_back(relative_width(*priced), first + i);
+  }
+  std::ranges::sort(widths, std::ranges::greater());
+  for (std::size_t i = 0; i < std::min(kDesignsAdvised, widths.size()); ++i) {
+    advice.push_back(fmt::format(
+        "design {1} has the widest interval of the next {2} (± {0:.0f} %): fleetfit measure --space "
+        "{3} --first {1} --samples 1 --ops --device {4}",
+        100 * widths[i].first, widths[i].second, kCandidates, known.space,
+        pricing.identity().device));
+  }
+  return advice;
+}
+
+/// Designs that it was trained with are no test.
+std::size_t first_design(const predict::Identity& identity, const NetworkChoice& networks) {
+  const auto& known = identity.trained_on;
+  return known.space == networks.space && known.seed == networks.seed ? known.designs : 0;
+}
+
+}  // namespace
+
+Result<Evaluation> evaluate_predictor(Workplace& workplace, const EvaluatePredictorRequest& request,
+                                      core::Progress& progress, const std::stop_token& stop) {
+  const auto pricing = GraphPricing::open(request.predictor);
+  if (!pricing) return tl::unexpected(pricing.error());
+  const auto& identity = pricing->identity();
+  if (identity.fingerprint.empty()) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{}: stands for a device that exists on paper alone; there is nothing to "
+                            "measure",
+                            request.predictor.string()));
+  }
+  if (auto ok = check_predictor(workplace, request.predictor, identity.device); !ok)
+    return tl::unexpected(ok.error());
+  Evaluating evaluating(*pricing);
+  const ProfileReceiver receiver{
+      .take =
+          [&](const ProfiledNetwork& network) -> Status {
+        const auto& known = identity.trained_on.models;
+        if (std::ranges::find(known, network.hash) == known.end()) return evaluating.take(network);
+        evaluating.leave_out(fmt::format("{}: the predictor was trained with it", network.name));
+        return {};
+      },
+      .leave_out = [&](std::string reason) { evaluating.leave_out(std::move(reason)); }};
+  const ProfileRequest profile{.device = identity.device,
+                               .networks = request.networks,
+                               .first = first_design(identity, request.networks),
+                               .protocol = request.protocol,
+                               .threads = request.threads};
+  if (auto ok = profile_networks(workplace, profile, receiver, progress, stop); !ok)
+    return tl::unexpected(std::move(ok.error()));
+  auto evaluation = evaluating.finish();
+  if (!evaluation) return evaluation;
+  auto advice = advise_on_designs(*pricing, request.networks.samples);
+  if (!advice) return tl::unexpected(std::move(advice.error()));
+  std::ranges::move(*advice, std::back_inserter(evaluation->advice));
+  if (!request.plot.empty()) {
+    const auto page = prediction_page(*evaluation, pricing->predictor());
+    if (auto ok = core::write_file(request.plot, page); !ok) return tl::unexpected(ok.error());
+  }
+  return evaluation;
+}
+
+}  // namespace fleetfit::app

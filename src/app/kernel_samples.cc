@@ -1,0 +1,80 @@
+#include "app/kernel_samples.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "app/model_files.h"
+#include "app/runtimes.h"
+#include "fleetfit/graph/quantize.h"
+
+namespace fleetfit::app {
+namespace {
+
+constexpr graph::ValueRange kAnyRange = {-1, 1};
+
+std::vector<cost::ProfileEntry> profile_of(const store::MeasurementRecord& record) {
+  std::vector<cost::ProfileEntry> profile;
+  for (const auto& op : record.operators)
+    profile.push_back({.name = op.name, .type = op.type, .kernel = op.kernel, .ms = op.ms});
+  return profile;
+}
+
+std::string name_of(const graph::Graph& graph, const cost::Kernel& kernel) {
+  std::vector<std::string_view> names;
+  for (const int node : kernel.nodes)
+    names.push_back(graph.nodes[static_cast<std::size_t>(node)].name);
+  return fmt::format("{}", fmt::join(names, "+"));
+}
+
+}  // namespace
+
+std::string_view rules_of(std::string_view runtime) {
+  if (is_engine(runtime)) return "engine";
+  return runtime == "onnxruntime" ? "onnxruntime" : "plain";
+}
+
+Result<graph::Graph> as_run(graph::Graph graph, measure::Precision precision) {
+  if (precision != measure::Precision::int8 || is_quantized(graph)) return graph;
+  const auto prepared = graph::prepare_for_quantization(std::move(graph));
+  if (!prepared) return prepared;
+  graph::Ranges ranges;
+  for (const auto tensor : graph::tensors_to_observe(*prepared)) ranges[tensor] = kAnyRange;
+  return graph::quantize(*prepared, ranges);
+}
+
+Result<DeducedKernels> deduced_kernels(const graph::Graph& graph, const cost::KernelRules& rules) {
+  auto plan = cost::deduce_kernels(graph, rules);
+  if (!plan) return tl::unexpected(std::move(plan.error()));
+  auto features = cost::features_of(graph, plan->kernels);
+  if (!features) return tl::unexpected(std::move(features.error()));
+  DeducedKernels deduced{.kernels = std::move(plan->kernels), .features = *std::move(features)};
+  for (const auto& kernel : deduced.kernels) deduced.names.push_back(name_of(graph, kernel));
+  return deduced;
+}
+
+Result<predict::NetworkSample> sample_of(const graph::Graph& graph,
+                                         const store::MeasurementRecord& record) {
+  if (!record.latency || record.operators.empty())
+    return fail(ErrorCode::invalid_input, "was measured without operators");
+  const auto matched = cost::match_profile(graph, profile_of(record));
+  predict::NetworkSample sample{.name = record.model_name,
+                                .overhead_ms = record.overhead_ms.value_or(0),
+                                .latency_ms = record.latency->median_ms};
+  for (const auto& entry : matched.unmatched) sample.overhead_ms += entry.ms;
+  std::vector<cost::Kernel> kernels;
+  std::vector<double> times;
+  for (const auto& ran : matched.kernels) {
+    if (!(ran.ms > 0)) continue;  // below what the runtime's clock tells
+    kernels.push_back(ran.kernel);
+    times.push_back(ran.ms);
+  }
+  if (kernels.empty()) return fail(ErrorCode::invalid_input, "its profile names no node of it");
+  auto features = cost::features_of(graph, kernels);
+  if (!features) return tl::unexpected(std::move(features.error()));
+  for (std::size_t i = 0; i < kernels.size(); ++i)
+    sample.kernels.push_back({.features = std::move((*features)[i]), .ms = times[i]});
+  return sample;
+}
+
+}  // namespace fleetfit::app

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fleetfit/core/result.h"
+#include "fleetfit/cost/kernels.h"
+#include "fleetfit/graph/graph.h"
+#include "fleetfit/measure/device.h"
+#include "fleetfit/predict/samples.h"
+#include "fleetfit/store/records.h"
+
+namespace fleetfit::app {
+
+/// The rules by which the runtime turns networks into kernels.
+std::string_view rules_of(std::string_view runtime);
+
+/// The network as a device of this precision runs it: a float one is quantized for int8. Its ranges
+/// are made up, which changes results and not times.
+Result<graph::Graph> as_run(graph::Graph graph, measure::Precision precision);
+
+/// The kernels that a runtime will run for a network, with their features and names.
+struct DeducedKernels {
+  std::vector<cost::Kernel> kernels = {};
+  std::vector<cost::KernelFeatures> features = {};
+  std::vector<std::string> names = {};  ///< of the nodes in each, joined by "+"
+};
+Result<DeducedKernels> deduced_kernels(const graph::Graph& graph, const cost::KernelRules& rules);
+
+/// A measurement with operators in the form that predictors learn from. Time that belongs to no
+/// kernel of the graph counts as overhead. Fails with `invalid_input` if the record has no
+/// operators or they do not fit the graph.
+Result<predict::NetworkSample> sample_of(const graph::Graph& graph,
+                                         const store::MeasurementRecord& record);
+
+}  // namespace fleetfit::app

@@ -1,0 +1,135 @@
+#include "fleetfit/app/predicting.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "app/graph_pricing.h"
+#include "app/kernel_samples.h"
+#include "app/model_files.h"
+#include "app/opened_device.h"
+#include "app/profiled_networks.h"
+
+namespace fleetfit::app {
+namespace {
+
+std::string today(const core::Clock& clock) {
+  const auto now = std::chrono::system_clock::to_time_t(clock.date());
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+}
+
+/// What the predictor is told of the device that it stands for, as the device is now.
+Result<predict::Identity> identity_of(Workplace& workplace, const TrainPredictorRequest& request) {
+  const auto opened = open_device(workplace, request.device);
+  if (!opened) return tl::unexpected(opened.error());
+  const auto& device = opened->device;
+  const auto rules = cost::KernelRules::builtin(rules_of(device.runtime));
+  if (!rules) return tl::unexpected(rules.error());
+  predict::Identity identity{
+      .device = device.name,
+      .fingerprint = opened->fingerprint,
+      .runtime = fmt::format("{} {}", device.runtime_info.name, device.runtime_info.version),
+      .precision = std::string(measure::to_string(device.precision)),
+      .rules = rules->name(),
+      .date = today(workplace.clock)};
+  identity.trained_on.space = request.networks.space;
+  if (!request.networks.space.empty()) {
+    identity.trained_on.seed = request.networks.seed;
+    identity.trained_on.designs = request.networks.samples;
+  }
+  return identity;
+}
+
+TrainedPredictor summary_of(const predict::OperatorPredictor& predictor,
+                            const std::filesystem::path& output) {
+  TrainedPredictor trained{.output = output,
+                           .identity = predictor.identity(),
+                           .mape = predictor.network_mape(),
+                           .overhead = predictor.overhead()};
+  for (const auto& kind : predictor.kinds()) {
+    trained.kinds.push_back({.kind = kind.kind,
+                             .method = kind.method,
+                             .settings = kind.settings,
+                             .samples = kind.samples,
+                             .mape = kind.mape,
+                             .share = kind.share});
+  }
+  std::ranges::stable_sort(trained.kinds, std::ranges::greater(), &TrainedPredictor::Kind::share);
+  return trained;
+}
+
+// Measuring takes long: who will not be able to write the result should learn it before.
+Status check_folder(const std::filesystem::path& output) {
+  const auto folder = output.parent_path();
+  if (folder.empty() || std::filesystem::is_directory(folder)) return {};
+  return fail(ErrorCode::io, fmt::format("{}: there is no folder {}", output.string(), folder.string()));
+}
+
+}  // namespace
+
+Result<TrainedPredictor> train_predictor(Workplace& workplace, const TrainPredictorRequest& request,
+                                         core::Progress& progress, const std::stop_token& stop) {
+  if (auto ok = check_folder(request.output); !ok) return tl::unexpected(ok.error());
+  auto identity = identity_of(workplace, request);
+  if (!identity) return tl::unexpected(std::move(identity.error()));
+  std::vector<predict::NetworkSample> samples;
+  std::vector<std::string> left_out;
+  const ProfileReceiver receiver{
+      .take = [&](const ProfiledNetwork& network) -> Status {
+        auto sample = sample_of(network.graph, network.record);
+        if (!sample) return core::within(network.name, sample.error());
+        sample->name = network.name;
+        samples.push_back(*std::move(sample));
+        if (request.networks.space.empty()) identity->trained_on.models.push_back(network.hash);
+        return {};
+      },
+      .leave_out = [&](std::string reason) { left_out.push_back(std::move(reason)); }};
+  const ProfileRequest profile{.device = request.device,
+                               .networks = request.networks,
+                               .protocol = request.protocol,
+                               .threads = request.threads};
+  if (auto ok = profile_networks(workplace, profile, receiver, progress, stop); !ok)
+    return tl::unexpected(std::move(ok.error()));
+  core::ThreadPool pool(request.threads);
+  const auto predictor = predict::train_operator_predictor(
+      samples, {.method = request.method, .identity = *std::move(identity), .seed = request.seed},
+      pool);
+  if (!predictor) return tl::unexpected(predictor.error());
+  if (auto ok = predict::write_kernel_predictor(request.output, *predictor); !ok)
+    return tl::unexpected(std::move(ok.error()));
+  auto trained = summary_of(*predictor, request.output);
+  trained.left_out = std::move(left_out);
+  return trained;
+}
+
+Result<Predictions> predict_models(const PredictRequest& request) {
+  const auto pricing = GraphPricing::open(request.predictor);
+  if (!pricing) return tl::unexpected(pricing.error());
+  Predictions predictions{.predictor = pricing->identity()};
+  for (const auto& file : request.models) {
+    auto model = graph::import_model(file, import_options(request.options));
+    if (!model) return tl::unexpected(std::move(model.error()));
+    auto priced = pricing->price(std::move(model->graph), file.string());
+    if (!priced) return tl::unexpected(std::move(priced.error()));
+    predictions.models.push_back(*std::move(priced));
+  }
+  return predictions;
+}
+
+Status check_predictor(Workplace& workplace, const std::filesystem::path& predictor,
+                       const std::string& device) {
+  const auto read = predict::read_kernel_predictor(predictor);
+  if (!read) return tl::unexpected(read.error());
+  const auto opened = open_device(workplace, device);
+  if (!opened) return tl::unexpected(opened.error());
+  return predict::check_fits(
+      (*read)->identity(),
+      {.device = device,
+       .fingerprint = opened->fingerprint,
+       .precision = std::string(measure::to_string(opened->device.precision))});
+}
+
+}  // namespace fleetfit::app

@@ -1,0 +1,160 @@
+#include "app/profiled_networks.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "app/kernel_samples.h"
+#include "app/measurement_records.h"
+#include "app/model_files.h"
+#include "fleetfit/app/measuring.h"
+#include "fleetfit/space/space.h"
+
+namespace fleetfit::app {
+namespace {
+
+Status check_choice(const NetworkChoice& networks) {
+  if (networks.space.empty() && networks.models.empty()) {
+    return fail(ErrorCode::invalid_input,
+                "there is no network: name a space and how many samples of it, or model files");
+  }
+  if (!networks.space.empty() && !networks.models.empty())
+    return fail(ErrorCode::invalid_input, "a space and model files do not go together");
+  return {};
+}
+
+/// Hands over what was measured of one network, or why it is of no use.
+Status hand_over(ProfiledNetwork network, const ProfileReceiver& receiver) {
+  if (network.record.status == store::MeasurementStatus::failed) {
+    receiver.leave_out(fmt::format("{}: {}", network.name, network.record.reason));
+    return {};
+  }
+  return receiver.take(network);
+}
+
+class Profiling {
+ public:
+  Profiling(Workplace& workplace, const ProfileRequest& request, const ProfileReceiver& receiver)
+      : workplace_(workplace), request_(request), receiver_(receiver), protocol_(request.protocol) {
+    protocol_.operators = true;
+  }
+
+  Status run(core::Progress& progress, const std::stop_token& stop) {
+    const auto device = find_device(workplace_, request_.device);
+    if (!device) return tl::unexpected(device.error());
+    precision_ = device->device.precision;
+    return request_.networks.space.empty() ? of_files(progress, stop) : of_space(progress, stop);
+  }
+
+ private:
+  Status of_space(core::Progress& progress, const std::stop_token& stop) {
+    const auto& networks = request_.networks;
+    const auto space = space::find_space(networks.space);
+    if (!space) return tl::unexpected(space.error());
+    const auto designs = measure_designs(workplace_,
+                                         {.space = networks.space,
+                                          .samples = networks.samples,
+                                          .first = request_.first,
+                                          .seed = networks.seed,
+                                          .devices = {request_.device},
+                                          .protocol = protocol_,
+                                          .threads = request_.threads},
+                                         progress, stop);
+    if (!designs) return tl::unexpected(designs.error());
+    if (stop.stop_requested()) return cancelled();
+    for (const auto& design : *designs) {
+      if (auto ok = take_design(**space, design); !ok) return ok;
+    }
+    return {};
+  }
+
+  Status take_design(const space::Space& space, const MeasuredDesign& design) {
+    const auto name = fmt::format("design {}", design.number);
+    const auto graph = space.parse(design.record.design.value_or(""))
+                           .and_then([&](const auto& choices) { return space.lower(choices); })
+                           .and_then([&](graph::Graph made) {
+                             return as_run(std::move(made), precision_);
+                           });
+    if (!graph) return core::within(name, graph.error());
+    return hand_over({name, design.record.model_hash, *graph, design.record}, receiver_);
+  }
+
+  Status of_files(core::Progress& progress, const std::stop_token& stop) {
+    auto opened = open_device(workplace_, request_.device);
+    if (!opened) return tl::unexpected(std::move(opened.error()));
+    const std::string fingerprint = opened->fingerprint;
+    MeasureRequest missing{.options = request_.networks.options,
+                           .devices = {request_.device},
+                           .protocol = protocol_,
+                           .threads = request_.threads};
+    for (const auto& file : request_.networks.models) {
+      const auto record = newest(file, fingerprint);
+      if (!record) return tl::unexpected(record.error());
+      if (!*record) missing.models.push_back(file);
+    }
+    if (!missing.models.empty()) {
+      const auto measured = measure_models(workplace_, missing, progress, stop);
+      if (!measured) return tl::unexpected(measured.error());
+      if (stop.stop_requested()) return cancelled();
+      for (const auto& one : *measured) note_failure(one);
+    }
+    for (const auto& file : request_.networks.models) {
+      if (auto ok = take_file(file, fingerprint); !ok) return ok;
+    }
+    return {};
+  }
+
+  void note_failure(const MeasuredModel& measured) const {
+    if (measured.measurement.status == measure::MeasurementStatus::failed)
+      receiver_.leave_out(fmt::format("{}: {}", measured.model, measured.measurement.reason));
+  }
+
+  /// The newest measurement of a file that has what is needed.
+  Result<std::optional<store::MeasurementRecord>> newest(const std::filesystem::path& file,
+                                                         const std::string& fingerprint) {
+    auto files = ModelFiles::open(file, request_.networks.options, request_.threads);
+    if (!files) return tl::unexpected(std::move(files.error()));
+    const auto hash = files->hash();
+    if (!hash) return tl::unexpected(hash.error());
+    auto records =
+        workplace_.store->list_measurements({.device_fingerprint = fingerprint, .model_hash = *hash});
+    if (!records) return tl::unexpected(std::move(records.error()));
+    for (auto& record : *records) {
+      if (answers(record, protocol_)) return std::move(record);
+    }
+    return std::nullopt;
+  }
+
+  Status take_file(const std::filesystem::path& file, const std::string& fingerprint) {
+    auto record = newest(file, fingerprint);
+    if (!record) return tl::unexpected(std::move(record.error()));
+    if (!*record) return {};  // it failed, and was noted
+    auto model = graph::import_model(file, import_options(request_.networks.options));
+    if (!model) return tl::unexpected(std::move(model.error()));
+    auto graph = as_run(std::move(model->graph), precision_);
+    if (!graph) return core::within(file.string(), graph.error());
+    const auto hash = (*record)->model_hash;
+    return hand_over({file.string(), hash, *std::move(graph), **std::move(record)}, receiver_);
+  }
+
+  static Status cancelled() {
+    return fail(ErrorCode::cancelled, "stopped; what was measured is kept");
+  }
+
+  Workplace& workplace_;
+  const ProfileRequest& request_;
+  const ProfileReceiver& receiver_;
+  measure::Protocol protocol_;
+  measure::Precision precision_ = measure::Precision::fp32;
+};
+
+}  // namespace
+
+Status profile_networks(Workplace& workplace, const ProfileRequest& request,
+                        const ProfileReceiver& receiver, core::Progress& progress,
+                        const std::stop_token& stop) {
+  if (auto ok = check_choice(request.networks); !ok) return ok;
+  return Profiling(workplace, request, receiver).run(progress, stop);
+}
+
+}  // namespace fleetfit::app

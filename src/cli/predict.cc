@@ -1,0 +1,287 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/interrupt.h"
+#include "cli/open_dimensions.h"
+#include "cli/program.h"
+#include "cli/text_table.h"
+#include "fleetfit/app/predicting.h"
+
+namespace fleetfit::cli {
+namespace {
+
+using Align = TextTable::Align;
+
+/// Networks to learn from or to be tested on.
+struct NetworkFlags {
+  std::string space;
+  std::size_t samples = 0;
+  std::vector<std::string> files;
+  OpenDimensionFlags open;
+  double max_time_s = 10;
+};
+
+void add_networks(CLI::App& verb, NetworkFlags& flags) {
+  auto* space = verb.add_option("--space", flags.space, "Designs of this space");
+  verb.add_option("--samples", flags.samples, "How many designs of the space")->needs(space);
+  verb.add_option("FILE", flags.files, "Models: ONNX, TFLite or ncnn's .param");
+  verb.add_option("--max-time", flags.max_time_s,
+                  "Most seconds for each network that was not measured yet")
+      ->check(CLI::Range(0.01, 86400.0))
+      ->capture_default_str();
+  add_open_dimension_flags(verb, flags.open);
+}
+
+Result<app::NetworkChoice> networks_of(const Context& context, const NetworkFlags& flags) {
+  auto options = model_options(flags.open);
+  if (!options) return tl::unexpected(std::move(options.error()));
+  if (!flags.space.empty() && flags.samples == 0)
+    return fail(ErrorCode::invalid_input, "--space needs --samples");
+  return app::NetworkChoice{.space = flags.space,
+                            .samples = flags.samples,
+                            .seed = context.flags.seed,
+                            .models = {flags.files.begin(), flags.files.end()},
+                            .options = *std::move(options)};
+}
+
+std::string lines_of(const std::vector<std::string>& lines, std::string_view before) {
+  std::string text;
+  for (const auto& line : lines) text += fmt::format("{}{}\n", before, line);
+  return text;
+}
+
+std::string trained_text(const app::TrainedPredictor& trained) {
+  TextTable table({{"kernel"},
+                   {"method"},
+                   {"samples", Align::right},
+                   {"error", Align::right},
+                   {"share of time", Align::right},
+                   {"settings"}});
+  for (const auto& kind : trained.kinds) {
+    table.add({kind.kind, kind.method, std::to_string(kind.samples),
+               fmt::format("{:.1f} %", kind.mape), fmt::format("{:.1f} %", 100 * kind.share),
+               kind.settings});
+  }
+  return table.text() +
+         fmt::format("\n{}: {} networks on {}, mean error of networks in cross-validation {:.1f} %\n",
+                     trained.output.string(), trained.identity.networks, trained.identity.device,
+                     trained.mape) +
+         lines_of(trained.left_out, "left out: ");
+}
+
+void add_train(CLI::App& predict, Context& context) {
+  struct Flags {
+    std::string device;
+    std::string method = "auto";
+    std::string output;
+    NetworkFlags networks;
+  };
+  auto flags = std::make_shared<Flags>();
+  auto* verb = predict.add_subcommand(
+      "train", "Learn a device's latency from networks measured on it; measures what is missing");
+  verb->add_option("--device", flags->device, "The device")->required();
+  verb->add_option("--method", flags->method,
+                   "auto (the best of them for each kind of kernel), lasso, rf, gbdt, mlp or table")
+      ->capture_default_str();
+  verb->add_option("-o,--output", flags->output, "The predictor's file to write")->required();
+  add_networks(*verb, flags->networks);
+  verb->footer(
+      "Thirty networks make a new device usable. Stopped work goes on where it was.\n\nExample:\n"
+      "  fleetfit predict train --device local --space icpe --samples 30 -o local.json");
+  verb->callback([flags, &context] {
+    context.action = [flags, &context]() -> Result<int> {
+      const auto method = predict::method_from(flags->method);
+      if (!method) return core::within("--method", method.error());
+      auto networks = networks_of(context, flags->networks);
+      if (!networks) return tl::unexpected(networks.error());
+      const Interrupt interrupt;
+      auto workplace = context.open_workplace();
+      if (!workplace) return tl::unexpected(workplace.error());
+      const auto trained = app::train_predictor(*workplace,
+                                                {.device = flags->device,
+                                                 .method = *method,
+                                                 .networks = *std::move(networks),
+                                                 .protocol = measure::protocol_within(flags->networks.max_time_s),
+                                                 .output = flags->output,
+                                                 .seed = context.flags.seed,
+                                                 .threads = context.threads()},
+                                                context.progress(), interrupt.token());
+      if (!trained) return tl::unexpected(trained.error());
+      if (context.flags.json) {
+        context.print(app::to_json(*trained));
+      } else {
+        context.print(trained_text(*trained));
+      }
+      return 0;
+    };
+  });
+}
+
+std::string kernels_text(const app::PredictedModel& model) {
+  constexpr std::size_t kShown = 10;
+  auto kernels = model.kernels;
+  std::ranges::stable_sort(kernels, std::ranges::greater(), &app::PricedKernel::ms);
+  TextTable table({{"operators"}, {"kernel"}, {"ms", Align::right}, {"share", Align::right}});
+  for (std::size_t i = 0; i < std::min(kShown, kernels.size()); ++i) {
+    table.add({kernels[i].name, kernels[i].kind, fmt::format("{:.4f}", kernels[i].ms),
+               fmt::format("{:.1f} %", 100 * kernels[i].ms / model.latency_ms)});
+  }
+  return fmt::format("\n{}, the most expensive of {} kernels; {:.4f} ms beside them\n{}",
+                     model.model, kernels.size(), model.overhead_ms, table.text());
+}
+
+std::string unpriced_text(const app::PredictedModel& model) {
+  std::string text;
+  for (const auto& one : model.unpriced) {
+    text += fmt::format("guessed: {} in {}: {}{}\n", model.kernels[one.kernel].name, model.model,
+                        one.reason,
+                        one.nearest.empty() ? "" : fmt::format("; nearest is {}", one.nearest));
+  }
+  return text;
+}
+
+std::string predictions_text(const app::Predictions& predictions, const GlobalFlags& flags) {
+  TextTable table({{"model"},
+                   {"device"},
+                   {"predicted ms", Align::right},
+                   {"90 % interval", Align::right},
+                   {"guessed kernels", Align::right}});
+  for (const auto& model : predictions.models) {
+    table.add({model.model, predictions.predictor.device, fmt::format("{:.4g}", model.latency_ms),
+               fmt::format("{:.4g} to {:.4g}", model.interval90.low, model.interval90.high),
+               fmt::format("{} of {}", model.unpriced.size(), model.kernels.size())});
+  }
+  std::string text = table.text();
+  for (const auto& model : predictions.models) text += kernels_text(model);
+  if (!flags.verbose) return text;
+  for (const auto& model : predictions.models) text += unpriced_text(model);
+  return text;
+}
+
+void add_run(CLI::App& predict, Context& context) {
+  struct Flags {
+    std::string predictor;
+    std::string device;
+    std::vector<std::string> files;
+    OpenDimensionFlags open;
+  };
+  auto flags = std::make_shared<Flags>();
+  auto* verb =
+      predict.add_subcommand("run", "How long models take on a device, without the device");
+  verb->add_option("PREDICTOR", flags->predictor, "A predictor's file")->required();
+  verb->add_option("FILE", flags->files, "Models: ONNX, TFLite or ncnn's .param")->required();
+  verb->add_option("--device", flags->device,
+                   "Refuse a predictor that was not made for this device as it is now");
+  add_open_dimension_flags(*verb, flags->open);
+  verb->footer(
+      "Kernels unlike all that were measured are priced by a guess and listed (--verbose, --json).\n\n"
+      "Example:\n  fleetfit predict run local.json mobilenet_v2.onnx");
+  verb->callback([flags, &context] {
+    context.action = [flags, &context]() -> Result<int> {
+      auto options = model_options(flags->open);
+      if (!options) return tl::unexpected(options.error());
+      if (!flags->device.empty()) {
+        auto workplace = context.open_existing_workplace();
+        if (!workplace) return tl::unexpected(workplace.error());
+        if (auto ok = app::check_predictor(*workplace, flags->predictor, flags->device); !ok)
+          return tl::unexpected(ok.error());
+      }
+      const auto predictions =
+          app::predict_models({.predictor = flags->predictor,
+                               .models = {flags->files.begin(), flags->files.end()},
+                               .options = *std::move(options)});
+      if (!predictions) return tl::unexpected(predictions.error());
+      if (context.flags.json) {
+        context.print(app::to_json(*predictions));
+      } else {
+        context.print(predictions_text(*predictions, context.flags));
+      }
+      return 0;
+    };
+  });
+}
+
+std::string evaluation_text(const app::Evaluation& evaluation) {
+  TextTable networks({{"network"},
+                      {"measured ms", Align::right},
+                      {"predicted ms", Align::right},
+                      {"90 % interval", Align::right},
+                      {"error", Align::right}});
+  for (const auto& network : evaluation.networks) {
+    networks.add({network.name, fmt::format("{:.4g}", network.measured_ms),
+                  fmt::format("{:.4g}", network.predicted_ms),
+                  fmt::format("{:.4g} to {:.4g}", network.interval90.low, network.interval90.high),
+                  fmt::format("{:+.1f} %", 100 * network.error())});
+  }
+  TextTable kinds({{"kernel"},
+                   {"number", Align::right},
+                   {"error", Align::right},
+                   {"share of time", Align::right}});
+  for (const auto& kind : evaluation.kinds) {
+    kinds.add({kind.kind, std::to_string(kind.kernels), fmt::format("{:.1f} %", kind.mape),
+               fmt::format("{:.1f} %", 100 * kind.share)});
+  }
+  return networks.text() + "\n" + kinds.text() +
+         fmt::format("\n{} networks on {}: mean error {:.2f} %, {:.0f} % of them within 5 %, {:.0f} % "
+                     "within 10 %; the 90 % intervals hold {:.0f} %\n",
+                     evaluation.networks.size(), evaluation.predictor.device, evaluation.mape,
+                     100 * evaluation.within_5pct, 100 * evaluation.within_10pct,
+                     100 * evaluation.coverage90) +
+         lines_of(evaluation.left_out, "left out: ") + lines_of(evaluation.advice, "next: ");
+}
+
+void add_eval(CLI::App& predict, Context& context) {
+  struct Flags {
+    std::string predictor;
+    std::string plot;
+    NetworkFlags networks;
+  };
+  auto flags = std::make_shared<Flags>();
+  auto* verb = predict.add_subcommand(
+      "eval", "Hold a predictor against its device; measures what is missing");
+  verb->add_option("PREDICTOR", flags->predictor, "A predictor's file")->required();
+  verb->add_option("--plot", flags->plot, "Write a page of HTML with charts");
+  add_networks(*verb, flags->networks);
+  verb->footer(
+      "Designs and models that the predictor was trained with are left out.\n\nExample:\n"
+      "  fleetfit predict eval local.json --space icpe --samples 20 --plot local.html");
+  verb->callback([flags, &context] {
+    context.action = [flags, &context]() -> Result<int> {
+      auto networks = networks_of(context, flags->networks);
+      if (!networks) return tl::unexpected(networks.error());
+      const Interrupt interrupt;
+      auto workplace = context.open_workplace();
+      if (!workplace) return tl::unexpected(workplace.error());
+      const auto evaluation = app::evaluate_predictor(*workplace,
+                                                      {.predictor = flags->predictor,
+                                                       .networks = *std::move(networks),
+                                                       .protocol = measure::protocol_within(flags->networks.max_time_s),
+                                                       .plot = flags->plot,
+                                                       .threads = context.threads()},
+                                                      context.progress(), interrupt.token());
+      if (!evaluation) return tl::unexpected(evaluation.error());
+      if (context.flags.json) {
+        context.print(app::to_json(*evaluation));
+      } else {
+        context.print(evaluation_text(*evaluation));
+      }
+      return 0;
+    };
+  });
+}
+
+}  // namespace
+
+void add_predict(CLI::App& program, Context& context) {
+  auto* predict = program.add_subcommand("predict", "Predict latency without the device");
+  predict->require_subcommand(1);
+  add_train(*predict, context);
+  add_run(*predict, context);
+  add_eval(*predict, context);
+}
+
+}  // namespace fleetfit::cli
