@@ -40,7 +40,7 @@ class Context {
   /// The same for verbs that only look: a file that does not exist is not created.
   Result<app::Workplace> open_existing_workplace() const;
 
-  /// A bar on stderr when that is a terminal.
+  /// A bar on stderr when that is a terminal, else only the messages there.
   core::Progress& progress();
 
   void print(const nlohmann::ordered_json& document) const;
