@@ -39,6 +39,12 @@ bool can_be_absorbed(std::string_view kind) {
   return std::ranges::find(kKinds, kind) != kKinds.end();
 }
 
+/// Kinds of which an operator of this type is made where it is written out.
+bool can_be_part(std::string_view type, std::string_view kind) {
+  if (type == "ChannelShuffle") return kind == "reshape" || kind == "transpose";
+  return kind == "elementwise" || kind == "mean" || kind == "reduce";
+}
+
 class Matcher {
  public:
   Matcher(const Graph& graph, std::span<const ProfileEntry> profile)
@@ -132,22 +138,51 @@ class Matcher {
   /// An entry of another type than its node stands for a pattern that ends there: a convolution
   /// called after the activation that was fused into it, a layer norm written out.
   void claim_pattern(std::size_t entry) {
-    if (nodes_[entry].empty()) return;
     const auto type = plain_type(profile_[entry].type);
-    const auto is_wanted = [&](int index) { return type_name(node(index).op) == type; };
+    const auto is_wanted = [&](int index) { return has_type(index, type); };
     const auto named = nodes_[entry];
     if (std::ranges::any_of(named, is_wanted)) return;
-    for (const int index : named) claim_backwards(index, entry, is_wanted);
+    for (const int index : named) {
+      if (claim_path(index, entry)) return;
+    }
+    for (const int index : named) claim_parts(index, entry);
   }
 
-  template <class Predicate>
-  void claim_backwards(int index, std::size_t entry, const Predicate& is_wanted) {
+  bool has_type(int index, std::string_view type) const {
+    const auto own = type_name(node(index).op);
+    return own == type ||
+           (type == "Requantize" && (own == "QuantizeLinear" || own == "DequantizeLinear"));
+  }
+
+  /// The free nodes that make what a node reads, and whose results nobody else needs.
+  std::vector<int> private_makers(int index, std::size_t entry) const {
+    std::vector<int> makers;
     for (const TensorId id : node(index).inputs) {
-      if (id == kNoTensor) continue;
-      const int maker = maker_[static_cast<std::size_t>(id)];
-      if (maker == kNone || !is_free(maker) || !is_private(maker, entry)) continue;
+      const int maker = id == kNoTensor ? kNone : maker_[static_cast<std::size_t>(id)];
+      if (maker != kNone && is_free(maker) && is_private(maker, entry)) makers.push_back(maker);
+    }
+    return makers;
+  }
+
+  /// Claims what lies between a node and the one before it that has the entry's type.
+  bool claim_path(int index, std::size_t entry) {
+    for (const int maker : private_makers(index, entry)) {
       claim(maker, entry);
-      if (!is_wanted(maker)) claim_backwards(maker, entry, is_wanted);
+      if (has_type(maker, plain_type(profile_[entry].type)) || claim_path(maker, entry)) {
+        return true;
+      }
+      nodes_[entry].pop_back();
+      owner_[static_cast<std::size_t>(maker)] = kNone;
+    }
+    return false;
+  }
+
+  /// Claims the parts of an operator that is written out.
+  void claim_parts(int index, std::size_t entry) {
+    for (const int maker : private_makers(index, entry)) {
+      if (!is_free(maker) || !can_be_part(profile_[entry].type, kind(maker))) continue;
+      claim(maker, entry);
+      claim_parts(maker, entry);
     }
   }
 
@@ -207,12 +242,22 @@ class Matcher {
 
   /// Padding and unpacking happen while a kernel reads.
   bool goes_with_reader(int index) const {
-    return std::holds_alternative<graph::DequantizeLinear>(node(index).op) ||
-           std::holds_alternative<graph::Pad>(node(index).op);
+    const auto& op = node(index).op;
+    if (std::holds_alternative<graph::Pad>(op)) return true;
+    return std::holds_alternative<graph::DequantizeLinear>(op) && !only_absorbed_read(index);
+  }
+
+  /// Whether all that reads a node is named nowhere and goes with somebody else.
+  bool only_absorbed_read(int index) const {
+    return std::ranges::all_of(
+        readers_[static_cast<std::size_t>(node(index).outputs[0])],
+        [&](int reader) { return is_free(reader) && can_be_absorbed(kind(reader)); });
   }
 
   void claim_leader(int index) {
     if (!is_free(index) || !can_be_absorbed(kind(index))) return;
+    // What is packed after nothing that ran was a view.
+    if (std::holds_alternative<graph::QuantizeLinear>(node(index).op)) return;
     for (const TensorId id : node(index).outputs) {
       if (id == kNoTensor) continue;
       for (const int reader : readers_[static_cast<std::size_t>(id)]) {
