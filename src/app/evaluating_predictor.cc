@@ -156,11 +156,12 @@ Result<std::vector<std::string>> advise_on_designs(const GraphPricing& pricing,
   }
   std::ranges::sort(widths, std::ranges::greater());
   for (std::size_t i = 0; i < std::min(kDesignsAdvised, widths.size()); ++i) {
-    advice.push_back(fmt::format(
-        "design {1} has the widest interval of the next {2} (± {0:.0f} %): fleetfit measure --space "
-        "{3} --first {1} --samples 1 --ops --device {4}",
-        100 * widths[i].first, widths[i].second, kCandidates, known.space,
-        pricing.identity().device));
+    advice.push_back(
+        fmt::format("design {1} has the widest interval of the next {2} (± {0:.0f} %): fleetfit "
+                    "measure --space "
+                    "{3} --first {1} --samples 1 --ops --device {4}",
+                    100 * widths[i].first, widths[i].second, kCandidates, known.space,
+                    pricing.identity().device));
   }
   return advice;
 }
@@ -179,17 +180,17 @@ Result<Evaluation> evaluate_predictor(Workplace& workplace, const EvaluatePredic
   if (!pricing) return tl::unexpected(pricing.error());
   const auto& identity = pricing->identity();
   if (identity.fingerprint.empty()) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{}: stands for a device that exists on paper alone; there is nothing to "
-                            "measure",
-                            request.predictor.string()));
+    return fail(
+        ErrorCode::invalid_input,
+        fmt::format("{}: stands for a device that exists on paper alone; there is nothing to "
+                    "measure",
+                    request.predictor.string()));
   }
   if (auto ok = check_predictor(workplace, request.predictor, identity.device); !ok)
     return tl::unexpected(ok.error());
   Evaluating evaluating(*pricing);
   const ProfileReceiver receiver{
-      .take =
-          [&](const ProfiledNetwork& network) -> Status {
+      .take = [&](const ProfiledNetwork& network) -> Status {
         const auto& known = identity.trained_on.models;
         if (std::ranges::find(known, network.hash) == known.end()) return evaluating.take(network);
         evaluating.leave_out(fmt::format("{}: the predictor was trained with it", network.name));

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "app/kernel_rules.h"
 #include "app/kernel_samples.h"
 
 namespace fleetfit::app {
@@ -16,7 +17,7 @@ Result<GraphPricing> GraphPricing::open(const std::filesystem::path& file) {
   const auto& identity = (*predictor)->identity();
   const auto precision = measure::parse_precision(identity.precision);
   if (!precision) return core::within(file.string(), precision.error());
-  auto rules = cost::KernelRules::builtin(identity.rules.empty() ? "plain" : identity.rules);
+  auto rules = rules_named(identity.rules.empty() ? "plain" : identity.rules);
   if (!rules) return core::within(file.string(), rules.error());
   return GraphPricing(*std::move(predictor), *std::move(rules), *precision);
 }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "app/model_files.h"
-#include "app/runtimes.h"
 #include "fleetfit/graph/quantize.h"
 
 namespace fleetfit::app {
@@ -28,11 +27,6 @@ std::string name_of(const graph::Graph& graph, const cost::Kernel& kernel) {
 }
 
 }  // namespace
-
-std::string_view rules_of(std::string_view runtime) {
-  if (is_engine(runtime)) return "engine";
-  return runtime == "onnxruntime" ? "onnxruntime" : "plain";
-}
 
 Result<graph::Graph> as_run(graph::Graph graph, measure::Precision precision) {
   if (precision != measure::Precision::int8 || is_quantized(graph)) return graph;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "fleetfit/core/result.h"
@@ -12,9 +11,6 @@
 #include "fleetfit/store/records.h"
 
 namespace fleetfit::app {
-
-/// The rules by which the runtime turns networks into kernels.
-std::string_view rules_of(std::string_view runtime);
 
 /// The network as a device of this precision runs it: a float one is quantized for int8. Its ranges
 /// are made up, which changes results and not times.

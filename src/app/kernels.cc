@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/kernel_choices.h"
+#include "app/kernel_rules.h"
 #include "app/model_files.h"
 #include "app/opened_device.h"
 #include "fleetfit/cost/kernels.h"
@@ -19,11 +20,8 @@ using nlohmann::ordered_json;
 constexpr int kProfiledRuns = 3;
 
 Result<cost::KernelRules> rules_of(const KernelsRequest& request) {
-  const std::filesystem::path file(request.rules);
-  auto rules = file.extension() == ".json" ? cost::KernelRules::read(file)
-                                           : cost::KernelRules::builtin(request.rules);
-  if (!rules || request.target.empty()) return rules;
-  return rules->for_target(request.target);
+  return rules_named(request.target.empty() ? request.rules
+                                            : fmt::format("{}:{}", request.rules, request.target));
 }
 
 std::vector<std::string> names_of(const graph::Graph& graph, const std::vector<int>& nodes) {
@@ -47,15 +45,8 @@ KernelsSummary summary_of(const graph::Graph& graph, const cost::KernelPlan& pla
 /// Rules for the runtime of a device, where none were asked for.
 Status choose_rules(KernelsRequest& request, const measure::Device& device) {
   if (!request.rules.empty()) return {};
-  if (is_engine(device.runtime)) {
-    request.rules = "engine";
-    request.target = device.runtime;
-    return {};
-  }
-  if (device.runtime == "onnxruntime") {
-    request.rules = "onnxruntime";
-    return {};
-  }
+  request.rules = rules_of_runtime(device.runtime);
+  if (!request.rules.empty()) return {};
   return fail(ErrorCode::unsupported,
               fmt::format("no kernel rules are known for the runtime '{}' of the device '{}'; "
                           "--rules gives some",

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/graph_pricing.h"
+#include "app/kernel_rules.h"
 #include "app/kernel_samples.h"
 #include "app/model_files.h"
 #include "app/opened_device.h"
@@ -26,14 +27,12 @@ Result<predict::Identity> identity_of(Workplace& workplace, const TrainPredictor
   const auto opened = open_device(workplace, request.device);
   if (!opened) return tl::unexpected(opened.error());
   const auto& device = opened->device;
-  const auto rules = cost::KernelRules::builtin(rules_of(device.runtime));
-  if (!rules) return tl::unexpected(rules.error());
   predict::Identity identity{
       .device = device.name,
       .fingerprint = opened->fingerprint,
       .runtime = fmt::format("{} {}", device.runtime_info.name, device.runtime_info.version),
       .precision = std::string(measure::to_string(device.precision)),
-      .rules = rules->name(),
+      .rules = rules_of_runtime(device.runtime),
       .date = today(workplace.clock)};
   identity.trained_on.space = request.networks.space;
   if (!request.networks.space.empty()) {
@@ -65,7 +64,8 @@ TrainedPredictor summary_of(const predict::OperatorPredictor& predictor,
 Status check_folder(const std::filesystem::path& output) {
   const auto folder = output.parent_path();
   if (folder.empty() || std::filesystem::is_directory(folder)) return {};
-  return fail(ErrorCode::io, fmt::format("{}: there is no folder {}", output.string(), folder.string()));
+  return fail(ErrorCode::io,
+              fmt::format("{}: there is no folder {}", output.string(), folder.string()));
 }
 
 }  // namespace

@@ -18,12 +18,9 @@ Json kernel_json(const PricedKernel& kernel) {
 
 Json unpriced_json(const PredictedModel& model, const predict::Unpriced& unpriced) {
   const auto& kernel = model.kernels[unpriced.kernel];
-  return {{"name", kernel.name},
-          {"kernel", unpriced.kind},
-          {"latency_ms", kernel.ms},
-          {"reason", unpriced.reason},
-          {"nearest", unpriced.nearest},
-          {"nearest_ms", unpriced.nearest_ms}};
+  return {{"name", kernel.name},         {"kernel", unpriced.kind},
+          {"latency_ms", kernel.ms},     {"reason", unpriced.reason},
+          {"nearest", unpriced.nearest}, {"nearest_ms", unpriced.nearest_ms}};
 }
 
 Json model_json(const Predictions& predictions, const PredictedModel& model) {

@@ -34,13 +34,12 @@ LogChart scatter_of(const Evaluation& evaluation) {
 }
 
 std::string about(const EvaluatedNetwork& network) {
-  return fmt::format("{}: measured {:.4g} ms, predicted {:.4g} ms ({:+.1f} %), 90 % interval {:.4g} "
-                     "to {:.4g} ms{}",
-                     network.name, network.measured_ms, network.predicted_ms,
-                     100 * network.error(), network.interval90.low, network.interval90.high,
-                     network.unpriced == 0
-                         ? ""
-                         : fmt::format(", {} kernels guessed", network.unpriced));
+  return fmt::format(
+      "{}: measured {:.4g} ms, predicted {:.4g} ms ({:+.1f} %), 90 % interval {:.4g} "
+      "to {:.4g} ms{}",
+      network.name, network.measured_ms, network.predicted_ms, 100 * network.error(),
+      network.interval90.low, network.interval90.high,
+      network.unpriced == 0 ? "" : fmt::format(", {} kernels guessed", network.unpriced));
 }
 
 bool is_held(const EvaluatedNetwork& network) {
@@ -58,9 +57,10 @@ std::string scatter(const Evaluation& evaluation) {
 }
 
 std::string bar(double share) {
-  return fmt::format("<div style=\"background:currentColor;opacity:.5;height:.7em;width:{:.1f}em\">"
-                     "</div>",
-                     12 * std::clamp(share, 0.0, 1.0));
+  return fmt::format(
+      "<div style=\"background:currentColor;opacity:.5;height:.7em;width:{:.1f}em\">"
+      "</div>",
+      12 * std::clamp(share, 0.0, 1.0));
 }
 
 std::string kinds_table(const Evaluation& evaluation) {
@@ -68,9 +68,10 @@ std::string kinds_table(const Evaluation& evaluation) {
   for (const auto& kind : evaluation.kinds) worst = std::max(worst, kind.mape);
   std::string rows;
   for (const auto& kind : evaluation.kinds) {
-    rows += fmt::format("<tr><td>{}</td><td>{}</td><td>{:.1f} %</td><td>{:.1f} %</td><td>{}</td></tr>\n",
-                        escape_html(kind.kind), kind.kernels, 100 * kind.share, kind.mape,
-                        bar(worst > 0 ? kind.mape / worst : 0));
+    rows += fmt::format(
+        "<tr><td>{}</td><td>{}</td><td>{:.1f} %</td><td>{:.1f} %</td><td>{}</td></tr>\n",
+        escape_html(kind.kind), kind.kernels, 100 * kind.share, kind.mape,
+        bar(worst > 0 ? kind.mape / worst : 0));
   }
   return "<h2>Error by kind of kernel</h2>\n<table>\n<tr><th>kind</th><th>kernels</th>"
          "<th>share of time</th><th>mean error</th><th></th></tr>\n" +
@@ -135,18 +136,18 @@ std::string prediction_page(const Evaluation& evaluation,
   const auto& identity = evaluation.predictor;
   const auto title = fmt::format("Predicted latency on {}", identity.device);
   const auto summary = fmt::format(
-      "<p>{} by {} from {} networks, against {} measured ones: mean error {:.1f} %, {:.0f} % within "
+      "<p>{} by {} from {} networks, against {} measured ones: mean error {:.1f} %, {:.0f} % "
+      "within "
       "10 %, the 90 % intervals hold {:.0f} %.</p>\n",
       escape_html(identity.runtime), escape_html(identity.method), identity.networks,
       evaluation.networks.size(), evaluation.mape, 100 * evaluation.within_10pct,
       100 * evaluation.coverage90);
-  return html_page(title, fmt::format("<h1>{}</h1>\n", escape_html(title)) + summary +
-                              scatter(evaluation) +
-                              "<p>A hollow point lies outside of its interval.</p>\n" +
-                              networks_table(evaluation) + kinds_table(evaluation) +
-                              importance_table(predictor) +
-                              list_of("What to measure next", evaluation.advice) +
-                              list_of("Left out", evaluation.left_out));
+  return html_page(
+      title, fmt::format("<h1>{}</h1>\n", escape_html(title)) + summary + scatter(evaluation) +
+                 "<p>A hollow point lies outside of its interval.</p>\n" +
+                 networks_table(evaluation) + kinds_table(evaluation) +
+                 importance_table(predictor) + list_of("What to measure next", evaluation.advice) +
+                 list_of("Left out", evaluation.left_out));
 }
 
 }  // namespace fleetfit::app

@@ -70,11 +70,10 @@ class Profiling {
 
   Status take_design(const space::Space& space, const MeasuredDesign& design) {
     const auto name = fmt::format("design {}", design.number);
-    const auto graph = space.parse(design.record.design.value_or(""))
-                           .and_then([&](const auto& choices) { return space.lower(choices); })
-                           .and_then([&](graph::Graph made) {
-                             return as_run(std::move(made), precision_);
-                           });
+    const auto graph =
+        space.parse(design.record.design.value_or(""))
+            .and_then([&](const auto& choices) { return space.lower(choices); })
+            .and_then([&](graph::Graph made) { return as_run(std::move(made), precision_); });
     if (!graph) return core::within(name, graph.error());
     return hand_over({name, design.record.model_hash, *graph, design.record}, receiver_);
   }
@@ -116,8 +115,8 @@ class Profiling {
     if (!files) return tl::unexpected(std::move(files.error()));
     const auto hash = files->hash();
     if (!hash) return tl::unexpected(hash.error());
-    auto records =
-        workplace_.store->list_measurements({.device_fingerprint = fingerprint, .model_hash = *hash});
+    auto records = workplace_.store->list_measurements(
+        {.device_fingerprint = fingerprint, .model_hash = *hash});
     if (!records) return tl::unexpected(std::move(records.error()));
     for (auto& record : *records) {
       if (answers(record, protocol_)) return std::move(record);

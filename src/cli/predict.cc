@@ -67,9 +67,10 @@ std::string trained_text(const app::TrainedPredictor& trained) {
                kind.settings});
   }
   return table.text() +
-         fmt::format("\n{}: {} networks on {}, mean error of networks in cross-validation {:.1f} %\n",
-                     trained.output.string(), trained.identity.networks, trained.identity.device,
-                     trained.mape) +
+         fmt::format(
+             "\n{}: {} networks on {}, mean error of networks in cross-validation {:.1f} %\n",
+             trained.output.string(), trained.identity.networks, trained.identity.device,
+             trained.mape) +
          lines_of(trained.left_out, "left out: ");
 }
 
@@ -101,15 +102,16 @@ void add_train(CLI::App& predict, Context& context) {
       const Interrupt interrupt;
       auto workplace = context.open_workplace();
       if (!workplace) return tl::unexpected(workplace.error());
-      const auto trained = app::train_predictor(*workplace,
-                                                {.device = flags->device,
-                                                 .method = *method,
-                                                 .networks = *std::move(networks),
-                                                 .protocol = measure::protocol_within(flags->networks.max_time_s),
-                                                 .output = flags->output,
-                                                 .seed = context.flags.seed,
-                                                 .threads = context.threads()},
-                                                context.progress(), interrupt.token());
+      const auto trained =
+          app::train_predictor(*workplace,
+                               {.device = flags->device,
+                                .method = *method,
+                                .networks = *std::move(networks),
+                                .protocol = measure::protocol_within(flags->networks.max_time_s),
+                                .output = flags->output,
+                                .seed = context.flags.seed,
+                                .threads = context.threads()},
+                               context.progress(), interrupt.token());
       if (!trained) return tl::unexpected(trained.error());
       if (context.flags.json) {
         context.print(app::to_json(*trained));
@@ -178,7 +180,8 @@ void add_run(CLI::App& predict, Context& context) {
                    "Refuse a predictor that was not made for this device as it is now");
   add_open_dimension_flags(*verb, flags->open);
   verb->footer(
-      "Kernels unlike all that were measured are priced by a guess and listed (--verbose, --json).\n\n"
+      "Kernels unlike all that were measured are priced by a guess and listed (--verbose, "
+      "--json).\n\n"
       "Example:\n  fleetfit predict run local.json mobilenet_v2.onnx");
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
@@ -226,11 +229,12 @@ std::string evaluation_text(const app::Evaluation& evaluation) {
                fmt::format("{:.1f} %", 100 * kind.share)});
   }
   return networks.text() + "\n" + kinds.text() +
-         fmt::format("\n{} networks on {}: mean error {:.2f} %, {:.0f} % of them within 5 %, {:.0f} % "
-                     "within 10 %; the 90 % intervals hold {:.0f} %\n",
-                     evaluation.networks.size(), evaluation.predictor.device, evaluation.mape,
-                     100 * evaluation.within_5pct, 100 * evaluation.within_10pct,
-                     100 * evaluation.coverage90) +
+         fmt::format(
+             "\n{} networks on {}: mean error {:.2f} %, {:.0f} % of them within 5 %, {:.0f} % "
+             "within 10 %; the 90 % intervals hold {:.0f} %\n",
+             evaluation.networks.size(), evaluation.predictor.device, evaluation.mape,
+             100 * evaluation.within_5pct, 100 * evaluation.within_10pct,
+             100 * evaluation.coverage90) +
          lines_of(evaluation.left_out, "left out: ") + lines_of(evaluation.advice, "next: ");
 }
 
@@ -256,13 +260,14 @@ void add_eval(CLI::App& predict, Context& context) {
       const Interrupt interrupt;
       auto workplace = context.open_workplace();
       if (!workplace) return tl::unexpected(workplace.error());
-      const auto evaluation = app::evaluate_predictor(*workplace,
-                                                      {.predictor = flags->predictor,
-                                                       .networks = *std::move(networks),
-                                                       .protocol = measure::protocol_within(flags->networks.max_time_s),
-                                                       .plot = flags->plot,
-                                                       .threads = context.threads()},
-                                                      context.progress(), interrupt.token());
+      const auto evaluation =
+          app::evaluate_predictor(*workplace,
+                                  {.predictor = flags->predictor,
+                                   .networks = *std::move(networks),
+                                   .protocol = measure::protocol_within(flags->networks.max_time_s),
+                                   .plot = flags->plot,
+                                   .threads = context.threads()},
+                                  context.progress(), interrupt.token());
       if (!evaluation) return tl::unexpected(evaluation.error());
       if (context.flags.json) {
         context.print(app::to_json(*evaluation));

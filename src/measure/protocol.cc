@@ -1,7 +1,7 @@
 #include "fleetfit/measure/protocol.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <nlohmann/json.hpp>
 

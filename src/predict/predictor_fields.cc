@@ -25,6 +25,24 @@ Status read_count(const core::JsonView& json, std::string_view key, int& into) {
   return {};
 }
 
+Status read_trained_on(const core::JsonView& identity, TrainedOn& into) {
+  const auto found = identity.find("trained_on");
+  if (!found) return tl::unexpected(found.error());
+  if (!*found) return {};  // a device on paper
+  const auto& json = *found;
+  if (auto ok = read_text(*json, "space", into.space); !ok) return ok;
+  const auto seed = json->integer_or("seed", 0, {.min = 0});
+  if (!seed) return tl::unexpected(seed.error());
+  const auto designs = json->integer_or("designs", 0, {.min = 0});
+  if (!designs) return tl::unexpected(designs.error());
+  const auto models = json->texts("models");
+  if (!models) return tl::unexpected(models.error());
+  into.seed = static_cast<std::uint64_t>(*seed);
+  into.designs = static_cast<std::uint64_t>(*designs);
+  into.models = *models;
+  return {};
+}
+
 Result<double> at_least(const core::JsonView& json, std::string_view key, double least) {
   const auto number = json.number(key);
   if (!number || *number >= least) return number;
@@ -44,12 +62,16 @@ nlohmann::json document_head(std::string_view type, const Identity& identity) {
             {"runtime", identity.runtime},
             {"precision", identity.precision},
             {"rules", identity.rules},
-            {"rules_version", identity.rules_version},
             {"method", identity.method},
             {"networks", identity.networks},
             {"date", identity.date},
             {"fleetfit_version", identity.fleetfit_version},
-            {"feature_version", identity.feature_version}}}};
+            {"feature_version", identity.feature_version},
+            {"trained_on",
+             {{"space", identity.trained_on.space},
+              {"seed", identity.trained_on.seed},
+              {"designs", identity.trained_on.designs},
+              {"models", identity.trained_on.models}}}}}};
 }
 
 Result<std::string> read_document_type(const core::JsonView& json) {
@@ -77,11 +99,11 @@ Result<Identity> read_identity(const core::JsonView& document) {
   for (const auto& [key, into] : texts)
     if (auto read = read_text(*json, key, *into); !read) return tl::unexpected(read.error());
   const std::pair<std::string_view, int*> counts[] = {
-      {"rules_version", &identity.rules_version},
-      {"networks", &identity.networks},
-      {"feature_version", &identity.feature_version}};
+      {"networks", &identity.networks}, {"feature_version", &identity.feature_version}};
   for (const auto& [key, into] : counts)
     if (auto read = read_count(*json, key, *into); !read) return tl::unexpected(read.error());
+  if (auto read = read_trained_on(*json, identity.trained_on); !read)
+    return tl::unexpected(read.error());
   if (identity.feature_version != cost::kFeatureVersion) {
     return json->error(
         fmt::format("its features are of version {}; this program computes version {}",

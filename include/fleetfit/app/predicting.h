@@ -21,9 +21,9 @@ namespace fleetfit::app {
 
 /// Networks whose measured times are wanted: designs of a space, or model files.
 struct NetworkChoice {
-  std::string space = {};     ///< "": the files
-  std::size_t samples = 0;    ///< how many designs
-  std::uint64_t seed = 1;     ///< of the designs
+  std::string space = {};   ///< "": the files
+  std::size_t samples = 0;  ///< how many designs
+  std::uint64_t seed = 1;   ///< of the designs
   std::vector<std::filesystem::path> models = {};
   ModelOptions options = {};  ///< of the files
 };
@@ -32,7 +32,8 @@ struct TrainPredictorRequest {
   std::string device = {};
   predict::Method method = predict::Method::automatic;
   NetworkChoice networks = {};
-  measure::Protocol protocol = {};  ///< for what was not measured yet; operators are always asked for
+  measure::Protocol protocol =
+      {};  ///< for what was not measured yet; operators are always asked for
   std::filesystem::path output = {};
   std::uint64_t seed = 1;  ///< of the training
   int threads = 1;

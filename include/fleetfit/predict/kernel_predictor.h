@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -17,19 +18,30 @@
 /// Networks priced kernel by kernel. Every number that comes from here is predicted.
 namespace fleetfit::predict {
 
+/// The networks that a predictor has seen, which can be no test of it.
+struct TrainedOn {
+  std::string space = {};                ///< "" if they were files
+  std::uint64_t seed = 0;                ///< of the designs
+  std::uint64_t designs = 0;             ///< the first so many of the seed
+  std::vector<std::string> models = {};  ///< hashes of files
+
+  bool operator==(const TrainedOn&) const = default;
+};
+
 /// What a predictor stands for, and where it comes from.
 struct Identity {
   std::string device = {};       ///< its name
   std::string fingerprint = {};  ///< of device and runtime; "" for a device that exists on paper
   std::string runtime = {};      ///< with its version
   std::string precision = "fp32";
-  std::string rules = {};   ///< of the kernels that it prices, "engine"; "" if it does not matter
-  int rules_version = 0;    ///< of these rules
+  /// Of the kernels that it prices: "engine:xnnpack"; "" for one kernel for each operator.
+  std::string rules = {};
   std::string method = {};  ///< as the user asked for it
   int networks = 0;         ///< that it was trained with
   std::string date = {};    ///< of the training, ISO 8601
   std::string fleetfit_version = {};
   int feature_version = cost::kFeatureVersion;
+  TrainedOn trained_on = {};
 
   bool operator==(const Identity&) const = default;
 };

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "fleetfit/core/result.h"
+#include "fleetfit/cost/kernels.h"
+
+namespace fleetfit::app {
+
+/// Rules by the name of a set that comes with fleetfit, or of a file of one (*.json). A target may
+/// stand behind a colon: "engine:xnnpack".
+Result<cost::KernelRules> rules_named(std::string_view name);
+
+/// The name of the rules by which a runtime works; "" if none are known.
+std::string rules_of_runtime(std::string_view runtime);
+
+}  // namespace fleetfit::app
