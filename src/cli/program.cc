@@ -82,6 +82,7 @@ int parse_and_run(int argc, char** argv) {
   add_model(program, context);
   add_device(program, context);
   add_measure(program, context);
+  add_kernels(program, context);
   add_runtime(program, context);
   try {
     program.parse(argc, argv);

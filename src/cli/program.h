@@ -58,6 +58,7 @@ int run_program(int argc, char** argv);
 void add_model(CLI::App& program, Context& context);
 void add_device(CLI::App& program, Context& context);
 void add_measure(CLI::App& program, Context& context);
+void add_kernels(CLI::App& program, Context& context);
 void add_runtime(CLI::App& program, Context& context);
 
 // Of `device`.
