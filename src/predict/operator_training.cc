@@ -110,8 +110,7 @@ class Training {
 
   Result<OperatorPredictor::Parts> run() {
     if (auto fitted = fit_generic(); !fitted) return tl::unexpected(fitted.error());
-    std::vector<Result<TrainedKind>> kinds(profiles_.kinds.size(),
-                                           fail(ErrorCode::internal, "not trained"));
+    std::vector<Result<TrainedKind>> kinds(profiles_.kinds.size());
     pool_.parallel_for(kinds.size(),
                        [&](std::size_t k) { kinds[k] = train_kind(profiles_.kinds[k]); });
     for (auto& kind : kinds)
