@@ -20,6 +20,7 @@ class AlignedMemory {
 
  private:
   struct Free {
+    // NOLINTNEXTLINE(cppcoreguidelines-no-malloc): this is the RAII
     void operator()(std::byte* memory) const { std::free(memory); }
   };
 

@@ -21,6 +21,12 @@ Status check_range(std::string_view field, double value, double low, double high
 
 }  // namespace
 
+Protocol protocol_within(double max_time_s) {
+  Protocol protocol{.max_time_s = max_time_s};
+  protocol.min_time_s = std::min(protocol.min_time_s, max_time_s / 2);
+  return protocol;
+}
+
 Status check(const Protocol& p) {
   return check_range("target", p.target, 1e-4, 1)
       .and_then([&] { return check_range("max_warmup_s", p.max_warmup_s, 0, kDaySeconds); })

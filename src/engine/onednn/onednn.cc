@@ -41,18 +41,18 @@ dnnl::engine open_cpu() {
 }
 
 memory::format_tag image_tag(std::size_t rank, graph::Layout layout, Format format) {
-  using tag = memory::format_tag;
+  using Tag = memory::format_tag;
   const bool last = layout == graph::Layout::nhwc;
-  if (format == Format::blocked) return rank == 4 ? tag::nChw16c : tag::undef;
+  if (format == Format::blocked) return rank == 4 ? Tag::nChw16c : Tag::undef;
   switch (rank) {
     case 3:
-      return last ? tag::nwc : tag::ncw;
+      return last ? Tag::nwc : Tag::ncw;
     case 4:
-      return last ? tag::nhwc : tag::nchw;
+      return last ? Tag::nhwc : Tag::nchw;
     case 5:
-      return last ? tag::ndhwc : tag::ncdhw;
+      return last ? Tag::ndhwc : Tag::ncdhw;
     default:
-      return tag::undef;
+      return Tag::undef;
   }
 }
 
@@ -65,8 +65,8 @@ memory::dims channels_first(const graph::Shape& shape, graph::Layout layout) {
 }  // namespace
 
 const dnnl::engine& cpu() {
-  static const dnnl::engine engine = open_cpu();
-  return engine;
+  static const dnnl::engine kEngine = open_cpu();
+  return kEngine;
 }
 
 std::optional<memory::data_type> data_type(DType type) {
