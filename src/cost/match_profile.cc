@@ -56,7 +56,7 @@ class Matcher {
         owner_(graph.nodes.size(), kNone),
         nodes_(profile.size()) {
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-      if (runs_[i]) by_name_.emplace(graph.nodes[i].name, static_cast<int>(i));
+      by_name_.emplace(graph.nodes[i].name, static_cast<int>(i));
     }
   }
 
@@ -96,13 +96,15 @@ class Matcher {
   // --- What the profile names
 
   void claim_named(std::size_t entry) {
-    const std::string_view name = profile_[entry].name;
+    std::string_view name = profile_[entry].name;
+    constexpr std::string_view kFused = "fused ";
+    if (name.starts_with(kFused) && !find(name)) name.remove_prefix(kFused.size());
     if (const auto whole = find(name)) return claim_if_fits(*whole, entry);
     if (name.find('+') != std::string_view::npos) {
       for (std::size_t begin = 0; begin <= name.size();) {
         const auto end = std::min(name.find('+', begin), name.size());
         const auto part = find(name.substr(begin, end - begin));
-        if (part && is_free(*part)) claim(*part, entry);
+        if (part && owner(*part) == kNone) claim(*part, entry);
         begin = end + 1;
       }
     }
@@ -130,7 +132,7 @@ class Matcher {
   void claim_if_fits(int index, std::size_t entry) {
     const auto type = plain_type(profile_[entry].type);
     const bool helps = is_helper_type(type) && type != type_name(node(index).op);
-    if (!helps && is_free(index)) claim(index, entry);
+    if (!helps && owner(index) == kNone) claim(index, entry);
   }
 
   // --- What the names stand for
