@@ -279,11 +279,12 @@ Result<KernelRuleData> read_data(const JsonView& view) {
   auto name = view.text("name");
   Reader reader(view);
   reader.keep(check_version(view))
-      .only({"format", "version", "name", "description", "targets", "prepare", "free", "fuse",
-             "select"})
+      .only({"format", "version", "name", "description", "targets", "prepare", "free", "unpacked",
+             "fuse", "select"})
       .keep(name)
       .list("prepare", data.prepare)
       .types("free", data.free)
+      .types("unpacked", data.unpacked)
       .each("fuse", data.fuse, read_fuse)
       .each("select", data.select, read_select)
       .keep(read_targets(view, data));

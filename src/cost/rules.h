@@ -65,6 +65,7 @@ struct KernelRuleData {
   std::map<std::string, std::string> targets;  ///< family of each
   std::vector<std::string> prepare;            ///< passes of graph, and the names below
   std::set<std::string> free;                  ///< types that cost nothing
+  std::set<std::string> unpacked;              ///< types without a kernel for 8 bits
   std::vector<FuseRule> fuse;                  ///< the first that fits is taken
   std::vector<SelectRule> select;              ///< the first that fits is taken
 };
