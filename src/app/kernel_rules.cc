@@ -17,9 +17,13 @@ Result<cost::KernelRules> rules_named(std::string_view name) {
   return rules->for_target(name.substr(colon + 1));
 }
 
-std::string rules_of_runtime(std::string_view runtime) {
-  if (is_engine(runtime)) return fmt::format("engine:{}", runtime);
-  return runtime == "onnxruntime" ? "onnxruntime" : "";
+std::string rules_of_device(const measure::Device& device) {
+  if (device.runtime == "onnxruntime") return "onnxruntime";
+  if (!is_engine(device.runtime)) return "";
+  // "auto" is what is best on the device; a build without oneDNN says so.
+  const bool has_onednn = device.runtime_info.build.find("no onednn") == std::string::npos;
+  return fmt::format("engine:{}",
+                     device.runtime == "auto" && !has_onednn ? "xnnpack" : device.runtime);
 }
 
 }  // namespace fleetfit::app

@@ -5,6 +5,7 @@
 
 #include "fleetfit/core/result.h"
 #include "fleetfit/cost/kernels.h"
+#include "fleetfit/measure/device.h"
 
 namespace fleetfit::app {
 
@@ -12,7 +13,7 @@ namespace fleetfit::app {
 /// stand behind a colon: "engine:xnnpack".
 Result<cost::KernelRules> rules_named(std::string_view name);
 
-/// The name of the rules by which a runtime works; "" if none are known.
-std::string rules_of_runtime(std::string_view runtime);
+/// The name of the rules by which the device's runtime works; "" if none are known.
+std::string rules_of_device(const measure::Device& device);
 
 }  // namespace fleetfit::app

@@ -45,7 +45,7 @@ KernelsSummary summary_of(const graph::Graph& graph, const cost::KernelPlan& pla
 /// Rules for the runtime of a device, where none were asked for.
 Status choose_rules(KernelsRequest& request, const measure::Device& device) {
   if (!request.rules.empty()) return {};
-  request.rules = rules_of_runtime(device.runtime);
+  request.rules = rules_of_device(device);
   if (!request.rules.empty()) return {};
   return fail(ErrorCode::unsupported,
               fmt::format("no kernel rules are known for the runtime '{}' of the device '{}'; "

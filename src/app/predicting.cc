@@ -32,7 +32,7 @@ Result<predict::Identity> identity_of(Workplace& workplace, const TrainPredictor
       .fingerprint = opened->fingerprint,
       .runtime = fmt::format("{} {}", device.runtime_info.name, device.runtime_info.version),
       .precision = std::string(measure::to_string(device.precision)),
-      .rules = rules_of_runtime(device.runtime),
+      .rules = rules_of_device(device),
       .date = today(workplace.clock)};
   identity.trained_on.space = request.networks.space;
   if (!request.networks.space.empty()) {
