@@ -56,7 +56,8 @@ class Campaign {
       : workplace_(workplace),
         request_(request),
         space_(space),
-        population_(std::move(population)) {}
+        population_(std::move(population)),
+        choices_(workplace) {}
 
   Result<std::vector<MeasuredDesign>> run(core::Progress& progress, const std::stop_token& stop) {
     list_designs();
@@ -165,8 +166,8 @@ class Campaign {
     if (!files) return tl::unexpected(std::move(files.error()));
     auto devices = open_devices(workplace_, names);
     if (!devices) return tl::unexpected(std::move(devices.error()));
-    auto results = measure_on_devices(workplace_, {request_.protocol, request_.power}, *files,
-                                      *std::move(devices), stop);
+    auto results = measure_on_devices(workplace_, {request_.protocol, request_.power, choices_},
+                                      *files, *std::move(devices), stop);
     if (!results) return tl::unexpected(std::move(results.error()));
     for (auto& result : *results) {
       result.space = space_.name();
@@ -214,6 +215,7 @@ class Campaign {
   const DesignsRequest& request_;
   const space::Space& space_;
   space::Population population_;
+  KernelChoices choices_;
   std::vector<DesignToMeasure> designs_;
   std::vector<std::string> fingerprints_;
   std::vector<std::set<std::string>> known_;             // hashes, for each device
