@@ -38,9 +38,10 @@ bool has_operators(const MeasurementRecord& record) {
 }
 
 /// Whether the record answers the request, so that the design needs no measuring.
-bool answers(const MeasurementRecord& record, const measure::Protocol& protocol) {
-  return record.status != store::MeasurementStatus::failed && record.latency &&
-         (!protocol.operators || has_operators(record));
+bool answers(const MeasurementRecord& record, const DesignsRequest& request) {
+  if (record.status == store::MeasurementStatus::failed || !record.latency) return false;
+  if (request.retry_unstable && record.status == store::MeasurementStatus::unstable) return false;
+  return !request.protocol.operators || has_operators(record);
 }
 
 std::string duration_text(double seconds) {
@@ -97,7 +98,7 @@ class Campaign {
       const auto records = records_of(d, false);
       if (!records) return tl::unexpected(records.error());
       for (const auto& record : *records) {
-        if (answers(record, request_.protocol)) known_[d].insert(record.model_hash);
+        if (answers(record, request_)) known_[d].insert(record.model_hash);
       }
     }
     return {};
@@ -184,8 +185,7 @@ class Campaign {
     std::map<std::string, MeasurementRecord> newest;
     for (auto& record : *records) {
       const auto [place, is_new] = newest.try_emplace(record.model_hash);
-      const bool better = !is_new && !answers(place->second, request_.protocol) &&
-                          answers(record, request_.protocol);
+      const bool better = !is_new && !answers(place->second, request_) && answers(record, request_);
       if (is_new || better) place->second = std::move(record);
     }
     return newest;

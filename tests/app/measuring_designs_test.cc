@@ -107,6 +107,20 @@ TEST_F(MeasureDesigns, TriesAgainWhatFailed) {
   EXPECT_TRUE(second[1].known);
 }
 
+TEST_F(MeasureDesigns, WhatDidNotSettleIsMeasuredAgainIfAsked) {
+  auto never_settles = request(2);
+  never_settles.protocol.min_time_s = 60;  // more than it is given
+  EXPECT_EQ(measure(never_settles)[0].record.status, store::MeasurementStatus::unstable);
+  EXPECT_TRUE(measure(request(2))[0].known);
+  auto again = request(2);
+  again.retry_unstable = true;
+  again.protocol.max_time_s = 10;
+  const auto results = measure(again);
+  EXPECT_FALSE(results[0].known);
+  EXPECT_EQ(results[0].record.status, store::MeasurementStatus::ok) << results[0].record.reason;
+  EXPECT_EQ(kept(), 4U);
+}
+
 TEST_F(MeasureDesigns, ADeviceAddedLaterIsMeasuredAlone) {
   measure(request(2));
   add_device(std::string(FAKE_RUNTIME) + " nothing special", "other");
