@@ -56,7 +56,7 @@ Status choose_rules(KernelsRequest& request, const measure::Device& device) {
 Result<std::vector<cost::ProfileEntry>> profile_on(Workplace& workplace, const OpenedDevice& device,
                                                    const std::filesystem::path& model) {
   auto load = load_options(device.device);
-  auto known = known_choices(workplace, device.device);
+  auto known = KernelChoices(workplace).known(device.device);
   if (!known) return tl::unexpected(std::move(known.error()));
   load.known_choices = *std::move(known);
   if (auto ok = device.runtime().load(model, load); !ok) {

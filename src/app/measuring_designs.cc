@@ -31,6 +31,13 @@ std::string hash_of(const space::Space& space, const std::string& text) {
   return core::sha256_hex(fmt::format("{} {} {}", space.name(), space.version(), text));
 }
 
+/// Whether the design needs no measuring.
+bool is_done(const MeasurementRecord& record, const DesignsRequest& request) {
+  const bool again =
+      request.retry_unstable && record.status == store::MeasurementStatus::unstable;
+  return !again && answers(record, request.protocol);
+}
+
 std::string duration_text(double seconds) {
   if (seconds < 100) return fmt::format("{:.0f} s", seconds);
   if (seconds < 100 * 60) return fmt::format("{:.0f} min", seconds / 60);
@@ -44,7 +51,8 @@ class Campaign {
       : workplace_(workplace),
         request_(request),
         space_(space),
-        population_(std::move(population)) {}
+        population_(std::move(population)),
+        choices_(workplace) {}
 
   Result<std::vector<MeasuredDesign>> run(core::Progress& progress, const std::stop_token& stop) {
     list_designs();
@@ -84,7 +92,7 @@ class Campaign {
       const auto records = records_of(d, false);
       if (!records) return tl::unexpected(records.error());
       for (const auto& record : *records) {
-        if (answers(record, request_.protocol)) known_[d].insert(record.model_hash);
+        if (is_done(record, request_)) known_[d].insert(record.model_hash);
       }
     }
     return {};
@@ -153,8 +161,8 @@ class Campaign {
     if (!files) return tl::unexpected(std::move(files.error()));
     auto devices = open_devices(workplace_, names);
     if (!devices) return tl::unexpected(std::move(devices.error()));
-    auto results = measure_on_devices(workplace_, {request_.protocol, request_.power}, *files,
-                                      *std::move(devices), stop);
+    auto results = measure_on_devices(workplace_, {request_.protocol, request_.power, choices_},
+                                      *files, *std::move(devices), stop);
     if (!results) return tl::unexpected(std::move(results.error()));
     for (auto& result : *results) {
       result.space = space_.name();
@@ -171,8 +179,7 @@ class Campaign {
     std::map<std::string, MeasurementRecord> newest;
     for (auto& record : *records) {
       const auto [place, is_new] = newest.try_emplace(record.model_hash);
-      const bool better = !is_new && !answers(place->second, request_.protocol) &&
-                          answers(record, request_.protocol);
+      const bool better = !is_new && !is_done(place->second, request_) && is_done(record, request_);
       if (is_new || better) place->second = std::move(record);
     }
     return newest;
@@ -202,6 +209,7 @@ class Campaign {
   const DesignsRequest& request_;
   const space::Space& space_;
   space::Population population_;
+  KernelChoices choices_;
   std::vector<DesignToMeasure> designs_;
   std::vector<std::string> fingerprints_;
   std::vector<std::set<std::string>> known_;             // hashes, for each device

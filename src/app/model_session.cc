@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "app/device_history.h"
-#include "app/kernel_choices.h"
 #include "app/measurement_records.h"
 #include "fleetfit/measure/energy.h"
 
@@ -62,7 +61,7 @@ class ModelSession {
       return {};
     }
     auto load = load_options(device.device);
-    auto known = known_choices(workplace_, device.device);
+    auto known = options_.choices.known(device.device);
     if (!known) return tl::unexpected(std::move(known.error()));
     load.known_choices = *std::move(known);
     auto meter = measure::open_energy_meter(workplace_.clock,
@@ -112,7 +111,7 @@ class ModelSession {
     if (!history) return tl::unexpected(history.error());
     measure::compare_with_history(result.measurement, result.hash, history->measurements,
                                   history->spread);
-    return save_choices(workplace_, devices_[d].device, result.measurement);
+    return options_.choices.save(devices_[d].device, result.measurement);
   }
 
   Workplace& workplace_;
