@@ -1,0 +1,115 @@
+"""fleetfit predict train, run and eval."""
+import json
+import sqlite3
+
+import cli
+
+QUICK = ["--max-time", "0.1"]
+KNOWN = {"mobilenet": ("mobilenet_v2", "--width", "0.25", "--image", "32"), "eight": ("resnet8",), "twenty": ("resnet20", "--width", "0.5"),
+         "small": ("mobilenet_v2_small", "--width", "0.5")}
+UNKNOWN = ("squeezenet1_1", "--image", "64")
+
+
+class PredictCase(cli.Case):
+    def setUp(self):
+        super().setUp()
+        self.store = ["--store", f"sqlite:{self.folder}/store.db"]
+        self.predictor = self.folder / "predictor.json"
+
+    def zoo(self, name, *args):
+        file = self.folder / f"{name}.onnx"
+        self.succeed("model", "zoo", *args, "-o", file)
+        return file
+
+    def known(self):
+        return [self.zoo(name, *args) for name, args in KNOWN.items()]
+
+    def train(self, *args):
+        return self.succeed_json(*self.store, "--quiet", "predict", "train", "--device", "local", *args, "-o", self.predictor)
+
+    def run_predictor(self, *args):
+        return self.succeed_json("predict", "run", self.predictor, *args)
+
+
+class Train(PredictCase):
+    def test_files_are_measured_once_and_make_a_predictor(self):
+        files = self.known()
+        trained = self.train("--method", "lasso", *QUICK, *files)
+        self.assertEqual((trained["device"], trained["method"], trained["networks"]), ("local", "lasso", len(KNOWN)))
+        self.assertAlmostEqual(sum(kind["share"] for kind in trained["per_type"]), 1, delta=1e-6)
+        before = self.measurements()
+        self.train("--method", "gbdt", *QUICK, *files)
+        self.assertEqual(self.measurements(), before)
+
+    def test_designs_of_a_space_are_measured_where_missing_and_tested_on_others(self):
+        self.train("--method", "lasso", "--space", "icpe", "--samples", "3", *QUICK)
+        page = self.folder / "page.html"
+        result = self.succeed_json(*self.store, "--quiet", "predict", "eval", self.predictor, "--space", "icpe", "--samples", "2", *QUICK, "--plot", page)
+        self.assertEqual([network["model"] for network in result["networks"]], ["design 3", "design 4"])
+        self.assertEqual(self.measurements(), 5)
+        for words in ("Predicted latency on local", "Error by kind of kernel", "What prices depend on", "What to measure next"):
+            self.assertIn(words, page.read_text())
+
+    def measurements(self):
+        with sqlite3.connect(self.folder / "store.db") as store:
+            return store.execute("SELECT count(*) FROM measurements").fetchone()[0]
+
+
+class Run(PredictCase):
+    def setUp(self):
+        super().setUp()
+        self.files = self.known()
+        self.train("--method", "lasso", *QUICK, *self.files)
+
+    def test_operators_and_overhead_add_up_and_none_is_free(self):
+        for model in self.run_predictor(*self.files, self.zoo("other", *UNKNOWN)):
+            self.assertLessEqual({"model", "latency_ms", "interval90", "overhead_ms", "ops", "unpriced"}, set(model))
+            total = model["overhead_ms"] + sum(op["latency_ms"] for op in model["ops"])
+            self.assertAlmostEqual(total, model["latency_ms"], delta=1e-9 * total)
+            self.assertTrue(all(op["latency_ms"] > 0 for op in model["ops"]))
+            low, high = model["interval90"]
+            self.assertTrue(0 < low <= model["latency_ms"] <= high)
+
+    def test_kernels_that_were_never_seen_are_listed_with_a_reason(self):
+        (model,) = self.run_predictor(self.zoo("other", *UNKNOWN))
+        concats = [one for one in model["unpriced"] if one["kernel"] == "concat"]
+        self.assertTrue(concats)
+        self.assertTrue(all(one["reason"] for one in model["unpriced"]))
+
+    def test_networks_of_the_training_are_no_test(self):
+        other = self.zoo("other", *UNKNOWN)
+        result = self.succeed_json(*self.store, "--quiet", "predict", "eval", self.predictor, *QUICK, other, self.files[0])
+        self.assertEqual([network["model"] for network in result["networks"]], [str(other)])
+        self.assertEqual(result["models"], 1)
+        self.assertIn("trained with it", result["left_out"][0])
+        self.assertLessEqual({"models", "mape", "within_5pct", "within_10pct", "coverage90", "per_type"}, set(result))
+
+    def test_a_predictor_of_another_device_is_refused_by_name(self):
+        self.succeed(*self.store, "device", "add", "two", "--threads", "2")
+        self.refuse(*self.store, "predict", "run", self.predictor, self.files[0], "--device", "two", naming="two")
+
+    def test_a_damaged_file_is_refused_with_its_place(self):
+        document = json.loads(self.predictor.read_text())
+        document["identity"]["precision"] = "fp12"
+        self.predictor.write_text(json.dumps(document))
+        self.refuse("predict", "run", self.predictor, self.files[0], naming="fp12")
+        self.predictor.write_text(self.predictor.read_text()[:200])
+        self.refuse("predict", "run", self.predictor, self.files[0], naming=str(self.predictor))
+
+
+class BadInput(PredictCase):
+    def test_names_what_is_wrong(self):
+        def train(*args):
+            return [*self.store, "predict", "train", "--device", "local", "-o", self.predictor, *args]
+
+        self.refuse(*train("--method", "magic", "--space", "icpe", "--samples", "3"), naming="--method")
+        self.refuse(*train("--space", "icpe"), naming="--samples")
+        self.refuse(*train("--space", "nowhere", "--samples", "3"), naming="nowhere")
+        self.refuse(*train(), naming="network")
+        self.refuse(*self.store, "predict", "train", "--device", "local", "--space", "icpe", "--samples", "3",
+                    "-o", self.folder / "missing" / "p.json", naming="missing")
+        self.assertFalse(self.predictor.exists())
+
+
+if __name__ == "__main__":
+    cli.main()
