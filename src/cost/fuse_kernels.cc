@@ -156,6 +156,8 @@ class Fuser {
         return keeps_storage(joint);
       case Condition::float_only:
         return is_plain_float(joint);
+      case Condition::not_grouped:
+        return plain_kind(graph_, node(joint.group.anchor)) != "grouped_conv2d";
     }
     return false;
   }

@@ -58,6 +58,21 @@ Status run_passes(Graph& graph, std::span<const std::string> names) {
   return {};
 }
 
+bool computes_with_8_bits(const Graph& graph) {
+  return std::ranges::any_of(graph.tensors,
+                             [](const graph::Tensor& t) { return t.quantization.has_value(); }) ||
+         std::ranges::any_of(graph.nodes, [](const Node& node) {
+           return std::holds_alternative<graph::QuantizeLinear>(node.op) ||
+                  std::holds_alternative<graph::DequantizeLinear>(node.op);
+         });
+}
+
+bool has_transpose(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const Node& node) {
+    return std::holds_alternative<graph::Transpose>(node.op);
+  });
+}
+
 bool is_layout_pass(std::string_view name) { return name.starts_with("layout_"); }
 
 /// Passes are run until nothing changes, before and after the step to quantized tensors; layouts
@@ -76,12 +91,14 @@ Status run_preparation(Graph& graph, const std::vector<std::string>& steps) {
     }
   }
   if (auto ok = run_passes(graph, passes); !ok) return ok;
-  if (quantized) {
+  if (quantized && computes_with_8_bits(graph)) {
     const auto ok = graph::to_quantized_tensors(graph, {.merge_activations = merged});
     if (!ok) return ok;
     if (auto again = run_passes(graph, passes); !again) return again;
   }
   for (const auto& layout : layouts) {
+    // Without a transpose there is none to be saved, and all weights would be turned for nothing.
+    if (!has_transpose(graph)) break;
     if (auto ok = graph::run_pass(graph, layout); !ok) return tl::unexpected(ok.error());
   }
   return {};

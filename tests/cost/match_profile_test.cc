@@ -134,5 +134,17 @@ TEST(CompareKernels, TellsWhatRanOtherwise) {
   EXPECT_THAT(comparison.differences[2].ran, ElementsAre(ElementsAre(5)));
 }
 
+TEST(AssignTimes, GivesEachDeducedKernelWhatRanForItAndKeepsTheRest) {
+  const std::vector<Kernel> deduced{{"conv2d", {0, 1}}, {"conv2d", {2, 3}}, {"concat", {4}}};
+  const MatchedProfile ran{.kernels = {{.kernel = {"conv2d", {0, 1}}, .ms = 1},
+                                       {.kernel = {"conv2d", {2}}, .ms = 2},
+                                       {.kernel = {"elementwise", {3}}, .ms = 4},
+                                       {.kernel = {"softmax", {5}}, .ms = 8}},
+                           .unmatched = {{.name = "warm_up", .ms = 16}}};
+  const auto times = assign_times(deduced, ran);
+  EXPECT_THAT(times.ms, ElementsAre(1, 6, 0));
+  EXPECT_EQ(times.rest_ms, 24);
+}
+
 }  // namespace
 }  // namespace fleetfit::cost
