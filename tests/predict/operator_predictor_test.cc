@@ -16,10 +16,14 @@ using test::make_profiles;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+const BoostOptions kQuick{.stages = 60, .depths = {4}, .least_child_samples = {1}};
+
 OperatorPredictor train(std::span<const NetworkSample> samples,
                         const TrainOptions& options = {.method = Method::lasso}, int threads = 2) {
   core::ThreadPool pool(threads);
-  auto predictor = train_operator_predictor(samples, options, pool);
+  auto quick = options;
+  quick.boost = kQuick;
+  auto predictor = train_operator_predictor(samples, quick, pool);
   EXPECT_TRUE(predictor) << predictor.error().message;
   return std::move(*predictor);
 }
