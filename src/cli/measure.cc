@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/interrupt.h"
 #include "cli/open_dimensions.h"
 #include "cli/program.h"
 #include "cli/text_table.h"
 #include "fleetfit/app/measuring.h"
+#include "fleetfit/core/interrupt.h"
 
 namespace fleetfit::cli {
 namespace {
@@ -159,7 +159,7 @@ Result<app::MeasureRequest> request_of(const Context& context, const MeasureFlag
 Result<int> run_measure(Context& context, const MeasureFlags& flags) {
   const auto request = request_of(context, flags);
   if (!request) return tl::unexpected(request.error());
-  const Interrupt interrupt;
+  const core::Interrupt interrupt;
   auto workplace = context.open_workplace();
   if (!workplace) return tl::unexpected(workplace.error());
   const auto results =
