@@ -41,9 +41,6 @@ class Regressor {
 
   double predict_one(std::span<const double> row) const;
 
-  /// How much each feature counts for, from 0, with a sum of 1 (of 0 if none does).
-  virtual std::vector<double> importance() const = 0;
-
   /// The object that `regressor_from_json` reads; its "type" names the model.
   virtual nlohmann::json to_json() const = 0;
 };
@@ -77,6 +74,11 @@ struct FittedRegressor {
 /// with `internal` if a library does.
 using FitRegressor = std::function<Result<FittedRegressor>(
     const TrainingSet& set, const core::Random& random, core::ThreadPool& pool)>;
+
+/// How much the model's answers for these rows depend on each feature: the mean relative change of
+/// an answer when the feature is taken from another row, as shares of their sum.
+std::vector<double> importance(const Regressor& model, const MatrixView& rows,
+                               const core::Random& random);
 
 /// The error in percent that all choices minimize: the mean of |predicted - measured| / measured.
 /// Both have the same length, and measured values are positive.
