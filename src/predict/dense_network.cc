@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "predict/network_json.h"
 #include "predict/packed_layer.h"
@@ -32,16 +30,6 @@ Result<DenseNetwork::Parts> read_parts(const JsonView& json) {
   if (!output) return tl::unexpected(output.error());
   return DenseNetwork::Parts{
       .inputs = *std::move(inputs), .layers = *std::move(layers), .output = *output};
-}
-
-// What each input of the layer counts for, given that of its outputs.
-std::vector<double> carried_back(const DenseLayer& layer, std::span<const double> behind) {
-  std::vector<double> result(layer.inputs);
-  for (std::size_t i = 0; i < layer.inputs; ++i) {
-    for (std::size_t o = 0; o < layer.outputs; ++o)
-      result[i] += std::abs(static_cast<double>(layer.weights[i * layer.outputs + o])) * behind[o];
-  }
-  return result;
 }
 
 }  // namespace
@@ -99,18 +87,6 @@ void DenseNetwork::predict(const MatrixView& rows, std::span<double> out) const 
     for (std::size_t r = 0; r < block; ++r)
       out[first + r] = scaled_output(parts_.output, values[r]);
   }
-}
-
-std::vector<double> DenseNetwork::importance() const {
-  std::vector<double> behind{1.0};
-  for (auto layer = parts_.layers.rbegin(); layer != parts_.layers.rend(); ++layer)
-    behind = carried_back(*layer, behind);
-  for (std::size_t i = 0; i < behind.size(); ++i)
-    if (parts_.inputs.scale[i] == 0) behind[i] = 0;
-  const double sum = std::accumulate(behind.begin(), behind.end(), 0.0);
-  if (sum > 0)
-    for (double& value : behind) value /= sum;
-  return behind;
 }
 
 nlohmann::json DenseNetwork::to_json() const {

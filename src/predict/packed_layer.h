@@ -42,9 +42,6 @@ void apply_layers(std::span<const PackedLayer> layers, std::size_t rows, std::ve
 
 std::vector<PackedLayer> pack(std::span<const DenseLayer> layers);
 
-void scale_inputs(const InputScaling& scaling, std::span<const double> row, std::span<float> out);
-double scaled_output(const OutputScaling& scaling, float value);
-
 /// These fail with `invalid_input`, naming the part.
 Status check(const InputScaling& scaling);
 Status check(const OutputScaling& scaling);

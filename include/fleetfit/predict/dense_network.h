@@ -33,10 +33,6 @@ class DenseNetwork final : public Regressor {
   std::size_t features() const override;
   void predict(const MatrixView& rows, std::span<double> out) const override;
 
-  /// The sum over all ways from a feature to the result of the products of weights along the way,
-  /// without signs.
-  std::vector<double> importance() const override;
-
   nlohmann::json to_json() const override;
 
   const Parts& parts() const;

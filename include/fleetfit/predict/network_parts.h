@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 /// What networks that were trained are made of, as plain numbers: the trainer fills these, the
@@ -38,5 +39,10 @@ struct OutputScaling {
   double min = 0;
   double max = 0;
 };
+
+/// One row of numbers as a network takes them; both have a place for each feature.
+void scale_inputs(const InputScaling& scaling, std::span<const double> row, std::span<float> out);
+
+double scaled_output(const OutputScaling& scaling, float value);
 
 }  // namespace fleetfit::predict
