@@ -64,6 +64,8 @@ double Regressor::predict_one(std::span<const double> row) const {
   return value;
 }
 
+bool Regressor::knows(std::span<const double> /*row*/) const { return true; }
+
 Result<std::unique_ptr<Regressor>> regressor_from_json(const core::JsonView& json,
                                                        std::size_t features) {
   const auto type = json.text("type");

@@ -41,13 +41,16 @@ class Regressor {
 
   double predict_one(std::span<const double> row) const;
 
+  /// False if the model can but guess for this row, as a table does for one without an entry.
+  virtual bool knows(std::span<const double> row) const;
+
   /// The object that `regressor_from_json` reads; its "type" names the model.
   virtual nlohmann::json to_json() const = 0;
 };
 
-/// Reads any model by its "type": "linear", "trees", "product", "mlp". Everything is checked, so
-/// that no file makes a prediction crash. `features` is the length that rows will have. Errors are
-/// `invalid_input` and name the field.
+/// Reads any model by its "type": "linear", "trees", "product", "table", "mlp". Everything is
+/// checked, so that no file makes a prediction crash. `features` is the length that rows will have.
+/// Errors are `invalid_input` and name the field.
 Result<std::unique_ptr<Regressor>> regressor_from_json(const core::JsonView& json,
                                                        std::size_t features);
 

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <span>
+
+namespace fleetfit::predict {
+
+/// How unlike two rows of non-negative features are: the root of the mean squared logarithm of the
+/// ratio, where zero counts as nearly one. 0.7 means that a typical feature differs by a factor
+/// of 2.
+double log_distance(std::span<const double> a, std::span<const double> b);
+
+}  // namespace fleetfit::predict
