@@ -10,6 +10,7 @@
 
 #include "fleetfit/core/clock.h"
 #include "fleetfit/core/progress.h"
+#include "fleetfit/core/random.h"
 #include "fleetfit/core/thread_pool.h"
 #include "fleetfit/train/training.h"
 

@@ -1,7 +1,6 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/index_select.h>
-#include <ATen/ops/mean.h>
 
 #include <algorithm>
 #include <numeric>
@@ -69,10 +68,8 @@ void TorchDenseFit::run_epoch(double rate) {
 void TorchDenseFit::step(const at::Tensor& chosen, double rate) {
   const auto values =
       parameters_.apply_chain(0, parameters_.layers(), at::index_select(rows_, 0, chosen));
-  const auto errors =
-      values * at::index_select(slope_, 0, chosen) + at::index_select(offset_, 0, chosen);
-  at::mean(errors * errors).backward();
-  parameters_.step(rate);
+  parameters_.learn(values, at::index_select(slope_, 0, chosen),
+                    at::index_select(offset_, 0, chosen), rate);
 }
 
 std::vector<float> TorchDenseFit::outputs(std::span<const float> rows) {

@@ -2,7 +2,6 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/index_select.h>
-#include <ATen/ops/mean.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -163,7 +162,7 @@ at::Tensor TorchGraphFit::forward(const Batch& batch) const {
   }
   const auto sum = SumRows::apply(values, batch.node, batch.graph, batch.graphs);
   return parameters_.apply_chain(messages_, parameters_.layers(),
-                                 at::cat({sum * batch.share, sum * data_.sum_scale}, 1));
+                                 at::cat({sum.mul(batch.share), sum.mul(data_.sum_scale)}, 1));
 }
 
 void TorchGraphFit::run_epoch(double rate) {
@@ -182,10 +181,8 @@ void TorchGraphFit::step(std::span<const std::int64_t> chosen, double rate) {
   for (const auto graph : chosen)
     builder.add(data_.training.graphs[static_cast<std::size_t>(graph)]);
   const auto index = tensor_of(chosen);
-  const auto errors = forward(builder.build()) * at::index_select(slope_, 0, index) +
-                      at::index_select(offset_, 0, index);
-  at::mean(errors * errors).backward();
-  parameters_.step(rate);
+  parameters_.learn(forward(builder.build()), at::index_select(slope_, 0, index),
+                    at::index_select(offset_, 0, index), rate);
 }
 
 std::vector<float> TorchGraphFit::outputs(std::span<const GraphSamples::Graph> graphs) {

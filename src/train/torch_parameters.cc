@@ -79,7 +79,10 @@ at::Tensor TorchParameters::apply_chain(std::size_t first, std::size_t last,
   return values;
 }
 
-void TorchParameters::step(double rate) {
+void TorchParameters::learn(const at::Tensor& values, const at::Tensor& slope,
+                            const at::Tensor& offset, double rate) {
+  const auto errors = values.mul(slope).add(offset);
+  errors.mul(errors).mean().backward();
   ++steps_;
   for (auto& parameter : parameters_) step(parameter, rate);
 }

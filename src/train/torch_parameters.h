@@ -34,8 +34,9 @@ class TorchParameters {
   /// Layers [first, last) with ReLU between them.
   at::Tensor apply_chain(std::size_t first, std::size_t last, at::Tensor values) const;
 
-  /// Follows the gradients, which are forgotten then.
-  void step(double rate);
+  /// A step of the optimizer towards a smaller mean of (value x slope + offset)^2.
+  void learn(const at::Tensor& values, const at::Tensor& slope, const at::Tensor& offset,
+             double rate);
 
   /// What the parameters are now is what `kept` gives from now on.
   void keep();
