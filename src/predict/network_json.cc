@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <charconv>
+#include <bit>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string>
+
+#include "fleetfit/core/base64.h"
 
 namespace fleetfit::predict {
 namespace {
@@ -15,21 +18,27 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kMaxWidth = 1 << 16;
 
-// The double with the fewest digits that reads back as this float: 0.1, not 0.10000000149011612.
-double short_decimal(float value) {
-  std::array<char, 32> text;
-  const auto written = std::to_chars(text.data(), text.data() + text.size(), value);
-  double result = 0;
-  std::from_chars(text.data(), written.ptr, result);
-  return result;
+// The bytes of the numbers, the lowest first, whatever the machine's order.
+std::string bytes_of(std::span<const float> values) {
+  std::string bytes;
+  bytes.reserve(values.size() * 4);
+  for (const float value : values) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    for (int shift = 0; shift < 32; shift += 8)
+      bytes.push_back(static_cast<char>((bits >> shift) & 0xff));
+  }
+  return bytes;
 }
 
-Json numbers(std::span<const float> values) {
-  Json list = Json::array();
-  auto& items = list.get_ref<Json::array_t&>();
-  items.reserve(values.size());
-  for (const float value : values) items.emplace_back(short_decimal(value));
-  return list;
+std::vector<float> numbers_of(std::string_view bytes) {
+  std::vector<float> values(bytes.size() / 4);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::uint32_t bits = 0;
+    for (std::size_t byte = 0; byte < 4; ++byte)
+      bits |= std::uint32_t{static_cast<unsigned char>(bytes[4 * i + byte])} << (8 * byte);
+    values[i] = std::bit_cast<float>(bits);
+  }
+  return values;
 }
 
 std::string_view to_string(Transform transform) {
@@ -45,12 +54,12 @@ Result<Transform> read_transform(const JsonView& json) {
 }
 
 Result<std::vector<float>> read_floats(const JsonView& json, std::string_view key) {
-  const auto values = json.numbers(key);
-  if (!values) return tl::unexpected(values.error());
-  std::vector<float> floats(values->size());
-  std::transform(values->begin(), values->end(), floats.begin(),
-                 [](double value) { return static_cast<float>(value); });
-  return floats;
+  const auto text = json.text(key);
+  if (!text) return tl::unexpected(text.error());
+  const auto bytes = core::decode_base64(*text);
+  if (!bytes || bytes->size() % 4 != 0)
+    return json.at(key)->error("expected 32-bit floats in base64");
+  return numbers_of(*bytes);
 }
 
 Result<DenseLayer> read_layer(const JsonView& json) {
@@ -91,8 +100,8 @@ Json to_json(std::span<const DenseLayer> layers) {
   for (const auto& layer : layers) {
     list.push_back({{"inputs", layer.inputs},
                     {"outputs", layer.outputs},
-                    {"weights", numbers(layer.weights)},
-                    {"bias", numbers(layer.bias)}});
+                    {"weights", core::encode_base64(bytes_of(layer.weights))},
+                    {"bias", core::encode_base64(bytes_of(layer.bias))}});
   }
   return list;
 }

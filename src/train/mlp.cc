@@ -29,7 +29,7 @@ T one_of(const std::array<T, n>& choices, core::Random& random) {
   return choices[static_cast<std::size_t>(random.below(n))];
 }
 
-Settings draw_settings(core::Random random) {
+Settings draw_settings(core::Random& random) {
   Settings settings;
   settings.network.layers = static_cast<int>(random.between(1, 6));
   settings.network.width = one_of(std::array{64, 128, 256, 512}, random);
@@ -131,11 +131,16 @@ Result<predict::DenseNetwork> network_of(Training& training) {
   return static_cast<MlpFit&>(training.fit()).network();
 }
 
-std::vector<Settings> draw_all(int trials, const core::Random& random) {
+// The first is what does well most often.
+std::vector<Settings> draw_all(const TrainingOptions& options, std::size_t features,
+                               core::Random random) {
+  constexpr int kDraws = 100'000;
   std::vector<Settings> all;
   all.push_back({.network = {.layers = 3, .width = 128, .decay = 1e-5}});
-  for (int trial = 1; trial < trials; ++trial)
-    all.push_back(draw_settings(random.split(static_cast<std::uint64_t>(trial))));
+  for (int draw = 0; draw < kDraws && std::ssize(all) < options.trials; ++draw) {
+    const auto settings = draw_settings(random);
+    if (count_weights(settings, features) <= options.max_weights) all.push_back(settings);
+  }
   return all;
 }
 
@@ -228,7 +233,7 @@ Result<TrainedMlp> train_mlp(const TrainingSet& set, const std::string& name,
   std::vector<std::size_t> samples(set.y.size());
   std::iota(samples.begin(), samples.end(), 0);
   const auto split = split_samples(samples, random.split("split"));
-  const auto settings = draw_all(options.trials, random.split("settings"));
+  const auto settings = draw_all(options, set.x.columns, random.split("settings"));
   const auto candidates = make_candidates(set, split, settings, random.split("fits"));
 
   const std::size_t folds = has_folds(set) ? static_cast<std::size_t>(set.folds) : 0;

@@ -77,6 +77,9 @@ void add_flags(CLI::App& verb, Flags& flags) {
   verb.add_option("--trials", flags.training.trials, "Settings to try")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
+  verb.add_option("--max-weights", flags.training.max_weights, "Most weights of a network")
+      ->check(CLI::Range(1, 100'000'000))
+      ->capture_default_str();
   verb.add_option("--budget-s", flags.budget_s, "Seconds after which training ends; 0: no limit")
       ->check(CLI::NonNegativeNumber);
   verb.add_flag("--json", flags.json, "Print one JSON document and nothing else");

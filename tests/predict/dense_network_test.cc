@@ -103,11 +103,11 @@ TEST(DenseNetwork, IsTheSameAfterItWasWrittenAndRead) {
   EXPECT_EQ(again->to_json(), json);
 }
 
-TEST(DenseNetwork, WritesWeightsWithAsFewDigitsAsTheyNeed) {
+TEST(DenseNetwork, WritesWeightsAsTheirBytes) {
   auto parts = small_parts();
-  parts.layers[0].weights[0] = 0.1F;
+  parts.layers[1].weights = {1, -2};  // 0x3f800000 and 0xc0000000, the lowest byte first
   const auto json = DenseNetwork::make(parts).value().to_json();
-  EXPECT_EQ(json["layers"][0]["weights"][0].dump(), "0.1");
+  EXPECT_EQ(json["layers"][1]["weights"], "AACAPwAAAMA=");
 }
 
 struct Damage {
@@ -129,9 +129,12 @@ TEST(DenseNetwork, RefusesDamagedFilesNamingThePlace) {
       {"/layers", Json::array(), "layers: there are none"},
       {"/layers/0/inputs", 3, "layers[0]: takes 3 numbers and gives 2, but gets 2"},
       {"/layers/0/outputs", 1000000, "layers[0].outputs"},
-      {"/layers/1/weights", Json::array({1}), "layers[1]: 1 weights and 1 biases"},
-      {"/layers/1/weights/0", 1e300, "layers[1]: a weight is not finite"},
-      {"/layers/1/bias", Json::array({1, 2}), "layers[1]: 2 weights and 2 biases"},
+      {"/layers/1/weights", Json::array({1}), "layers[1].weights"},
+      {"/layers/1/weights", "AACAPw==", "layers[1]: 1 weights and 1 biases"},
+      {"/layers/1/weights", "AACAPwAAAM", "layers[1].weights: expected 32-bit floats in base64"},
+      {"/layers/1/weights", "AACA", "layers[1].weights: expected 32-bit floats in base64"},
+      {"/layers/1/weights", "AACAfwAAAMA=", "layers[1]: a weight is not finite"},
+      {"/layers/1/bias", "AACAPwAAAMA=", "layers[1]: 2 weights and 2 biases"},
       {"/output/min", 0, "output: 0 to 100"},
       {"/output/max", 0.1, "output: 0.5 to 0.1"},
       {"/output/colour", "red", "colour"},

@@ -86,7 +86,7 @@ TEST(GraphNetwork, RefusesDamagedFilesNamingThePlace) {
       {"/layers/0/inputs", 2, "layers"},
       {"/layers", Json::array(), "layers: there are none"},
       {"/readout/0/inputs", 1, "readout[0]: takes 1 numbers"},
-      {"/readout/0/weights", Json::array({1, "2"}), "readout[0].weights[1]"},
+      {"/readout/0/weights", Json::array({1, 2}), "readout[0].weights"},
       {"/sum_scale", "big", "sum_scale"},
       {"/output/min", -1, "output"},
       {"/more", 1, "more"},

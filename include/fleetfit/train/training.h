@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <stop_token>
@@ -17,7 +18,10 @@ namespace fleetfit::train {
 /// interruption cuts training short.
 struct TrainingOptions {
   std::uint64_t seed = 1;
-  int trials = 12;       ///< settings that are tried, drawn at random
+  int trials = 12;  ///< settings that are tried, drawn at random
+  /// Of a network; keeps files small and quick to read. Settings that would have more are not
+  /// tried.
+  std::size_t max_weights = 100'000;
   int max_epochs = 400;  ///< of one training
   int patience = 50;     ///< epochs without a better validation error after which training ends
   std::optional<std::chrono::nanoseconds> budget =
