@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -5,6 +7,7 @@
 #include "fleetfit/app/measuring.h"
 #include "fleetfit/core/csv.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/space/space.h"
 
 namespace fleetfit::app {
 namespace {
@@ -56,27 +59,63 @@ Result<std::vector<MeasurementRecord>> good_measurements(Workplace& workplace,
   return records;
 }
 
+std::vector<std::string> with_devices(std::vector<std::string> keys,
+                                      const std::vector<std::string>& devices) {
+  keys.insert(keys.end(), devices.begin(), devices.end());
+  return keys;
+}
+
+std::vector<core::CsvCell> with_medians(
+    std::vector<core::CsvCell> keys, const std::vector<std::string>& devices,
+    const std::map<std::string, const MeasurementRecord*>& by_device) {
+  for (const auto& device : devices) {
+    const auto found = by_device.find(device);
+    keys.push_back(found == by_device.end() ? core::CsvCell()
+                                            : core::CsvCell(found->second->latency->median_ms));
+  }
+  return keys;
+}
+
 }  // namespace
 
 Result<ExportSummary> export_measurements(Workplace& workplace, const std::filesystem::path& file) {
   const auto records = good_measurements(workplace, {.operators = false});
   if (!records) return tl::unexpected(records.error());
   const NewestMeasurements newest(*records, [](const MeasurementRecord&) { return true; });
-  const auto devices = newest.devices();
-  std::vector<std::string> header = {"model", "hash"};
-  header.insert(header.end(), devices.begin(), devices.end());
-  core::CsvWriter table(header);
+  core::CsvWriter table(with_devices({"model", "hash"}, newest.devices()));
+  for (const auto& [model, by_device] : newest.rows())
+    table.add_row(with_medians({model.name, model.hash}, newest.devices(), by_device));
+  if (auto ok = core::write_file(file, table.text()); !ok) return tl::unexpected(ok.error());
+  return ExportSummary{
+      .output = file.string(), .rows = newest.rows().size(), .devices = newest.devices()};
+}
+
+Result<ExportSummary> export_designs(Workplace& workplace, std::string_view space,
+                                     const std::filesystem::path& file) {
+  const auto known = space::find_space(space);
+  if (!known) return tl::unexpected(known.error());
+  const auto records =
+      workplace.store->list_measurements({.space = std::string(space), .operators = false});
+  if (!records) return tl::unexpected(records.error());
+  // Unstable ones count as measured, and are not measured again.
+  const NewestMeasurements newest(
+      *records, [](const MeasurementRecord& record) { return record.latency.has_value(); });
+  if (newest.rows().empty()) {
+    return fail(ErrorCode::not_found,
+                fmt::format("the store holds no measurement of the space {} to export", space));
+  }
+  core::CsvWriter table(with_devices((*known)->columns(), newest.devices()));
+  ExportSummary summary{.output = file.string(), .devices = newest.devices()};
   for (const auto& [model, by_device] : newest.rows()) {
-    std::vector<core::CsvCell> cells = {model.name, model.hash};
-    for (const auto& device : devices) {
-      const auto found = by_device.find(device);
-      cells.push_back(found == by_device.end() ? core::CsvCell()
-                                               : core::CsvCell(found->second->latency->median_ms));
-    }
-    table.add_row(cells);
+    // A text that an older version of the space wrote may mean nothing any more.
+    const auto design = (*known)->parse(by_device.begin()->second->design.value_or(""));
+    if (!design) continue;
+    const auto cells = (*known)->cells(*design);
+    table.add_row(with_medians({cells.begin(), cells.end()}, newest.devices(), by_device));
+    ++summary.rows;
   }
   if (auto ok = core::write_file(file, table.text()); !ok) return tl::unexpected(ok.error());
-  return ExportSummary{.output = file.string(), .rows = newest.rows().size(), .devices = devices};
+  return summary;
 }
 
 Result<ExportSummary> export_operators(Workplace& workplace, const std::filesystem::path& file) {

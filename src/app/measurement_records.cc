@@ -54,6 +54,8 @@ store::MeasurementRecord to_record(const MeasuredModel& measured) {
       .device_fingerprint = measured.device_fingerprint,
       .model_hash = measured.hash,
       .model_name = std::filesystem::path(measured.model).stem().string(),
+      .space = measured.space,
+      .design = measured.design,
       .status = status_of(m.status),
       .reason = m.reason,
       .latency = latency_of(m.latency),

@@ -14,6 +14,29 @@ Json comparison_json(const std::optional<measure::Comparison>& comparison) {
           {"rounds", comparison->rounds}};
 }
 
+Json latency_json(const std::optional<store::Latency>& latency) {
+  if (!latency) return {};
+  return {{"median", latency->median_ms},
+          {"mean", latency->mean_ms},
+          {"p90", latency->p90_ms},
+          {"p99", latency->p99_ms},
+          {"ci95", {latency->ci95_low_ms, latency->ci95_high_ms}}};
+}
+
+Json energy_json(const std::optional<store::Energy>& energy) {
+  if (!energy) return {};
+  return {{"value", energy->mj}, {"source", store::to_string(energy->source)}};
+}
+
+Json operators_json(const std::vector<store::OperatorRecord>& operators) {
+  Json list = Json::array();
+  for (const auto& op : operators) {
+    list.push_back(
+        {{"name", op.name}, {"type", op.type}, {"kernel", op.kernel}, {"latency_ms", op.ms}});
+  }
+  return list;
+}
+
 }  // namespace
 
 Json to_json(const MeasuredModel& measured) {
@@ -37,6 +60,33 @@ Json to_json(const MeasuredModel& measured) {
 }
 
 Json to_json(const std::vector<MeasuredModel>& measured) {
+  Json list = Json::array();
+  for (const auto& one : measured) list.push_back(to_json(one));
+  return list;
+}
+
+Json to_json(const MeasuredDesign& measured) {
+  const auto& r = measured.record;
+  Json json{{"model", r.model_name},
+            {"space", r.space.value_or("")},
+            {"number", measured.number},
+            {"design", r.design.value_or("")},
+            {"hash", r.model_hash},
+            {"device", r.device},
+            {"device_fingerprint", r.device_fingerprint},
+            {"known", measured.known},
+            {"status", store::to_string(r.status)},
+            {"reason", r.reason},
+            {"latency_ms", latency_json(r.latency)},
+            {"runs", r.runs},
+            {"overhead_ms", r.overhead_ms ? Json(*r.overhead_ms) : Json()},
+            {"peak_memory_bytes", r.peak_memory_bytes ? Json(*r.peak_memory_bytes) : Json()},
+            {"energy_mj", energy_json(r.energy)}};
+  if (!r.operators.empty()) json["ops"] = operators_json(r.operators);
+  return json;
+}
+
+Json to_json(const std::vector<MeasuredDesign>& measured) {
   Json list = Json::array();
   for (const auto& one : measured) list.push_back(to_json(one));
   return list;

@@ -75,7 +75,20 @@ Result<ModelFiles> ModelFiles::open(const fs::path& file, const ModelOptions& op
   return files;
 }
 
+Result<ModelFiles> ModelFiles::of_graph(Made made, int threads) {
+  auto scratch = core::ScratchFolder::create();
+  if (!scratch) return tl::unexpected(std::move(scratch.error()));
+  graph::ImportedModel model{.graph = std::move(made.graph), .format = graph::ModelFormat::onnx};
+  ModelFiles files(made.name, std::move(model), *std::move(scratch));
+  files.extents_given_ = true;
+  files.threads_ = threads;
+  files.origin_ = std::move(made.origin);
+  files.hash_ = std::move(made.hash);
+  return files;
+}
+
 Result<std::string> ModelFiles::hash() {
+  if (origin_) return hash_;
   if (!extents_given_) return hash_of(source_);
   return with_fixed_extents().and_then(hash_of);
 }
@@ -84,6 +97,10 @@ std::uintmax_t ModelFiles::bytes() const {
   std::error_code error;
   const auto bytes = fs::file_size(source_, error);
   return error ? 0 : bytes;
+}
+
+std::string ModelFiles::origin() const {
+  return origin_ ? *origin_ : fs::absolute(source_).string();
 }
 
 bool ModelFiles::reads_original(const measure::Device& device) const {

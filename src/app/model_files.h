@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "fleetfit/app/models.h"
@@ -30,13 +31,25 @@ class ModelFiles {
   static Result<ModelFiles> open(const std::filesystem::path& file,
                                  const ModelOptions& options = {}, int threads = 1);
 
+  /// A network that no file holds. Its hash is given: it stands for all that the network is.
+  struct Made {
+    graph::Graph graph;
+    std::string name;    ///< for people
+    std::string origin;  ///< where it comes from
+    std::string hash;
+  };
+  static Result<ModelFiles> of_graph(Made made, int threads = 1);
+
   const graph::Graph& graph() const { return model_.graph; }
   const std::filesystem::path& source() const { return source_; }
 
   /// SHA-256 of the file's content; if extents were given for open dimensions, of the ONNX file
   /// with these extents, as that is another model.
   Result<std::string> hash();
-  std::uintmax_t bytes() const;
+  std::uintmax_t bytes() const;  ///< of the file; 0 if there was none
+
+  /// Where the model comes from, for records: the file's absolute path, or what was given.
+  std::string origin() const;
 
   /// The file for a device: the original where its runtime reads that; ONNX for those that read
   /// nothing else or want fixed extents; quantized, with ranges of random inputs, if the device
@@ -57,6 +70,8 @@ class ModelFiles {
   core::ScratchFolder scratch_;
   bool extents_given_ = false;
   int threads_ = 1;
+  std::optional<std::string> origin_ = {};  // of a network that no file holds, with its hash
+  std::string hash_ = {};
   std::map<std::string, Result<std::filesystem::path>> made_ = {};
 };
 

@@ -15,12 +15,16 @@ namespace fleetfit::cli {
 namespace {
 
 using Align = TextTable::Align;
+using app::MeasuredDesign;
 using app::MeasuredModel;
 
 struct MeasureFlags {
   std::vector<std::string> files;
   std::vector<std::string> devices;
   OpenDimensionFlags open;
+  std::string space;
+  std::size_t samples = 0;
+  std::size_t first = 0;
   bool ops = false;
   double max_time_s = 30;
   double target_percent = 2;
@@ -137,26 +141,45 @@ Result<std::optional<measure::PowerModel>> power_model(const MeasureFlags& flags
   return measure::PowerModel{.table = *std::move(table), .cluster = flags.cluster};
 }
 
+measure::Protocol protocol_of(const MeasureFlags& flags) {
+  measure::Protocol protocol;
+  protocol.max_time_s = flags.max_time_s;
+  // Who gives little time wants an answer in it.
+  protocol.min_time_s = std::min(protocol.min_time_s, flags.max_time_s / 2);
+  protocol.target = flags.target_percent / 100;
+  protocol.operators = flags.ops;
+  return protocol;
+}
+
 Result<app::MeasureRequest> request_of(const Context& context, const MeasureFlags& flags) {
-  if (flags.files.empty()) return fail(ErrorCode::invalid_input, "measure needs a FILE");
   auto options = model_options(flags.open);
   if (!options) return tl::unexpected(std::move(options.error()));
-  app::MeasureRequest request{.models = {flags.files.begin(), flags.files.end()},
-                              .options = *std::move(options),
-                              .threads = context.threads()};
-  if (!flags.devices.empty()) request.devices = flags.devices;
-  request.protocol.max_time_s = flags.max_time_s;
-  // Who gives little time wants an answer in it.
-  request.protocol.min_time_s = std::min(request.protocol.min_time_s, flags.max_time_s / 2);
-  request.protocol.target = flags.target_percent / 100;
-  request.protocol.operators = flags.ops;
   auto power = power_model(flags);
   if (!power) return tl::unexpected(std::move(power.error()));
-  request.power = *std::move(power);
+  app::MeasureRequest request{.models = {flags.files.begin(), flags.files.end()},
+                              .options = *std::move(options),
+                              .protocol = protocol_of(flags),
+                              .threads = context.threads(),
+                              .power = *std::move(power)};
+  if (!flags.devices.empty()) request.devices = flags.devices;
   return request;
 }
 
-Result<int> run_measure(Context& context, const MeasureFlags& flags) {
+Result<app::DesignsRequest> designs_of(const Context& context, const MeasureFlags& flags) {
+  auto power = power_model(flags);
+  if (!power) return tl::unexpected(std::move(power.error()));
+  app::DesignsRequest request{.space = flags.space,
+                              .samples = flags.samples,
+                              .first = flags.first,
+                              .seed = context.flags.seed,
+                              .protocol = protocol_of(flags),
+                              .threads = context.threads(),
+                              .power = *std::move(power)};
+  if (!flags.devices.empty()) request.devices = flags.devices;
+  return request;
+}
+
+Result<int> measure_files(Context& context, const MeasureFlags& flags) {
   const auto request = request_of(context, flags);
   if (!request) return tl::unexpected(request.error());
   const core::Interrupt interrupt;
@@ -174,29 +197,125 @@ Result<int> run_measure(Context& context, const MeasureFlags& flags) {
   return complete && all_good(*results) ? 0 : 1;
 }
 
+struct StatusCounts {
+  std::size_t known = 0;
+  std::size_t ok = 0;
+  std::size_t unstable = 0;
+  std::size_t failed = 0;
+  std::vector<double> medians = {};
+  std::string last_failure = {};
+};
+
+StatusCounts count_statuses(const std::vector<MeasuredDesign>& results, const std::string& device) {
+  StatusCounts counts;
+  for (const auto& [number, known, record] : results) {
+    if (record.device != device) continue;
+    if (known) ++counts.known;
+    if (record.status == store::MeasurementStatus::ok) ++counts.ok;
+    if (record.status == store::MeasurementStatus::unstable) ++counts.unstable;
+    if (record.status == store::MeasurementStatus::failed) {
+      ++counts.failed;
+      counts.last_failure = fmt::format("design {} on {}: {}", number, device, record.reason);
+    }
+    if (record.latency) counts.medians.push_back(record.latency->median_ms);
+  }
+  std::ranges::sort(counts.medians);
+  return counts;
+}
+
+std::string designs_text(const std::vector<MeasuredDesign>& results,
+                         const std::vector<std::string>& devices) {
+  TextTable table({{"device"},
+                   {"measured before", Align::right},
+                   {"ok", Align::right},
+                   {"unstable", Align::right},
+                   {"failed", Align::right},
+                   {"fastest ms", Align::right},
+                   {"middle ms", Align::right},
+                   {"slowest ms", Align::right}});
+  std::string failures;
+  for (const auto& device : devices) {
+    const auto counts = count_statuses(results, device);
+    const auto& ms = counts.medians;
+    const auto cell = [&](std::size_t i) {
+      return ms.empty() ? "-" : fmt::format("{:.4g}", ms[i]);
+    };
+    table.add({device, std::to_string(counts.known), std::to_string(counts.ok),
+               std::to_string(counts.unstable), std::to_string(counts.failed), cell(0),
+               cell(ms.size() / 2), cell(ms.empty() ? 0 : ms.size() - 1)});
+    if (!counts.last_failure.empty()) failures += counts.last_failure + "\n";
+  }
+  return failures.empty() ? table.text() : table.text() + "\n" + failures;
+}
+
+Result<int> measure_space(Context& context, const MeasureFlags& flags) {
+  const auto request = designs_of(context, flags);
+  if (!request) return tl::unexpected(request.error());
+  const Interrupt interrupt;
+  auto workplace = context.open_workplace();
+  if (!workplace) return tl::unexpected(workplace.error());
+  const auto results =
+      app::measure_designs(*workplace, *request, context.progress(), interrupt.token());
+  if (!results) return tl::unexpected(results.error());
+  if (context.flags.json) {
+    context.print(app::to_json(*results));
+  } else {
+    context.print(designs_text(*results, request->devices));
+  }
+  const bool complete = results->size() == request->samples * request->devices.size();
+  const bool good = std::ranges::all_of(*results, [](const MeasuredDesign& r) {
+    return r.record.status == store::MeasurementStatus::ok;
+  });
+  return complete && good ? 0 : 1;
+}
+
+Result<int> run_measure(Context& context, const MeasureFlags& flags) {
+  if (flags.space.empty()) {
+    if (flags.samples > 0 || flags.first > 0)
+      return fail(ErrorCode::invalid_input, "--samples and --first go with a --space");
+    if (flags.files.empty())
+      return fail(ErrorCode::invalid_input, "measure needs a FILE or a --space");
+    return measure_files(context, flags);
+  }
+  if (!flags.files.empty() || !flags.open.dimensions.empty() || flags.open.batch != 1) {
+    return fail(ErrorCode::invalid_input,
+                "--space takes its models from the space: no FILE, --dim or --batch with it");
+  }
+  if (flags.samples == 0) return fail(ErrorCode::invalid_input, "--space needs --samples");
+  return measure_space(context, flags);
+}
+
 void add_export(CLI::App& measure, Context& context, const MeasureFlags& measure_flags) {
   struct Flags {
     std::string output;
+    std::string space;
     bool ops = false;
   };
   auto flags = std::make_shared<Flags>();
   auto* verb = measure.add_subcommand(
       "export", "Write what was measured as CSV: a row for each model, a column for each device");
   verb->add_option("-o,--output", flags->output, "The CSV file to write")->required();
-  verb->add_flag("--ops", flags->ops, "A row for each operator instead");
+  auto* ops = verb->add_flag("--ops", flags->ops, "A row for each operator instead");
+  verb->add_option("--space", flags->space, "Only the designs of this space, with its key columns")
+      ->excludes(ops);
   verb->footer(
       "A cell is the median in ms of the newest good measurement, empty if there is none.\n\n"
-      "Example:\n  fleetfit measure export -o latency.csv");
+      "Example:\n  fleetfit measure export -o latency.csv\n"
+      "  fleetfit measure export --space icpe -o icpe.csv");
   verb->callback([flags, &context, &measure_flags] {
     context.action = [flags, &context, &measure_flags]() -> Result<int> {
       if (!measure_flags.files.empty()) {
         return fail(ErrorCode::invalid_input,
                     "measure export takes no FILE; a file of that name is ./export");
       }
+      if (!measure_flags.space.empty())
+        return fail(ErrorCode::invalid_input, "--space stands behind measure export");
       auto workplace = context.open_existing_workplace();
       if (!workplace) return tl::unexpected(workplace.error());
-      const auto summary = flags->ops ? app::export_operators(*workplace, flags->output)
-                                      : app::export_measurements(*workplace, flags->output);
+      const auto summary = !flags->space.empty()
+                               ? app::export_designs(*workplace, flags->space, flags->output)
+                           : flags->ops ? app::export_operators(*workplace, flags->output)
+                                        : app::export_measurements(*workplace, flags->output);
       if (!summary) return tl::unexpected(summary.error());
       if (context.flags.json) {
         context.print(app::to_json(*summary));
@@ -215,6 +334,12 @@ void add_measure(CLI::App& program, Context& context) {
   auto flags = std::make_shared<MeasureFlags>();
   auto* verb = program.add_subcommand("measure", "Measure how long models take on devices");
   verb->add_option("FILE", flags->files, "Models: ONNX, TFLite or ncnn's .param");
+  verb->add_option("--space", flags->space,
+                   "Instead of files: random designs of this space, those of --seed");
+  verb->add_option("--samples", flags->samples, "How many designs of the space")
+      ->check(CLI::Range(1, 1'000'000));
+  verb->add_option("--first", flags->first, "Number of the first design, from 0")
+      ->check(CLI::Range(0, 1'000'000));
   verb->add_option("--device", flags->devices,
                    "A device to measure on; given several times, they are measured in turns")
       ->type_name("NAME")
@@ -241,9 +366,10 @@ void add_measure(CLI::App& program, Context& context) {
   verb->require_subcommand(0, 1);
   verb->footer(
       "Results are kept in the store. The exit status is 1 if one of them is unstable or "
-      "failed.\n\n"
+      "failed. Designs of a space that were measured before are not measured again.\n\n"
       "Example:\n  fleetfit measure mobilenet_v2.onnx --ops\n"
-      "  fleetfit measure a.onnx b.tflite --device local --device ort --max-time 10");
+      "  fleetfit measure a.onnx b.tflite --device local --device ort --max-time 10\n"
+      "  fleetfit measure --space icpe --samples 30 --ops --max-time 2");
   verb->callback([verb, flags, &context] {
     if (!verb->get_subcommands().empty()) return;
     context.action = [flags, &context] { return run_measure(context, *flags); };

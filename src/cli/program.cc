@@ -1,6 +1,7 @@
 #include "cli/program.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -26,6 +27,15 @@ void add_global_flags(CLI::App& program, GlobalFlags& flags) {
       ->check(CLI::Range(0, 1024));
 }
 
+/// Where there is no terminal for a bar: the messages alone.
+class MessageLines final : public core::Progress {
+ public:
+  void receive(const core::ProgressEvent& event) override {
+    if (event.kind == core::ProgressKind::message)
+      fmt::print(stderr, "{}\n", one_line(std::string(event.text)));
+  }
+};
+
 int run_action(Context& context) {
   if (!context.action)
     return core::report("no verb was given; 'fleetfit --help' lists them", core::kBadInput);
@@ -46,6 +56,7 @@ int parse_and_run(int argc, char** argv) {
   add_model(program, context);
   add_device(program, context);
   add_measure(program, context);
+  add_kernels(program, context);
   add_runtime(program, context);
   try {
     program.parse(argc, argv);
@@ -75,8 +86,13 @@ Result<app::Workplace> Context::open_existing_workplace() const {
 }
 
 core::Progress& Context::progress() {
-  if (!progress_)
-    progress_ = core::make_terminal_progress(clock_, {.quiet = flags.quiet || flags.json});
+  if (progress_) return *progress_;
+  const bool quiet = flags.quiet || flags.json;
+  if (!quiet && ::isatty(STDERR_FILENO) == 0) {
+    progress_ = std::make_unique<MessageLines>();
+  } else {
+    progress_ = core::make_terminal_progress(clock_, {.quiet = quiet});
+  }
   return *progress_;
 }
 

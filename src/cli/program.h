@@ -40,7 +40,7 @@ class Context {
   /// The same for verbs that only look: a file that does not exist is not created.
   Result<app::Workplace> open_existing_workplace() const;
 
-  /// A bar on stderr when that is a terminal.
+  /// A bar on stderr when that is a terminal, else only the messages there.
   core::Progress& progress();
 
   void print(const nlohmann::ordered_json& document) const;
@@ -58,6 +58,7 @@ int run_program(int argc, char** argv);
 void add_model(CLI::App& program, Context& context);
 void add_device(CLI::App& program, Context& context);
 void add_measure(CLI::App& program, Context& context);
+void add_kernels(CLI::App& program, Context& context);
 void add_runtime(CLI::App& program, Context& context);
 
 // Of `device`.

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "engine/aligned_memory.h"
@@ -18,6 +19,16 @@ namespace fleetfit::engine {
 namespace {
 
 constexpr int kRounds = 8;
+// Work that takes long is not timed as often: its shortest time is soon known well enough.
+constexpr int kRoundsOfLongWork = 4;
+constexpr std::chrono::milliseconds kLongWork{50};
+
+/// How many times slower than the best a candidate is that need not be tried again. At first it may
+/// just have been disturbed.
+double hopeless_ratio(int round) {
+  constexpr std::array kRatios{3.0, 1.6, 1.25};
+  return kRatios[std::min<std::size_t>(static_cast<std::size_t>(round), kRatios.size() - 1)];
+}
 
 struct Candidate {
   std::string label;
@@ -213,8 +224,15 @@ std::string Chooser::fastest(const std::string& question, const std::vector<std:
     return *known;
   }
   std::vector<double> best(labels.size(), std::numeric_limits<double>::infinity());
-  for (int round = 0; round < kRounds; ++round) {
-    for (std::size_t i = 0; i < labels.size(); ++i) best[i] = std::min(best[i], seconds(i));
+  std::vector<std::size_t> running(labels.size());
+  std::iota(running.begin(), running.end(), std::size_t{0});
+  const auto start = std::chrono::steady_clock::now();
+  for (int round = 0; round < kRounds && (round == 0 || running.size() > 1); ++round) {
+    const bool takes_long = std::chrono::steady_clock::now() - start > kLongWork;
+    if (takes_long && round >= kRoundsOfLongWork) break;
+    for (const std::size_t i : running) best[i] = std::min(best[i], seconds(i));
+    const double limit = std::ranges::min(best) * hopeless_ratio(round);
+    std::erase_if(running, [&](std::size_t i) { return best[i] > limit; });
   }
   const auto winner = static_cast<std::size_t>(std::ranges::min_element(best) - best.begin());
   found_[question] = labels[winner];

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fleetfit/app/devices.h"
@@ -13,6 +16,7 @@
 #include "fleetfit/core/progress.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/measure/measure.h"
+#include "fleetfit/store/records.h"
 
 /// Use cases of measuring: models on devices, and tables of what was measured.
 namespace fleetfit::app {
@@ -37,7 +41,9 @@ struct MeasuredModel {
   /// Against the first device, if there are several; rounds = 0 if one of the two has
   /// failed or they were not measured in turns.
   std::optional<measure::Comparison> against_first = std::nullopt;
-  std::string energy_meter = {};  ///< which one was used, or why there is none
+  std::string energy_meter = {};                     ///< which one was used, or why there is none
+  std::optional<std::string> space = std::nullopt;   ///< if it is a design of a space
+  std::optional<std::string> design = std::nullopt;  ///< the design's text
 };
 
 /// Measures every model on every device, the devices of a model in turns (those with a share of CPU
@@ -58,6 +64,45 @@ Result<std::vector<MeasuredModel>> measure_models(Workplace& workplace,
 nlohmann::ordered_json to_json(const MeasuredModel& measured);
 nlohmann::ordered_json to_json(const std::vector<MeasuredModel>& measured);
 
+/// Designs of a space on devices.
+struct DesignsRequest {
+  std::string space = {};
+  std::size_t samples = 0;  ///< how many designs
+  std::size_t first = 0;    ///< number of the first one, from 0
+  std::uint64_t seed = 1;   ///< of the designs
+  std::vector<std::string> devices = {std::string(kLocalDevice)};
+  measure::Protocol protocol = {};
+  int threads = 1;  ///< for preparing models
+  std::optional<measure::PowerModel> power = std::nullopt;
+};
+
+/// A design on a device, as it is kept in the store.
+struct MeasuredDesign {
+  std::size_t number = 0;  ///< of the design among those of the seed
+  bool known = false;      ///< measured earlier
+  store::MeasurementRecord record = {};
+};
+
+/// Sees to it that these designs are measured on every device, and gives what is known of them:
+/// for each design in order, one for each device in order. A design that was measured on a device
+/// of the same fingerprint (`ok` or `unstable`; with operators if the protocol asks for them) is
+/// not measured again; one that failed is tried again. What was measured is kept design by design,
+/// so that work that was stopped or killed goes on where it was.
+///
+/// Tells beforehand, as a message of the progress, how long it will take, and once more when some
+/// designs were measured. Operators are given if the protocol asks for them. Fails as
+/// `measure_models` does, and on a space that does not exist or has not as many designs; a device
+/// that cannot be started any more ends the work with an error. When stopped, the designs that
+/// were not measured are missing.
+Result<std::vector<MeasuredDesign>> measure_designs(Workplace& workplace,
+                                                    const DesignsRequest& request,
+                                                    core::Progress& progress,
+                                                    const std::stop_token& stop);
+
+/// As short as the contract allows.
+nlohmann::ordered_json to_json(const MeasuredDesign& measured);
+nlohmann::ordered_json to_json(const std::vector<MeasuredDesign>& measured);
+
 struct ExportSummary {
   std::string output;
   std::size_t rows = 0;
@@ -68,6 +113,11 @@ struct ExportSummary {
 /// device: the median of the newest good measurement in ms, empty where there is none. A device
 /// that was replaced has the measurements of the newest device of that name alone.
 Result<ExportSummary> export_measurements(Workplace& workplace, const std::filesystem::path& file);
+
+/// The same for the designs of a space: its key columns in place of model and hash. Unstable
+/// measurements are in it as well. `not_found` if there is no such space.
+Result<ExportSummary> export_designs(Workplace& workplace, std::string_view space,
+                                     const std::filesystem::path& file);
 
 /// Writes a row for each operator of the newest good measurement with operators of each model on
 /// each device.

@@ -118,6 +118,7 @@ struct KernelComparison {
   int ran = 0;
   int alike = 0;  ///< deduced kernels that ran with just these nodes
   std::vector<Difference> differences;
+  std::vector<std::size_t> ran_alike;  ///< indices into what ran
 };
 KernelComparison compare_kernels(std::span<const Kernel> deduced,
                                  std::span<const ProfiledKernel> ran);

@@ -42,6 +42,7 @@ struct KindModel {
   LinearModel guide{0, {}};
   std::vector<double> low = {};  ///< the range of each feature
   std::vector<double> high = {};
+  double least_ms = 0;  ///< of all that were measured; no price is below half of it
   int samples = 0;
   int networks = 0;     ///< that have a kernel of this kind
   double mape = 0;      ///< in percent, of kernels of networks that the model did not see

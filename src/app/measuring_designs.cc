@@ -1,0 +1,240 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "app/model_session.h"
+#include "fleetfit/core/json.h"
+#include "fleetfit/core/sha256.h"
+#include "fleetfit/space/space.h"
+
+namespace fleetfit::app {
+namespace {
+
+using store::MeasurementRecord;
+
+// What comes to the measuring itself for each design on each device: building and loading the
+// network, choosing kernels for it.
+constexpr double kPreparingSeconds = 0.7;
+constexpr std::size_t kDesignsBeforeSecondEstimate = 5;
+
+struct DesignToMeasure {
+  std::size_t number;
+  std::string text;
+  std::string hash;
+};
+
+/// Stands for the network: the same text may mean another one in another version.
+std::string hash_of(const space::Space& space, const std::string& text) {
+  return core::sha256_hex(fmt::format("{} {} {}", space.name(), space.version(), text));
+}
+
+bool has_operators(const MeasurementRecord& record) {
+  const auto protocol = core::parse_json(record.protocol, "protocol");
+  return protocol && protocol->is_object() && protocol->value("operators", false);
+}
+
+/// Whether the record answers the request, so that the design needs no measuring.
+bool answers(const MeasurementRecord& record, const measure::Protocol& protocol) {
+  return record.status != store::MeasurementStatus::failed && record.latency &&
+         (!protocol.operators || has_operators(record));
+}
+
+std::string duration_text(double seconds) {
+  if (seconds < 100) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 100 * 60) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+class Campaign {
+ public:
+  Campaign(Workplace& workplace, const DesignsRequest& request, const space::Space& space,
+           space::Population population)
+      : workplace_(workplace),
+        request_(request),
+        space_(space),
+        population_(std::move(population)) {}
+
+  Result<std::vector<MeasuredDesign>> run(core::Progress& progress, const std::stop_token& stop) {
+    list_designs();
+    if (auto ok = read_fingerprints(); !ok) return tl::unexpected(std::move(ok.error()));
+    if (auto ok = find_known(); !ok) return tl::unexpected(std::move(ok.error()));
+    if (auto ok = measure_missing(progress, stop); !ok)
+      return tl::unexpected(std::move(ok.error()));
+    return read_results();
+  }
+
+ private:
+  void list_designs() {
+    for (std::size_t i = 0; i < population_.size(); ++i) {
+      auto text = space_.format(population_[i]);
+      auto hash = hash_of(space_, text);
+      designs_.push_back({request_.first + i, std::move(text), std::move(hash)});
+    }
+  }
+
+  Status read_fingerprints() {
+    const auto devices = open_devices(workplace_, request_.devices);
+    if (!devices) return tl::unexpected(devices.error());
+    for (const auto& device : *devices) fingerprints_.push_back(device.fingerprint);
+    return {};
+  }
+
+  /// Newest first.
+  Result<std::vector<MeasurementRecord>> records_of(std::size_t device, bool operators) {
+    return workplace_.store->list_measurements({.device_fingerprint = fingerprints_[device],
+                                                .space = space_.name(),
+                                                .operators = operators});
+  }
+
+  Status find_known() {
+    known_.resize(request_.devices.size());
+    for (std::size_t d = 0; d < request_.devices.size(); ++d) {
+      const auto records = records_of(d, false);
+      if (!records) return tl::unexpected(records.error());
+      for (const auto& record : *records) {
+        if (answers(record, request_.protocol)) known_[d].insert(record.model_hash);
+      }
+    }
+    return {};
+  }
+
+  std::vector<std::string> devices_without(const DesignToMeasure& design) const {
+    std::vector<std::string> names;
+    for (std::size_t d = 0; d < request_.devices.size(); ++d) {
+      if (!known_[d].contains(design.hash)) names.push_back(request_.devices[d]);
+    }
+    return names;
+  }
+
+  std::size_t count_missing() const {
+    std::size_t missing = 0;
+    for (const auto& design : designs_) missing += devices_without(design).size();
+    return missing;
+  }
+
+  std::string first_estimate(std::size_t missing) const {
+    const auto& protocol = request_.protocol;
+    const auto count = static_cast<double>(missing);
+    const double least = count * (protocol.min_time_s + kPreparingSeconds);
+    const double most = count * (protocol.max_time_s + kPreparingSeconds);
+    const std::size_t all = designs_.size() * request_.devices.size();
+    return fmt::format("{} of {} measurements are to be made; this takes {} to {}", missing, all,
+                       duration_text(least), duration_text(most));
+  }
+
+  Status measure_missing(core::Progress& progress, const std::stop_token& stop) {
+    const std::size_t missing = count_missing();
+    if (missing == 0) return {};
+    core::ProgressTask task(progress,
+                            {.name = "measure", .total = missing, .unit = "measurements"});
+    task.message(first_estimate(missing));
+    const auto start = workplace_.clock.now();
+    std::size_t designs = 0;
+    std::size_t done = 0;
+    for (std::size_t i = 0; i < designs_.size() && !stop.stop_requested(); ++i) {
+      const auto devices = devices_without(designs_[i]);
+      if (devices.empty()) continue;
+      if (auto ok = measure_design(i, devices, stop); !ok) return ok;
+      task.advance(devices.size());
+      done += devices.size();
+      if (++designs == kDesignsBeforeSecondEstimate && done < missing) {
+        const std::chrono::duration<double> passed = workplace_.clock.now() - start;
+        const double each = passed.count() / static_cast<double>(done);
+        task.message(fmt::format("about {} are left",
+                                 duration_text(each * static_cast<double>(missing - done))));
+      }
+    }
+    return {};
+  }
+
+  Status measure_design(std::size_t i, const std::vector<std::string>& names,
+                        const std::stop_token& stop) {
+    const auto& design = designs_[i];
+    auto graph = space_.lower(population_[i]);
+    if (!graph) return tl::unexpected(std::move(graph.error()));
+    auto files = ModelFiles::of_graph(
+        {.graph = *std::move(graph),
+         .name = fmt::format("{}-{}", space_.name(), design.hash.substr(0, 12)),
+         .origin = fmt::format("{}:{}", space_.name(), design.text),
+         .hash = design.hash},
+        request_.threads);
+    if (!files) return tl::unexpected(std::move(files.error()));
+    auto devices = open_devices(workplace_, names);
+    if (!devices) return tl::unexpected(std::move(devices.error()));
+    auto results = measure_on_devices(workplace_, {request_.protocol, request_.power}, *files,
+                                      *std::move(devices), stop);
+    if (!results) return tl::unexpected(std::move(results.error()));
+    for (auto& result : *results) {
+      result.space = space_.name();
+      result.design = design.text;
+      fresh_.emplace(result.device, design.hash);
+    }
+    return keep_measurements(workplace_, *files, *results);
+  }
+
+  /// The newest record of each design that answers the request, or else the newest.
+  Result<std::map<std::string, MeasurementRecord>> newest_by_hash(std::size_t device) {
+    auto records = records_of(device, request_.protocol.operators);
+    if (!records) return tl::unexpected(std::move(records.error()));
+    std::map<std::string, MeasurementRecord> newest;
+    for (auto& record : *records) {
+      const auto [place, is_new] = newest.try_emplace(record.model_hash);
+      const bool better = !is_new && !answers(place->second, request_.protocol) &&
+                          answers(record, request_.protocol);
+      if (is_new || better) place->second = std::move(record);
+    }
+    return newest;
+  }
+
+  Result<std::vector<MeasuredDesign>> read_results() {
+    std::vector<std::map<std::string, MeasurementRecord>> by_device;
+    for (std::size_t d = 0; d < request_.devices.size(); ++d) {
+      auto newest = newest_by_hash(d);
+      if (!newest) return tl::unexpected(std::move(newest.error()));
+      by_device.push_back(*std::move(newest));
+    }
+    std::vector<MeasuredDesign> results;
+    for (const auto& design : designs_) {
+      for (std::size_t d = 0; d < by_device.size(); ++d) {
+        const auto found = by_device[d].find(design.hash);
+        if (found == by_device[d].end()) continue;
+        results.push_back({.number = design.number,
+                           .known = !fresh_.contains({request_.devices[d], design.hash}),
+                           .record = std::move(found->second)});
+      }
+    }
+    return results;
+  }
+
+  Workplace& workplace_;
+  const DesignsRequest& request_;
+  const space::Space& space_;
+  space::Population population_;
+  std::vector<DesignToMeasure> designs_;
+  std::vector<std::string> fingerprints_;
+  std::vector<std::set<std::string>> known_;             // hashes, for each device
+  std::set<std::pair<std::string, std::string>> fresh_;  // device and hash
+};
+
+}  // namespace
+
+Result<std::vector<MeasuredDesign>> measure_designs(Workplace& workplace,
+                                                    const DesignsRequest& request,
+                                                    core::Progress& progress,
+                                                    const std::stop_token& stop) {
+  const auto space = space::find_space(request.space);
+  if (!space) return tl::unexpected(space.error());
+  if (request.samples == 0) return fail(ErrorCode::invalid_input, "there is no design to measure");
+  if (auto ok = check_devices(request.devices); !ok) return tl::unexpected(std::move(ok.error()));
+  if (auto ok = check(request.protocol); !ok) return tl::unexpected(std::move(ok.error()));
+  auto population = space::sample_designs(
+      **space, {.seed = request.seed, .first = request.first, .count = request.samples});
+  if (!population) return tl::unexpected(std::move(population.error()));
+  return Campaign(workplace, request, **space, *std::move(population)).run(progress, stop);
+}
+
+}  // namespace fleetfit::app

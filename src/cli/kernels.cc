@@ -1,0 +1,141 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/open_dimensions.h"
+#include "cli/program.h"
+#include "cli/text_table.h"
+#include "fleetfit/app/kernels.h"
+
+namespace fleetfit::cli {
+namespace {
+
+using Align = TextTable::Align;
+
+struct KernelsFlags {
+  std::string file;
+  std::string gpu;
+  std::string rules;
+  std::string device;
+  bool verify = false;
+  OpenDimensionFlags open;
+};
+
+std::string counts_text(const app::KernelsSummary& summary) {
+  std::map<std::string, int> counts;
+  for (const auto& kernel : summary.kernels) ++counts[kernel.kernel];
+  std::vector<std::string> parts;
+  for (const auto& [kind, count] : counts) parts.push_back(fmt::format("{} {}", count, kind));
+  return fmt::format("{} operators become {} kernels: {}\n", summary.before_fusion,
+                     summary.after_fusion, fmt::join(parts, ", "));
+}
+
+std::string kernels_text(const app::KernelsSummary& summary) {
+  TextTable table({{"kernel"}, {"operators"}});
+  for (const auto& kernel : summary.kernels) {
+    table.add({kernel.kernel, fmt::format("{}", fmt::join(kernel.ops, " + "))});
+  }
+  return table.text() + counts_text(summary);
+}
+
+std::string difference_text(const app::KernelDifference& difference) {
+  std::vector<std::string> ran;
+  for (const auto& ops : difference.ran) ran.push_back(fmt::format("{}", fmt::join(ops, " + ")));
+  const std::string there =
+      ran.empty() ? "was not run" : "ran as " + fmt::format("{}", fmt::join(ran, "; "));
+  if (difference.deduced.empty()) return fmt::format("not deduced: {}\n", there);
+  return fmt::format("{}: {}\n", fmt::join(difference.deduced, " + "), there);
+}
+
+std::string check_text(const app::KernelsCheck& check) {
+  std::string text;
+  for (const auto& difference : check.differences) text += difference_text(difference);
+  for (const auto& entry : check.unmatched) {
+    text += fmt::format("of no operator: {} ({}), {:.4f} ms\n", entry.name, entry.type, entry.ms);
+  }
+  if (!check.note.empty()) text += fmt::format("The model was {}.\n", check.note);
+  return text +
+         fmt::format("{}: of {} deduced kernels {} ran as such on {}, {:.1f} % of its time\n",
+                     check.pass() ? "pass" : "FAIL", check.deduced.after_fusion, check.alike,
+                     check.device, check.ms > 0 ? 100 * check.alike_ms / check.ms : 100);
+}
+
+Result<app::KernelsRequest> request_of(const KernelsFlags& flags) {
+  auto options = model_options(flags.open);
+  if (!options) return tl::unexpected(std::move(options.error()));
+  app::KernelsRequest request{.model = flags.file,
+                              .options = *std::move(options),
+                              .rules = flags.rules,
+                              .target = flags.gpu};
+  if (request.rules.empty() && !flags.gpu.empty()) request.rules = "tflite-gpu";
+  if (request.rules.empty() && !flags.verify) {
+    return fail(ErrorCode::invalid_input,
+                "kernels needs --gpu or --rules, or --verify with a --device");
+  }
+  return request;
+}
+
+Result<int> verify(Context& context, const KernelsFlags& flags, app::KernelsRequest request) {
+  auto workplace = context.open_existing_workplace();
+  if (!workplace) return tl::unexpected(workplace.error());
+  const auto check = app::verify_kernels(
+      *workplace,
+      {.kernels = std::move(request), .device = flags.device, .threads = context.threads()});
+  if (!check) return tl::unexpected(check.error());
+  if (context.flags.json) {
+    context.print(app::to_json(*check));
+  } else {
+    context.print(check_text(*check));
+  }
+  return check->pass() ? 0 : 1;
+}
+
+Result<int> run_kernels(Context& context, const KernelsFlags& flags) {
+  auto request = request_of(flags);
+  if (!request) return tl::unexpected(std::move(request.error()));
+  if (flags.verify) return verify(context, flags, *std::move(request));
+  const auto summary = app::list_kernels(*request);
+  if (!summary) return tl::unexpected(summary.error());
+  if (context.flags.json) {
+    context.print(app::to_json(*summary));
+  } else {
+    context.print(kernels_text(*summary));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_kernels(CLI::App& program, Context& context) {
+  auto flags = std::make_shared<KernelsFlags>();
+  auto* verb =
+      program.add_subcommand("kernels", "Tell which kernels a framework will run for a model");
+  verb->add_option("FILE", flags->file, "A model: ONNX, TFLite or ncnn's .param")->required();
+  verb->add_option("--gpu,--target", flags->gpu,
+                   "A device that the rules tell from others, e.g. adreno640, mali-g76")
+      ->type_name("NAME");
+  verb->add_option("--rules", flags->rules,
+                   fmt::format("How kernels come about: {}, or a file of rules, *.json",
+                               fmt::join(app::list_kernel_rules(), ", ")))
+      ->type_name("RULES")
+      ->default_str("tflite-gpu");
+  auto* device = verb->add_option("--device", flags->device, "The device to verify on");
+  device->type_name("NAME");
+  verb->add_flag("--verify", flags->verify,
+                 "Run the model on a device that reports its kernels, and compare")
+      ->needs(device);
+  device->needs("--verify");
+  add_open_dimension_flags(*verb, flags->open);
+  verb->footer(
+      "The exit status of --verify is 1 if other kernels were run than deduced.\n\n"
+      "Example:\n  fleetfit kernels resnet18.onnx --gpu mali-g76\n"
+      "  fleetfit kernels resnet18.onnx --verify --device local");
+  verb->callback([flags, &context] {
+    context.action = [flags, &context] { return run_kernels(context, *flags); };
+  });
+}
+
+}  // namespace fleetfit::cli

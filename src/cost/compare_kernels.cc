@@ -1,0 +1,48 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "fleetfit/cost/kernels.h"
+
+namespace fleetfit::cost {
+namespace {
+
+std::vector<int> sorted(std::vector<int> nodes) {
+  std::ranges::sort(nodes);
+  return nodes;
+}
+
+}  // namespace
+
+KernelComparison compare_kernels(std::span<const Kernel> deduced,
+                                 std::span<const ProfiledKernel> ran) {
+  KernelComparison result{.deduced = static_cast<int>(deduced.size()),
+                          .ran = static_cast<int>(ran.size())};
+  std::map<int, std::size_t> ran_in;
+  for (std::size_t k = 0; k < ran.size(); ++k) {
+    for (const int node : ran[k].kernel.nodes) ran_in.emplace(node, k);
+  }
+  std::set<std::size_t> seen;
+  for (const auto& kernel : deduced) {
+    std::set<std::size_t> parts;
+    for (const int node : kernel.nodes) {
+      if (const auto found = ran_in.find(node); found != ran_in.end()) parts.insert(found->second);
+    }
+    seen.insert(parts.begin(), parts.end());
+    const auto nodes = sorted(kernel.nodes);
+    if (parts.size() == 1 && sorted(ran[*parts.begin()].kernel.nodes) == nodes) {
+      ++result.alike;
+      result.ran_alike.push_back(*parts.begin());
+      continue;
+    }
+    KernelComparison::Difference difference{.deduced = kernel.nodes};
+    for (const auto part : parts) difference.ran.push_back(ran[part].kernel.nodes);
+    result.differences.push_back(std::move(difference));
+  }
+  for (std::size_t k = 0; k < ran.size(); ++k) {
+    if (!seen.contains(k)) result.differences.push_back({.ran = {ran[k].kernel.nodes}});
+  }
+  return result;
+}
+
+}  // namespace fleetfit::cost

@@ -1,0 +1,236 @@
+#include "fleetfit/cost/features.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <span>
+
+#include "cost/kernel_measures.h"
+
+namespace fleetfit::cost {
+namespace {
+
+using M = KernelMeasures;
+
+struct Feature {
+  std::string_view name;
+  double (*value)(const M&);
+};
+
+double rounded_up(double value, double to) { return std::ceil(value / to) * to; }
+
+// Vector units work on so many channels at once; what is left over costs as much as a full one.
+constexpr double kLanes = 16;
+constexpr double kLevel1Bytes = 32.0 * 1024;
+constexpr double kLevel2Bytes = 1024.0 * 1024;
+constexpr double kWinogradTile = 4;
+constexpr double kWinogradProducts = 36;
+
+double total_bytes(const M& m) { return m.input_bytes + m.output_bytes + m.weight_bytes; }
+double beyond(double bytes, double cache) { return std::max(0.0, bytes - cache); }
+double output_pixels(const M& m) { return m.out.batch * m.out.height * m.out.width; }
+double taps(const M& m) { return m.window.height * m.window.width; }
+
+/// Floating-point operations if all channels are filled up to whole vectors.
+double padded_flops(const M& m) {
+  const double in = rounded_up(m.in.channels / m.groups, kLanes);
+  const double out = rounded_up(m.out.channels / m.groups, kLanes);
+  const bool depthwise = m.in.channels == m.groups;
+  const double products = depthwise ? rounded_up(m.out.channels, kLanes) : m.groups * in * out;
+  return 2 * output_pixels(m) * taps(m) * products;
+}
+
+/// Operations by Winograd's algorithm where it can be used, else all of them.
+double winograd_flops(const M& m) {
+  const bool usable = m.groups == 1 && m.window.height == 3 && m.window.width == 3 &&
+                      m.window.stride == 1 && m.window.dilation == 1;
+  if (!usable) return m.flops;
+  const double tiles = m.out.batch * std::ceil(m.out.height / kWinogradTile) *
+                       std::ceil(m.out.width / kWinogradTile);
+  return 2 * kWinogradProducts * tiles * m.in.channels * m.out.channels;
+}
+
+constexpr std::array kGeneric{
+    Feature{"flops", [](const M& m) { return m.flops; }},
+    Feature{"input_size", [](const M& m) { return m.input_size; }},
+    Feature{"output_size", [](const M& m) { return m.output_size; }},
+    Feature{"weight_size", [](const M& m) { return m.weight_size; }},
+    Feature{"input_bytes", [](const M& m) { return m.input_bytes; }},
+    Feature{"output_bytes", [](const M& m) { return m.output_bytes; }},
+    Feature{"weight_bytes", [](const M& m) { return m.weight_bytes; }},
+    Feature{"total_bytes", [](const M& m) { return total_bytes(m); }},
+    Feature{"bytes_beyond_level1", [](const M& m) { return beyond(total_bytes(m), kLevel1Bytes); }},
+    Feature{"bytes_beyond_level2", [](const M& m) { return beyond(total_bytes(m), kLevel2Bytes); }},
+    Feature{"element_bytes", [](const M& m) { return m.element_bytes; }},
+    Feature{"fused_size", [](const M& m) { return m.fused_size; }},
+    Feature{"fused_operand_bytes", [](const M& m) { return m.fused_operand_bytes; }},
+    Feature{"cheap_activation_size", [](const M& m) { return m.cheap_activation_size; }},
+    Feature{"costly_activation_size", [](const M& m) { return m.costly_activation_size; }},
+};
+
+constexpr std::array kInputImage{
+    Feature{"input_height", [](const M& m) { return m.in.height; }},
+    Feature{"input_width", [](const M& m) { return m.in.width; }},
+    Feature{"input_channels", [](const M& m) { return m.in.channels; }},
+};
+
+constexpr std::array kOutputImage{
+    Feature{"output_height", [](const M& m) { return m.out.height; }},
+    Feature{"output_width", [](const M& m) { return m.out.width; }},
+    Feature{"output_channels", [](const M& m) { return m.out.channels; }},
+};
+
+constexpr std::array kWindow{
+    Feature{"stride", [](const M& m) { return m.window.stride; }},
+    Feature{"kernel_height", [](const M& m) { return m.window.height; }},
+    Feature{"kernel_width", [](const M& m) { return m.window.width; }},
+};
+
+constexpr std::array kConvolution{
+    Feature{"dilation", [](const M& m) { return m.window.dilation; }},
+    Feature{"depth", [](const M& m) { return m.depth; }},
+    Feature{"output_pixels", output_pixels},
+    Feature{"padded_flops", padded_flops},
+    Feature{"padded_output_size",
+            [](const M& m) { return output_pixels(m) * rounded_up(m.out.channels, kLanes); }},
+    Feature{"patch_size", [](const M& m) { return output_pixels(m) * taps(m) * m.in.channels; }},
+    Feature{"weight_bytes_beyond_level1",
+            [](const M& m) { return beyond(m.weight_bytes, kLevel1Bytes); }},
+    Feature{"weight_bytes_beyond_level2",
+            [](const M& m) { return beyond(m.weight_bytes, kLevel2Bytes); }},
+};
+
+constexpr std::array kWinograd{Feature{"winograd_flops", winograd_flops}};
+
+constexpr std::array kGroups{
+    Feature{"groups", [](const M& m) { return m.groups; }},
+    Feature{"input_channels_per_group", [](const M& m) { return m.in.channels / m.groups; }},
+    Feature{"output_channels_per_group", [](const M& m) { return m.out.channels / m.groups; }},
+};
+
+constexpr std::array kProduct{
+    Feature{"rows", [](const M& m) { return m.out.height * m.out.width * m.out.batch; }},
+    Feature{"depth", [](const M& m) { return m.depth; }},
+    Feature{"filters", [](const M& m) { return m.out.channels; }},
+    Feature{"padded_flops",
+            [](const M& m) {
+              return m.flops / std::max(1.0, m.out.channels) * rounded_up(m.out.channels, kLanes);
+            }},
+    Feature{"weight_bytes_beyond_level2",
+            [](const M& m) { return beyond(m.weight_bytes, kLevel2Bytes); }},
+};
+
+constexpr std::array kReduction{
+    Feature{"kernel_height", [](const M& m) { return m.window.height; }},
+    Feature{"kernel_width", [](const M& m) { return m.window.width; }},
+};
+
+constexpr std::array kParts{
+    Feature{"operands", [](const M& m) { return m.operands; }},
+    Feature{"results", [](const M& m) { return m.results; }},
+};
+
+constexpr std::array kPadding{
+    Feature{"padding_size", [](const M& m) { return std::max(0.0, m.output_size - m.input_size); }},
+};
+
+constexpr std::array kOperands{
+    Feature{"operands", [](const M& m) { return m.operands; }},
+};
+
+using Features = std::vector<const Feature*>;
+
+Features joined(std::initializer_list<std::span<const Feature>> parts) {
+  Features all;
+  for (const auto& feature : kGeneric) all.push_back(&feature);
+  for (const auto part : parts) {
+    for (const auto& feature : part) all.push_back(&feature);
+  }
+  return all;
+}
+
+Features features_for(std::string_view kind) {
+  if (kind == "conv2d" || kind == "winograd") {
+    return joined({kInputImage, kOutputImage, kWindow, kConvolution, kWinograd});
+  }
+  if (kind == "depthwise_conv2d" || kind == "transposed_conv2d") {
+    return joined({kInputImage, kOutputImage, kWindow, kConvolution});
+  }
+  if (kind == "grouped_conv2d") {
+    return joined({kInputImage, kOutputImage, kWindow, kConvolution, kGroups});
+  }
+  if (kind == "fully_connected" || kind == "matmul") return joined({kInputImage, kProduct});
+  if (kind == "mean" || kind == "reduce") return joined({kInputImage, kReduction});
+  if (kind == "concat" || kind == "split") return joined({kInputImage, kOutputImage, kParts});
+  if (kind == "pooling") return joined({kInputImage, kOutputImage, kWindow});
+  if (kind == "padding") return joined({kInputImage, kOutputImage, kPadding});
+  if (kind == "elementwise") return joined({kInputImage, kOperands});
+  if (kind == "other") return joined({});
+  return joined({kInputImage, kOutputImage});
+}
+
+struct KindFeatures {
+  Features features;
+  std::vector<std::string> names;
+};
+
+/// Made once; the same for everybody.
+const std::map<std::string, KindFeatures, std::less<>>& features_by_kind() {
+  static const auto kByKind = [] {
+    std::map<std::string, KindFeatures, std::less<>> all;
+    for (const auto kind : kernel_kinds()) {
+      KindFeatures entry{.features = features_for(kind)};
+      for (const auto* feature : entry.features) entry.names.emplace_back(feature->name);
+      all.emplace(kind, std::move(entry));
+    }
+    return all;
+  }();
+  return kByKind;
+}
+
+const KindFeatures& entry_for(std::string_view kind) {
+  const auto& all = features_by_kind();
+  const auto found = all.find(kind);
+  return found == all.end() ? all.find("other")->second : found->second;
+}
+
+Result<KernelFeatures> features_with(const KernelMeter& meter, const Kernel& kernel) {
+  const auto measures = meter.measure(kernel);
+  if (!measures) return tl::unexpected(measures.error());
+  KernelFeatures result{.kind = kernel.kind};
+  const auto& features = entry_for(kernel.kind).features;
+  result.values.reserve(features.size());
+  for (const auto* feature : features) result.values.push_back(feature->value(*measures));
+  return result;
+}
+
+}  // namespace
+
+const std::vector<std::string>& generic_feature_names() { return entry_for("other").names; }
+
+const std::vector<std::string>& feature_names(std::string_view kind) {
+  return entry_for(kind).names;
+}
+
+Result<KernelFeatures> features_of(const graph::Graph& graph, const Kernel& kernel) {
+  const auto meter = KernelMeter::of(graph);
+  if (!meter) return tl::unexpected(meter.error());
+  return features_with(*meter, kernel);
+}
+
+Result<std::vector<KernelFeatures>> features_of(const graph::Graph& graph,
+                                                const std::vector<Kernel>& kernels) {
+  const auto meter = KernelMeter::of(graph);
+  if (!meter) return tl::unexpected(meter.error());
+  std::vector<KernelFeatures> all;
+  all.reserve(kernels.size());
+  for (const auto& kernel : kernels) {
+    auto features = features_with(*meter, kernel);
+    if (!features) return tl::unexpected(std::move(features.error()));
+    all.push_back(*std::move(features));
+  }
+  return all;
+}
+
+}  // namespace fleetfit::cost

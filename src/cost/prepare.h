@@ -1,0 +1,23 @@
+#pragma once
+
+#include <vector>
+
+#include "cost/rules.h"
+#include "fleetfit/graph/graph.h"
+
+namespace fleetfit::cost {
+
+/// A network as a framework sees it when it begins to fuse.
+struct PreparedGraph {
+  graph::Graph graph;
+  std::vector<std::vector<int>> origins;  ///< of each node: those of the file that it stands for
+  int operators_before = 0;               ///< KernelPlan::before_fusion
+};
+
+/// Runs the passes that the rules name, and remembers what became of each node.
+Result<PreparedGraph> prepare_graph(const graph::Graph& graph, const KernelRuleData& rules);
+
+/// Whether the node computes the same in every run, so that nobody runs it.
+bool is_static_node(const graph::Node& node, const std::vector<bool>& static_tensors);
+
+}  // namespace fleetfit::cost

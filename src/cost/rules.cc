@@ -1,0 +1,345 @@
+#include "cost/rules.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cost/quantities.h"
+#include "fleetfit/core/file.h"
+#include "fleetfit/core/json.h"
+#include "fleetfit/graph/passes.h"
+
+namespace fleetfit::cost {
+namespace {
+
+using core::JsonView;
+
+constexpr std::string_view kFormat = "fleetfit-kernel-rules";
+constexpr std::int64_t kVersion = 1;
+
+constexpr std::array<std::pair<std::string_view, Along>, 3> kAlong{{
+    {"first", Along::first},
+    {"latest", Along::latest},
+    {"any", Along::any},
+}};
+
+constexpr std::array<std::pair<std::string_view, Condition>, 10> kConditions{{
+    {"inputs_ready", Condition::inputs_ready},
+    {"same_shape", Condition::same_shape},
+    {"constant_channel_operand", Condition::constant_channel_operand},
+    {"constant_weights", Condition::constant_weights},
+    {"not_activated", Condition::not_activated},
+    {"other_dies", Condition::other_dies},
+    {"other_not_read", Condition::other_not_read},
+    {"channel_axis", Condition::channel_axis},
+    {"same_storage", Condition::same_storage},
+    {"float_only", Condition::float_only},
+}};
+
+/// One of a list of words, and what it stands for.
+template <class Value, std::size_t n>
+Result<Value> word(const JsonView& view,
+                   const std::array<std::pair<std::string_view, Value>, n>& words) {
+  const auto text = view.as_text();
+  if (!text) return tl::unexpected(text.error());
+  std::vector<std::string_view> known;
+  for (const auto& [name, value] : words) {
+    if (name == *text) return value;
+    known.push_back(name);
+  }
+  return view.error(fmt::format("'{}' is none of {}", *text, fmt::join(known, ", ")));
+}
+
+/// A list of texts that may be missing.
+Result<std::vector<std::string>> texts(const JsonView& view, std::string_view key) {
+  const auto field = view.find(key);
+  if (!field) return tl::unexpected(field.error());
+  if (!*field) return std::vector<std::string>();
+  return (*field)->as_texts();
+}
+
+/// "Activation" stands for all of them.
+std::set<std::string> expanded(const std::vector<std::string>& types) {
+  std::set<std::string> all;
+  for (const auto& type : types) {
+    if (type != "Activation") {
+      all.insert(type);
+      continue;
+    }
+    for (int kind = 1; kind <= static_cast<int>(graph::ActivationKind::mish); ++kind) {
+      all.emplace(graph::type_name(static_cast<graph::ActivationKind>(kind)));
+    }
+    all.insert("PRelu");
+  }
+  return all;
+}
+
+/// Reads fields one after the other and keeps the first mistake.
+class Reader {
+ public:
+  explicit Reader(const JsonView& view) : view_(view) {}
+
+  Reader& only(std::initializer_list<std::string_view> keys) {
+    return keep(view_.allow_only(keys));
+  }
+  Reader& types(std::string_view key, std::set<std::string>& into) {
+    auto list = texts(view_, key);
+    if (list) into = expanded(*list);
+    return keep(list);
+  }
+  Reader& list(std::string_view key, std::vector<std::string>& into) {
+    auto values = texts(view_, key);
+    if (values) into = *values;
+    return keep(values);
+  }
+  Reader& set(std::string_view key, std::set<std::string>& into) {
+    auto values = texts(view_, key);
+    if (values) into = {values->begin(), values->end()};
+    return keep(values);
+  }
+  template <class Value, class Read>
+  Reader& each(std::string_view key, std::vector<Value>& into, const Read& read) {
+    const auto field = view_.find(key);
+    if (!field || !*field) return keep(field);
+    const auto items = (*field)->items();
+    if (!items) return keep(items);
+    for (const auto& item : *items) {
+      auto value = read(item);
+      if (!value) return keep(value);
+      into.push_back(*std::move(value));
+    }
+    return *this;
+  }
+  template <class T>
+  Reader& keep(const T& result) {
+    if (!result && status_) status_ = tl::unexpected(result.error());
+    return *this;
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  const JsonView& view_;
+  Status status_;
+};
+
+Result<FuseRule> read_fuse(const JsonView& view) {
+  FuseRule rule;
+  Reader reader(view);
+  reader.only({"comment", "types", "into", "after", "families", "along", "when"})
+      .types("types", rule.types)
+      .types("into", rule.into)
+      .types("after", rule.after)
+      .set("families", rule.families)
+      .each("when", rule.when, [](const JsonView& item) { return word(item, kConditions); });
+  const auto along = view.find("along");
+  if (along && *along) {
+    const auto value = word(**along, kAlong);
+    if (value) rule.along = *value;
+    reader.keep(value);
+  }
+  if (!reader.status()) return tl::unexpected(reader.status().error());
+  if (rule.types.empty()) return view.error("names no types");
+  return rule;
+}
+
+Result<std::optional<std::int64_t>> optional_integer(const JsonView& view, std::string_view key) {
+  const auto field = view.find(key);
+  if (!field) return tl::unexpected(field.error());
+  if (!*field) return std::optional<std::int64_t>();
+  return (*field)->as_integer({.min = key == "multiple_of" ? 1 : 0}).map([](std::int64_t value) {
+    return std::optional(value);
+  });
+}
+
+Result<Bound> read_bound(const JsonView::Member& member) {
+  Bound bound{.quantity = member.key};
+  if (!is_quantity(member.key)) {
+    return member.value.error(fmt::format("there is no quantity '{}'; there are {}", member.key,
+                                          fmt::join(quantity_names(), ", ")));
+  }
+  if (auto ok = member.value.allow_only({"is", "at_least", "at_most", "multiple_of"}); !ok) {
+    return tl::unexpected(ok.error());
+  }
+  const std::array<std::pair<std::string_view, std::optional<std::int64_t>*>, 4> fields{{
+      {"is", &bound.is},
+      {"at_least", &bound.at_least},
+      {"at_most", &bound.at_most},
+      {"multiple_of", &bound.multiple_of},
+  }};
+  for (const auto& [key, value] : fields) {
+    const auto read = optional_integer(member.value, key);
+    if (!read) return tl::unexpected(read.error());
+    *value = *read;
+  }
+  return bound;
+}
+
+Result<std::vector<Bound>> read_bounds(const JsonView& view) {
+  std::vector<Bound> bounds;
+  const auto field = view.find("when");
+  if (!field) return tl::unexpected(field.error());
+  if (!*field) return bounds;
+  const auto members = (*field)->members();
+  if (!members) return tl::unexpected(members.error());
+  for (const auto& member : *members) {
+    auto bound = read_bound(member);
+    if (!bound) return tl::unexpected(std::move(bound.error()));
+    bounds.push_back(*std::move(bound));
+  }
+  return bounds;
+}
+
+bool is_kind(std::string_view text) {
+  return std::ranges::find(kernel_kinds(), text) != kernel_kinds().end();
+}
+
+Result<SelectRule> read_select(const JsonView& view) {
+  SelectRule rule;
+  auto kind = view.text("kind");
+  auto bounds = read_bounds(view);
+  Reader reader(view);
+  reader.only({"comment", "kind", "of", "families", "when"})
+      .set("of", rule.of)
+      .set("families", rule.families)
+      .keep(kind)
+      .keep(bounds);
+  if (!reader.status()) return tl::unexpected(reader.status().error());
+  rule.kind = *std::move(kind);
+  rule.when = *std::move(bounds);
+  for (const auto& name : rule.of) {
+    if (!is_kind(name)) return view.error(fmt::format("there is no kind of kernel '{}'", name));
+  }
+  if (!is_kind(rule.kind)) {
+    return view.error(fmt::format("there is no kind of kernel '{}'", rule.kind));
+  }
+  return rule;
+}
+
+Status check_passes(const JsonView& view, const std::vector<std::string>& names) {
+  for (const auto& name : names) {
+    const bool known =
+        name == kQuantizedTensors ||
+        std::ranges::any_of(graph::passes(), [&](const auto& pass) { return pass.name == name; });
+    if (!known) return view.error(fmt::format("prepare: there is no pass '{}'", name));
+  }
+  return {};
+}
+
+Status check_families(const JsonView& view, const KernelRuleData& data) {
+  std::set<std::string> known;
+  for (const auto& [target, family] : data.targets) known.insert(family);
+  const auto check = [&](const auto& rules) -> Status {
+    for (const auto& rule : rules) {
+      for (const auto& family : rule.families) {
+        if (!known.contains(family)) {
+          return view.error(fmt::format("no target is of the family '{}'", family));
+        }
+      }
+    }
+    return {};
+  };
+  if (auto ok = check(data.fuse); !ok) return ok;
+  return check(data.select);
+}
+
+Status read_targets(const JsonView& view, KernelRuleData& data) {
+  const auto field = view.find("targets");
+  if (!field) return tl::unexpected(field.error());
+  if (!*field) return {};
+  const auto members = (*field)->members();
+  if (!members) return tl::unexpected(members.error());
+  for (const auto& member : *members) {
+    auto family = member.value.as_text();
+    if (!family) return tl::unexpected(std::move(family.error()));
+    data.targets.emplace(member.key, *std::move(family));
+  }
+  return {};
+}
+
+Status check_version(const JsonView& view) {
+  const auto format = view.text("format");
+  if (!format) return tl::unexpected(format.error());
+  if (*format != kFormat) {
+    return view.error(fmt::format("its format is '{}', not '{}'", *format, kFormat));
+  }
+  const auto version = view.integer("version", {.min = 1});
+  if (!version) return tl::unexpected(version.error());
+  if (*version <= kVersion) return {};
+  return view.error(
+      fmt::format("its version is {}; this program reads up to {}", *version, kVersion));
+}
+
+Result<KernelRuleData> read_data(const JsonView& view) {
+  KernelRuleData data;
+  auto name = view.text("name");
+  Reader reader(view);
+  reader.keep(check_version(view))
+      .only({"format", "version", "name", "description", "targets", "prepare", "free", "fuse",
+             "select"})
+      .keep(name)
+      .list("prepare", data.prepare)
+      .types("free", data.free)
+      .each("fuse", data.fuse, read_fuse)
+      .each("select", data.select, read_select)
+      .keep(read_targets(view, data));
+  if (!reader.status()) return tl::unexpected(reader.status().error());
+  data.name = *std::move(name);
+  reader.keep(check_passes(view, data.prepare)).keep(check_families(view, data));
+  if (!reader.status()) return tl::unexpected(reader.status().error());
+  return data;
+}
+
+}  // namespace
+
+KernelRules::KernelRules(std::shared_ptr<const KernelRuleData> data) : data_(std::move(data)) {}
+
+Result<KernelRules> KernelRules::parse(std::string_view text, const std::string& file_name) {
+  const auto document = core::parse_json(text, file_name);
+  if (!document) return tl::unexpected(document.error());
+  auto data = read_data(JsonView(*document, file_name));
+  if (!data) return tl::unexpected(std::move(data.error()));
+  return KernelRules(std::make_shared<const KernelRuleData>(*std::move(data)));
+}
+
+Result<KernelRules> KernelRules::read(const std::filesystem::path& file) {
+  const auto text = core::read_file(file);
+  if (!text) return tl::unexpected(text.error());
+  return parse(*text, file.string());
+}
+
+Result<KernelRules> KernelRules::builtin(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const auto& rules : builtin_rules()) {
+    if (rules.name == name) return parse(rules.text, std::string(name) + ".json");
+    names.push_back(rules.name);
+  }
+  return fail(ErrorCode::not_found, fmt::format("there are no kernel rules '{}'; there are {}",
+                                                name, fmt::join(names, ", ")));
+}
+
+const std::string& KernelRules::name() const { return data_->name; }
+
+std::vector<std::string> KernelRules::targets() const {
+  std::vector<std::string> names;
+  for (const auto& [target, family] : data_->targets) names.push_back(target);
+  return names;
+}
+
+Result<KernelRules> KernelRules::for_target(std::string_view target) const {
+  const auto found = data_->targets.find(std::string(target));
+  if (found == data_->targets.end()) {
+    return fail(ErrorCode::not_found,
+                fmt::format("the kernel rules '{}' know no '{}'; they know {}", name(), target,
+                            targets().empty() ? "no targets"
+                                              : fmt::format("{}", fmt::join(targets(), ", "))));
+  }
+  KernelRules chosen = *this;
+  chosen.family_ = found->second;
+  return chosen;
+}
+
+}  // namespace fleetfit::cost

@@ -1,0 +1,54 @@
+#include "fleetfit/predict/kernel_predictor.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "fleetfit/core/file.h"
+#include "fleetfit/predict/analytic.h"
+#include "fleetfit/predict/operator_predictor.h"
+#include "predict/predictor_fields.h"
+
+namespace fleetfit::predict {
+
+Result<std::unique_ptr<KernelPredictor>> kernel_predictor_from_json(const core::JsonView& json) {
+  const auto type = read_document_type(json);
+  if (!type) return tl::unexpected(type.error());
+  auto identity = read_identity(json);
+  if (!identity) return tl::unexpected(identity.error());
+  if (*type == "operators") return OperatorPredictor::from_json(json, std::move(*identity));
+  if (*type == "roofline") return RooflineDevice::from_json(json, std::move(*identity));
+  if (*type == "accelerator") return TiledAccelerator::from_json(json, std::move(*identity));
+  return json.at("type")->error(fmt::format("'{}' is no predictor of kernels", *type));
+}
+
+Result<std::unique_ptr<KernelPredictor>> read_kernel_predictor(const std::filesystem::path& file) {
+  const auto json = core::read_json(file);
+  if (!json) return tl::unexpected(json.error());
+  return kernel_predictor_from_json(core::JsonView(*json, file.string()));
+}
+
+Status write_kernel_predictor(const std::filesystem::path& file, const KernelPredictor& predictor) {
+  return core::write_json(file, predictor.to_json());
+}
+
+Status check_fits(const Identity& identity, const Target& target) {
+  const auto refuse = [&](std::string_view what, std::string_view its, std::string_view other) {
+    return fail(
+        ErrorCode::invalid_input,
+        fmt::format("the predictor is for {} '{}', not for {} '{}'", what, its, what, other));
+  };
+  if (!target.precision.empty() && identity.precision != target.precision)
+    return refuse("precision", identity.precision, target.precision);
+  if (target.fingerprint.empty() || identity.fingerprint.empty() ||
+      identity.fingerprint == target.fingerprint)
+    return {};
+  if (identity.device != target.device) return refuse("device", identity.device, target.device);
+  return fail(
+      ErrorCode::invalid_input,
+      fmt::format("device '{}' has changed since the predictor was trained: its fingerprint "
+                  "was {} and is {}",
+                  target.device, identity.fingerprint, target.fingerprint));
+}
+
+}  // namespace fleetfit::predict

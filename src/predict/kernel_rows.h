@@ -1,0 +1,50 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fleetfit/core/random.h"
+#include "fleetfit/predict/operator_predictor.h"
+#include "fleetfit/predict/regressor.h"
+#include "fleetfit/predict/samples.h"
+
+/// Profiles as matrices.
+namespace fleetfit::predict {
+
+/// All kernels of one kind.
+struct KernelRows {
+  std::string kind = {};
+  std::size_t columns = 0;
+  std::vector<double> x = {};
+  std::vector<double> y = {};
+  std::vector<int> fold = {};
+  std::vector<int> network = {};  ///< that the kernel is of
+
+  MatrixView rows() const { return {.values = x, .columns = columns}; }
+  void add(std::span<const double> row, double ms, int of_network, int in_fold);
+  /// Without the features that only this kind has.
+  KernelRows generic() const;
+  int networks() const;
+};
+
+/// Profiled networks, made ready for training.
+struct Profiles {
+  std::vector<KernelRows> kinds = {};    ///< sorted by kind
+  std::vector<double> overhead_ms = {};  ///< by network
+  std::vector<double> latency_ms = {};
+  std::vector<int> kernels = {};  ///< number of them
+  int folds = 0;
+};
+
+/// Scales the times of each network so that kernels and overhead add up to its latency, and deals
+/// the networks out to folds.
+Profiles gather(std::span<const NetworkSample> samples, int folds, core::Random random);
+
+/// Non-negative least squares of the overheads, relative to the latencies.
+Overhead fit_overhead(const Profiles& profiles);
+
+/// At most `count` of the rows, each as far from the others as can be.
+std::vector<KindModel::Known> spread_out(const KernelRows& rows, std::size_t count);
+
+}  // namespace fleetfit::predict

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string_view>
+
+#include "fleetfit/cost/features.h"
+
+namespace fleetfit::predict {
+
+/// A kernel's features by name.
+class NamedFeatures {
+ public:
+  /// Borrows the features, which must be as many as their kind has.
+  explicit NamedFeatures(const cost::KernelFeatures& features);
+
+  /// `fallback` if the kind has no such feature.
+  double get(std::string_view name, double fallback) const;
+
+ private:
+  const cost::KernelFeatures& features_;
+  const std::vector<std::string>& names_;
+};
+
+}  // namespace fleetfit::predict

@@ -1,0 +1,160 @@
+#include "fleetfit/predict/network_predictor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "fleetfit/core/version.h"
+#include "fleetfit/predict/table_model.h"
+#include "fleetfit/predict/tree_model.h"
+#include "predict/conformal.h"
+#include "predict/predictor_fields.h"
+
+namespace fleetfit::predict {
+namespace {
+
+constexpr std::size_t kLeastNetworks = 5;
+constexpr std::int64_t kMostFeatures = 1'000'000;
+
+constexpr std::array kMethods = {
+    std::pair{NetworkMethod::automatic, std::string_view("auto")},
+    std::pair{NetworkMethod::linear, std::string_view("linear")},
+    std::pair{NetworkMethod::trees, std::string_view("trees")},
+    std::pair{NetworkMethod::table, std::string_view("table")},
+};
+
+Result<FittedRegressor> fit(const TrainingSet& set, const NetworkTrainOptions& options,
+                            core::ThreadPool& pool) {
+  const core::Random random(options.seed);
+  const auto trees = [&] {
+    return fit_boosted_trees(set, random, pool, {.target = BoostTarget::logarithm});
+  };
+  switch (options.method) {
+    case NetworkMethod::linear:
+      return fit_ridge(set);
+    case NetworkMethod::trees:
+      return trees();
+    case NetworkMethod::table:
+      return fit_table(set);
+    case NetworkMethod::automatic:
+      break;
+  }
+  auto line = fit_ridge(set);
+  auto forest = trees();
+  if (!line || !forest) return line ? std::move(forest) : std::move(line);
+  const bool line_is_better =
+      mape_percent(line->out_of_fold, set.y) <= mape_percent(forest->out_of_fold, set.y);
+  return line_is_better ? std::move(line) : std::move(forest);
+}
+
+}  // namespace
+
+std::string_view to_string(NetworkMethod method) {
+  return std::ranges::find(kMethods, method, &std::pair<NetworkMethod, std::string_view>::first)
+      ->second;
+}
+
+Result<NetworkMethod> network_method_from(std::string_view name) {
+  for (const auto& [method, its_name] : kMethods)
+    if (its_name == name) return method;
+  return fail(
+      ErrorCode::invalid_input,
+      fmt::format("there is no method '{}'; there are auto, linear, trees and table", name));
+}
+
+void NetworkPredictor::price(const MatrixView& rows, std::span<double> out) const {
+  parts_.model->predict(rows, out);
+  for (double& ms : out) ms = std::max(ms, parts_.least_ms / 2);
+}
+
+core::Interval NetworkPredictor::interval90(double ms) const { return around(ms, parts_.spread90); }
+
+nlohmann::json NetworkPredictor::to_json() const {
+  auto json = document_head("network", parts_.identity);
+  json["space"] = parts_.space;
+  json["encoding"] = parts_.encoding;
+  json["features"] = parts_.model->features();
+  json["settings"] = parts_.settings;
+  json["model"] = parts_.model->to_json();
+  json["least_ms"] = parts_.least_ms;
+  json["mape"] = parts_.mape;
+  json["spread90"] = parts_.spread90;
+  return json;
+}
+
+Result<NetworkPredictor> NetworkPredictor::from_json(const core::JsonView& json) {
+  const auto type = read_document_type(json);
+  if (!type) return tl::unexpected(type.error());
+  if (*type != "network")
+    return json.at("type")->error(fmt::format("'{}' is no predictor of whole networks", *type));
+  auto identity = read_identity(json);
+  if (!identity) return tl::unexpected(identity.error());
+  Parts parts{.identity = std::move(*identity)};
+  for (const auto& [key, into] :
+       {std::pair{"space", &parts.space}, std::pair{"encoding", &parts.encoding},
+        std::pair{"settings", &parts.settings}}) {
+    auto text = json.text(key);
+    if (!text) return tl::unexpected(text.error());
+    *into = std::move(*text);
+  }
+  for (const auto& [key, into] :
+       {std::pair{"mape", &parts.mape}, std::pair{"spread90", &parts.spread90}}) {
+    const auto number = not_negative(json, key);
+    if (!number) return tl::unexpected(number.error());
+    *into = *number;
+  }
+  const auto least = positive(json, "least_ms");
+  if (!least) return tl::unexpected(least.error());
+  parts.least_ms = *least;
+  const auto features = json.integer("features", {.min = 1, .max = kMostFeatures});
+  if (!features) return tl::unexpected(features.error());
+  const auto model_json = json.at("model");
+  if (!model_json) return tl::unexpected(model_json.error());
+  auto model = regressor_from_json(*model_json, static_cast<std::size_t>(*features));
+  if (!model) return tl::unexpected(model.error());
+  parts.model = std::move(*model);
+  return NetworkPredictor(std::move(parts));
+}
+
+Result<NetworkPredictor> train_network_predictor(const MatrixView& rows,
+                                                 std::span<const double> latency_ms,
+                                                 const NetworkTrainOptions& options,
+                                                 core::ThreadPool& pool) {
+  if (latency_ms.size() < kLeastNetworks) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{} networks are too few to learn from, at least {} needed",
+                            latency_ms.size(), kLeastNetworks));
+  }
+  if (options.folds < 2) return fail(ErrorCode::invalid_input, "cross-validation needs two folds");
+  const int folds = std::min(options.folds, static_cast<int>(latency_ms.size()));
+  std::vector<int> fold;
+  for (std::size_t i = 0; i < latency_ms.size(); ++i)
+    fold.push_back(static_cast<int>(i % static_cast<std::size_t>(folds)));
+  auto random = core::Random(options.seed).split("folds");
+  random.shuffle(fold);
+  const TrainingSet set{.x = rows, .y = latency_ms, .fold = fold, .folds = folds};
+  auto fitted = fit(set, options, pool);
+  if (!fitted) return tl::unexpected(fitted.error());
+
+  const double least = *std::ranges::min_element(latency_ms);
+  for (double& ms : fitted->out_of_fold) ms = std::max(ms, least / 2);
+  NetworkPredictor::Parts parts{
+      .identity = options.identity,
+      .space = options.space,
+      .encoding = options.encoding,
+      .settings = std::move(fitted->settings),
+      .model = std::move(fitted->model),
+      .least_ms = least,
+      .mape = mape_percent(fitted->out_of_fold, latency_ms),
+      .spread90 = conformal_score90(log_errors(fitted->out_of_fold, latency_ms))};
+  parts.identity.method = to_string(options.method);
+  parts.identity.networks = static_cast<int>(latency_ms.size());
+  parts.identity.fleetfit_version = core::version();
+  parts.identity.feature_version = cost::kFeatureVersion;
+  return NetworkPredictor(std::move(parts));
+}
+
+}  // namespace fleetfit::predict

@@ -1,0 +1,203 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "fleetfit/predict/operator_predictor.h"
+#include "predict/model_fields.h"
+#include "predict/predictor_fields.h"
+
+namespace fleetfit::predict {
+namespace {
+
+using core::JsonView;
+using Json = nlohmann::json;
+
+Json to_json(const KindModel& kind) {
+  auto known = Json::array();
+  auto known_ms = Json::array();
+  for (const auto& one : kind.known) {
+    known.push_back(one.features);
+    known_ms.push_back(one.ms);
+  }
+  return {{"kind", kind.kind},
+          {"method", kind.method},
+          {"settings", kind.settings},
+          {"features", cost::feature_names(kind.kind)},
+          {"model", kind.model->to_json()},
+          {"guide", kind.guide.to_json()},
+          {"low", kind.low},
+          {"high", kind.high},
+          {"least_ms", kind.least_ms},
+          {"samples", kind.samples},
+          {"networks", kind.networks},
+          {"mape", kind.mape},
+          {"share", kind.share},
+          {"spread90", kind.spread90},
+          {"growth", kind.growth},
+          {"importance", kind.importance},
+          {"known", std::move(known)},
+          {"known_ms", std::move(known_ms)}};
+}
+
+// Reads one field after another and keeps the first error.
+class Fields {
+ public:
+  explicit Fields(const JsonView& json) : json_(json) {}
+
+  template <class T>
+  void take(Result<T> value, T& into) {
+    if (!status_) return;
+    if (value) {
+      into = std::move(*value);
+    } else {
+      status_ = tl::unexpected(value.error());
+    }
+  }
+  void text(std::string_view key, std::string& into) { take(json_.text(key), into); }
+  void number(std::string_view key, double& into) { take(json_.number(key), into); }
+  void not_negative_number(std::string_view key, double& into) {
+    take(not_negative(json_, key), into);
+  }
+  void positive_number(std::string_view key, double& into) { take(positive(json_, key), into); }
+  void numbers(std::string_view key, std::size_t length, std::vector<double>& into) {
+    take(numbers_of_length(json_, key, length), into);
+  }
+  void count(std::string_view key, int& into) {
+    std::int64_t number = 0;
+    take(json_.integer(key, {.min = 0, .max = std::numeric_limits<int>::max()}), number);
+    into = static_cast<int>(number);
+  }
+  void linear(std::string_view key, std::size_t features, LinearModel& into) {
+    if (!status_) return;
+    const auto json = json_.at(key);
+    if (!json) return keep(json.error());
+    const auto model = LinearModel::from_json(*json, features);
+    if (!model) return keep(model.error());
+    into = dynamic_cast<const LinearModel&>(**model);
+  }
+  void keep(Error error) {
+    if (status_) status_ = tl::unexpected(std::move(error));
+  }
+
+  const Status& status() const { return status_; }
+
+ private:
+  const JsonView& json_;
+  Status status_;
+};
+
+Status check_feature_names(const JsonView& json, const std::string& kind) {
+  const auto names = json.texts("features");
+  if (!names) return tl::unexpected(names.error());
+  if (*names == cost::feature_names(kind)) return {};
+  return json.at("features")
+      ->error(fmt::format("these are not the features of kernels of kind {}", kind));
+}
+
+Status read_known(const JsonView& json, KindModel& kind) {
+  const auto rows = json.items("known");
+  if (!rows) return tl::unexpected(rows.error());
+  const auto times = numbers_of_length(json, "known_ms", rows->size());
+  if (!times) return tl::unexpected(times.error());
+  for (std::size_t i = 0; i < rows->size(); ++i) {
+    auto row = (*rows)[i].as_numbers();
+    if (!row) return tl::unexpected(row.error());
+    if (row->size() != kind.low.size()) {
+      return (*rows)[i].error(
+          fmt::format("expected {} numbers, found {}", kind.low.size(), row->size()));
+    }
+    kind.known.push_back({.features = std::move(*row), .ms = (*times)[i]});
+  }
+  return {};
+}
+
+Status check_range(const JsonView& json, const KindModel& kind) {
+  for (std::size_t j = 0; j < kind.low.size(); ++j) {
+    if (kind.low[j] >= 0 && kind.low[j] <= kind.high[j]) continue;
+    return json.at("low")->error(
+        fmt::format("{} to {} is no range of feature {}", kind.low[j], kind.high[j], j));
+  }
+  return {};
+}
+
+Result<KindModel> read_kind(const JsonView& json) {
+  KindModel kind;
+  Fields fields(json);
+  fields.text("kind", kind.kind);
+  if (!fields.status()) return tl::unexpected(fields.status().error());
+  if (auto checked = check_feature_names(json, kind.kind); !checked)
+    return tl::unexpected(checked.error());
+  const std::size_t features = cost::feature_names(kind.kind).size();
+  fields.text("method", kind.method);
+  fields.text("settings", kind.settings);
+  fields.linear("guide", features, kind.guide);
+  fields.numbers("low", features, kind.low);
+  fields.numbers("high", features, kind.high);
+  fields.positive_number("least_ms", kind.least_ms);
+  fields.count("samples", kind.samples);
+  fields.count("networks", kind.networks);
+  fields.not_negative_number("mape", kind.mape);
+  fields.not_negative_number("share", kind.share);
+  fields.not_negative_number("spread90", kind.spread90);
+  fields.not_negative_number("growth", kind.growth);
+  fields.numbers("importance", features, kind.importance);
+  if (!fields.status()) return tl::unexpected(fields.status().error());
+  if (auto checked = check_range(json, kind); !checked) return tl::unexpected(checked.error());
+  if (auto read = read_known(json, kind); !read) return tl::unexpected(read.error());
+  const auto model_json = json.at("model");
+  if (!model_json) return tl::unexpected(model_json.error());
+  auto model = regressor_from_json(*model_json, features);
+  if (!model) return tl::unexpected(model.error());
+  kind.model = std::move(*model);
+  return kind;
+}
+
+Status read_kinds(const JsonView& json, std::vector<KindModel>& kinds) {
+  const auto items = json.items("kinds");
+  if (!items) return tl::unexpected(items.error());
+  for (const auto& item : *items) {
+    auto kind = read_kind(item);
+    if (!kind) return tl::unexpected(kind.error());
+    if (!kinds.empty() && kinds.back().kind >= kind->kind)
+      return item.error(fmt::format("kind {} is there twice or out of order", kind->kind));
+    kinds.push_back(std::move(*kind));
+  }
+  return {};
+}
+
+}  // namespace
+
+nlohmann::json OperatorPredictor::to_json() const {
+  auto json = document_head("operators", parts_.identity);
+  json["overhead"] = {{"network_ms", parts_.overhead.network_ms},
+                      {"kernel_ms", parts_.overhead.kernel_ms}};
+  json["generic"] = parts_.generic.to_json();
+  json["generic_spread90"] = parts_.generic_spread90;
+  json["network_score90"] = parts_.network_score90;
+  json["network_mape"] = parts_.network_mape;
+  json["kinds"] = Json::array();
+  for (const auto& kind : parts_.kinds) json["kinds"].push_back(predict::to_json(kind));
+  return json;
+}
+
+Result<std::unique_ptr<KernelPredictor>> OperatorPredictor::from_json(const JsonView& json,
+                                                                      Identity identity) {
+  Parts parts{.identity = std::move(identity)};
+  const auto overhead = json.at("overhead");
+  if (!overhead) return tl::unexpected(overhead.error());
+  Fields overhead_fields(*overhead);
+  overhead_fields.not_negative_number("network_ms", parts.overhead.network_ms);
+  overhead_fields.not_negative_number("kernel_ms", parts.overhead.kernel_ms);
+  if (!overhead_fields.status()) return tl::unexpected(overhead_fields.status().error());
+  Fields fields(json);
+  fields.linear("generic", cost::generic_feature_names().size(), parts.generic);
+  fields.not_negative_number("generic_spread90", parts.generic_spread90);
+  fields.not_negative_number("network_score90", parts.network_score90);
+  fields.not_negative_number("network_mape", parts.network_mape);
+  if (!fields.status()) return tl::unexpected(fields.status().error());
+  if (auto read = read_kinds(json, parts.kinds); !read) return tl::unexpected(read.error());
+  return std::make_unique<OperatorPredictor>(std::move(parts));
+}
+
+}  // namespace fleetfit::predict

@@ -1,0 +1,327 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "fleetfit/core/statistics.h"
+#include "fleetfit/core/version.h"
+#include "fleetfit/predict/operator_predictor.h"
+#include "fleetfit/predict/table_model.h"
+#include "fleetfit/predict/tree_model.h"
+#include "predict/conformal.h"
+#include "predict/kernel_rows.h"
+#include "predict/range.h"
+
+namespace fleetfit::predict {
+namespace {
+
+constexpr std::size_t kLeastNetworks = 3;
+// Fewer kernels than these say how fast a kind is, but not what it depends on.
+constexpr std::size_t kLeastRows = 8;
+constexpr int kLeastNetworksOfKind = 3;
+// Trees need more to split than a line needs to be drawn.
+constexpr std::size_t kLeastRowsForTrees = 40;
+constexpr std::size_t kKnownKernels = 32;
+constexpr std::size_t kRowsForImportance = 500;
+
+constexpr std::array kMethods = {
+    std::pair{Method::automatic, std::string_view("auto")},
+    std::pair{Method::lasso, std::string_view("lasso")},
+    std::pair{Method::random_forest, std::string_view("rf")},
+    std::pair{Method::boosted_trees, std::string_view("gbdt")},
+    std::pair{Method::mlp, std::string_view("mlp")},
+    std::pair{Method::table, std::string_view("table")},
+};
+
+struct Candidate {
+  Method method;
+  FittedRegressor fitted;
+};
+
+// A kind's model with what the network's calibration needs of it.
+struct TrainedKind {
+  KindModel model;
+  std::vector<double> out_of_fold;
+};
+
+TrainingSet set_of(const KernelRows& rows, int folds) {
+  return {.x = rows.rows(), .y = rows.y, .fold = rows.fold, .folds = folds};
+}
+
+void set_range(const KernelRows& rows, KindModel& model) {
+  const auto first = rows.rows().row(0);
+  model.low.assign(first.begin(), first.end());
+  model.high = model.low;
+  for (std::size_t i = 1; i < rows.y.size(); ++i) {
+    const auto row = rows.rows().row(i);
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      model.low[j] = std::min(model.low[j], row[j]);
+      model.high[j] = std::max(model.high[j], row[j]);
+    }
+  }
+}
+
+// Every kernel of the two, in order.
+KernelRows some_rows(const KernelRows& rows, std::span<const std::size_t> chosen) {
+  KernelRows some{.kind = rows.kind};
+  for (const std::size_t i : chosen)
+    some.add(rows.rows().row(i), rows.y[i], rows.network[i], rows.fold[i]);
+  return some;
+}
+
+// Learns from the cheaper part of the kernels what it thinks of the dearer ones: how fast prices
+// become wrong outside of what was measured.
+double growth_of_errors(const KernelRows& rows, int folds) {
+  constexpr double part = 0.6;
+  constexpr double far_enough = 0.2;
+  std::vector<std::size_t> order(rows.y.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return rows.y[i]; });
+  const auto inner = static_cast<std::size_t>(part * static_cast<double>(order.size()));
+  const KernelRows cheap = some_rows(rows, std::span(order).first(inner));
+  const auto fitted = fit_lasso(set_of(cheap, folds));
+  if (!fitted) return 1;
+  KindModel box;
+  set_range(cheap, box);
+  std::vector<double> slopes;
+  for (const std::size_t i : std::span(order).subspan(inner)) {
+    const auto row = rows.rows().row(i);
+    const double away = excess_of(row, box.low, box.high).log;
+    if (away < far_enough) continue;
+    const double price = std::max(fitted->model->predict_one(row), rows.y[i] * 1e-3);
+    slopes.push_back(std::abs(std::log(rows.y[i] / price)) / away);
+  }
+  return slopes.size() < 5 ? 0.5 : std::min(1.0, *core::quantile(slopes, 0.75));
+}
+
+LinearModel scaled(const LinearModel& model, double factor, std::size_t columns) {
+  std::vector<double> weights(columns, 0.0);
+  for (std::size_t j = 0; j < model.features(); ++j) weights[j] = model.weights()[j] * factor;
+  return {model.intercept() * factor, std::move(weights)};
+}
+
+class Training {
+ public:
+  Training(const TrainOptions& options, Profiles profiles, core::ThreadPool& pool)
+      : options_(options), random_(options.seed), profiles_(std::move(profiles)), pool_(pool) {}
+
+  Result<OperatorPredictor::Parts> run() {
+    if (auto fitted = fit_generic(); !fitted) return tl::unexpected(fitted.error());
+    std::vector<Result<TrainedKind>> kinds(profiles_.kinds.size());
+    pool_.parallel_for(kinds.size(),
+                       [&](std::size_t k) { kinds[k] = train_kind(profiles_.kinds[k]); });
+    for (auto& kind : kinds)
+      if (!kind) return tl::unexpected(kind.error());
+
+    parts_.overhead = fit_overhead(profiles_);
+    calibrate(kinds);
+    for (auto& kind : kinds) parts_.kinds.push_back(std::move(kind->model));
+    return std::move(parts_);
+  }
+
+ private:
+  Status fit_generic() {
+    KernelRows all;
+    for (const auto& kind : profiles_.kinds) append(kind.generic(), all);
+    const auto fitted = fit_lasso(set_of(all, profiles_.folds));
+    if (!fitted) return tl::unexpected(fitted.error());
+    parts_.generic = dynamic_cast<const LinearModel&>(*fitted->model);
+    parts_.generic_spread90 = spread_for_unknown_kinds();
+    return {};
+  }
+
+  static void append(const KernelRows& rows, KernelRows& all) {
+    for (std::size_t i = 0; i < rows.y.size(); ++i)
+      all.add(rows.rows().row(i), rows.y[i], rows.network[i], rows.fold[i]);
+  }
+
+  // How wrong the generic model is about a kind of which it has seen nothing.
+  double spread_for_unknown_kinds() const {
+    std::vector<double> spreads;
+    for (std::size_t left_out = 0; left_out < profiles_.kinds.size(); ++left_out) {
+      KernelRows others;
+      for (std::size_t k = 0; k < profiles_.kinds.size(); ++k)
+        if (k != left_out) append(profiles_.kinds[k].generic(), others);
+      if (others.y.empty()) continue;
+      const auto fitted = fit_lasso(set_of(others, profiles_.folds));
+      if (!fitted) continue;
+      const auto rows = profiles_.kinds[left_out].generic();
+      std::vector<double> prices(rows.y.size());
+      fitted->model->predict(rows.rows(), prices);
+      for (double& price : prices) price = std::max(price, 1e-6);
+      spreads.push_back(*core::quantile(log_errors(prices, rows.y), 0.9));
+    }
+    return spreads.empty() ? 1 : *core::median(spreads);
+  }
+
+  Result<TrainedKind> train_kind(const KernelRows& rows) const {
+    const bool few = rows.y.size() < kLeastRows || rows.networks() < kLeastNetworksOfKind;
+    auto lasso = few ? scaled_generic(rows) : fit_lasso(set_of(rows, profiles_.folds));
+    if (!lasso) return core::within(rows.kind, lasso.error());
+    TrainedKind trained;
+    trained.model.guide = dynamic_cast<const LinearModel&>(*lasso->model);
+    auto best = few ? Result<Candidate>(Candidate{Method::lasso, std::move(*lasso)})
+                    : best_of(rows, std::move(*lasso));
+    if (!best) return core::within(rows.kind, best.error());
+    trained.out_of_fold = std::move(best->fitted.out_of_fold);
+    const double least = *std::ranges::min_element(rows.y);
+    for (double& price : trained.out_of_fold) price = std::max(price, least / 2);
+    describe(rows, *best, few, trained);
+    return trained;
+  }
+
+  // The generic model times the factor by which this kind differs from it.
+  Result<FittedRegressor> scaled_generic(const KernelRows& rows) const {
+    const auto generic = rows.generic();
+    std::vector<double> prices(rows.y.size());
+    parts_.generic.predict(generic.rows(), prices);
+    std::vector<double> factors;
+    for (std::size_t i = 0; i < prices.size(); ++i)
+      factors.push_back(rows.y[i] / std::max(prices[i], 1e-6));
+    const double factor = *core::median(factors);
+    for (double& price : prices) price = std::max(price, 1e-6) * factor;
+    return FittedRegressor{
+        .model = std::make_unique<LinearModel>(scaled(parts_.generic, factor, rows.columns)),
+        .out_of_fold = std::move(prices),
+        .settings = fmt::format("generic model times {:.3g}", factor)};
+  }
+
+  Result<Candidate> best_of(const KernelRows& rows, FittedRegressor lasso) const {
+    Candidate best{Method::lasso, std::move(lasso)};
+    if (options_.method == Method::lasso) return best;
+    const bool fixed = options_.method != Method::automatic;
+    if (rows.y.size() < kLeastRowsForTrees && options_.method != Method::table) return best;
+    double least = fixed ? std::numeric_limits<double>::infinity()
+                         : mape_percent(best.fitted.out_of_fold, rows.y);
+    for (auto& fit : fits()) {
+      auto fitted = fit.second(set_of(rows, profiles_.folds), random_.split(rows.kind), pool_);
+      if (!fitted) return tl::unexpected(fitted.error());
+      const double error = mape_percent(fitted->out_of_fold, rows.y);
+      if (error >= least) continue;
+      least = error;
+      best = {fit.first, std::move(*fitted)};
+    }
+    return best;
+  }
+
+  // What the method stands for.
+  std::vector<std::pair<Method, FitRegressor>> fits() const {
+    const bool any = options_.method == Method::automatic;
+    std::vector<std::pair<Method, FitRegressor>> fits;
+    if (any || options_.method == Method::boosted_trees) {
+      for (const auto target : {BoostTarget::correction, BoostTarget::logarithm})
+        fits.emplace_back(Method::boosted_trees,
+                          [target](const auto& set, const auto& random, auto& pool) {
+                            return fit_boosted_trees(set, random, pool, {.target = target});
+                          });
+    }
+    if (any || options_.method == Method::random_forest) {
+      fits.emplace_back(Method::random_forest, [](const auto& set, const auto& random, auto& pool) {
+        return fit_forest(set, random, pool);
+      });
+    }
+    if (options_.method == Method::table) {
+      fits.emplace_back(Method::table, [](const auto& set, const auto& /*random*/, auto& /*pool*/) {
+        return fit_table(set);
+      });
+    }
+    if (options_.fit_mlp && (any || options_.method == Method::mlp))
+      fits.emplace_back(Method::mlp, options_.fit_mlp);
+    return fits;
+  }
+
+  void describe(const KernelRows& rows, Candidate& chosen, bool few, TrainedKind& trained) const {
+    KindModel& model = trained.model;
+    model.kind = rows.kind;
+    model.method = few ? "generic" : to_string(chosen.method);
+    model.settings = std::move(chosen.fitted.settings);
+    model.model = std::move(chosen.fitted.model);
+    set_range(rows, model);
+    model.least_ms = *std::ranges::min_element(rows.y);
+    model.samples = static_cast<int>(rows.y.size());
+    model.networks = rows.networks();
+    model.mape = mape_percent(trained.out_of_fold, rows.y);
+    model.spread90 = conformal_score90(log_errors(trained.out_of_fold, rows.y));
+    if (few) model.spread90 = std::max(model.spread90, parts_.generic_spread90 / 2);
+    model.growth = few ? 1 : growth_of_errors(rows, profiles_.folds);
+    const auto some = MatrixView{.values = std::span(rows.x).first(
+                                     std::min(rows.y.size(), kRowsForImportance) * rows.columns),
+                                 .columns = rows.columns};
+    model.importance = importance(*model.model, some, random_.split("importance"));
+    model.known = spread_out(rows, kKnownKernels);
+  }
+
+  // Compares what networks took with what models that did not see them say.
+  void calibrate(std::vector<Result<TrainedKind>>& kinds) {
+    const std::size_t networks = profiles_.latency_ms.size();
+    std::vector<double> predicted(networks);
+    std::vector<double> spread(networks, 0.0);
+    for (std::size_t n = 0; n < networks; ++n)
+      predicted[n] = parts_.overhead.of(static_cast<std::size_t>(profiles_.kernels[n]));
+    const double all =
+        std::accumulate(profiles_.latency_ms.begin(), profiles_.latency_ms.end(), 0.0);
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      auto& [model, prices] = *kinds[k];
+      for (std::size_t i = 0; i < prices.size(); ++i) {
+        const auto n = static_cast<std::size_t>(profiles_.kinds[k].network[i]);
+        predicted[n] += prices[i];
+        spread[n] += prices[i] * model.spread90;
+        model.share += profiles_.kinds[k].y[i] / all;
+      }
+    }
+    auto scores = log_errors(predicted, profiles_.latency_ms);
+    for (std::size_t n = 0; n < networks; ++n)
+      scores[n] /= std::max(spread[n] / predicted[n], 1e-9);
+    parts_.network_score90 = conformal_score90(std::move(scores));
+    parts_.network_mape = mape_percent(predicted, profiles_.latency_ms);
+  }
+
+  const TrainOptions& options_;
+  core::Random random_;
+  Profiles profiles_;
+  core::ThreadPool& pool_;
+  OperatorPredictor::Parts parts_;
+};
+
+}  // namespace
+
+std::string_view to_string(Method method) {
+  return std::ranges::find(kMethods, method, &std::pair<Method, std::string_view>::first)->second;
+}
+
+Result<Method> method_from(std::string_view name) {
+  for (const auto& [method, its_name] : kMethods)
+    if (its_name == name) return method;
+  return fail(
+      ErrorCode::invalid_input,
+      fmt::format("there is no method '{}'; there are auto, lasso, rf, gbdt, mlp and table", name));
+}
+
+Result<OperatorPredictor> train_operator_predictor(std::span<const NetworkSample> samples,
+                                                   const TrainOptions& options,
+                                                   core::ThreadPool& pool) {
+  if (auto checked = check_samples(samples); !checked) return tl::unexpected(checked.error());
+  if (samples.size() < kLeastNetworks) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{} networks are too few to learn from, at least {} needed",
+                            samples.size(), kLeastNetworks));
+  }
+  if (options.method == Method::mlp && !options.fit_mlp)
+    return fail(ErrorCode::unsupported, "this program cannot train dense networks");
+  if (options.folds < 2) return fail(ErrorCode::invalid_input, "cross-validation needs two folds");
+  const int folds = std::min(options.folds, static_cast<int>(samples.size()));
+  auto profiles = gather(samples, folds, core::Random(options.seed).split("folds"));
+  auto parts = Training(options, std::move(profiles), pool).run();
+  if (!parts) return tl::unexpected(parts.error());
+  parts->identity = options.identity;
+  parts->identity.method = to_string(options.method);
+  parts->identity.networks = static_cast<int>(samples.size());
+  parts->identity.fleetfit_version = core::version();
+  parts->identity.feature_version = cost::kFeatureVersion;
+  return OperatorPredictor(std::move(*parts));
+}
+
+}  // namespace fleetfit::predict

@@ -1,0 +1,101 @@
+#include "predict/predictor_fields.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace fleetfit::predict {
+namespace {
+
+constexpr std::string_view kFormat = "fleetfit-predictor";
+constexpr int kVersion = 1;
+
+Status read_text(const core::JsonView& json, std::string_view key, std::string& into) {
+  auto text = json.text_or(key, "");
+  if (!text) return tl::unexpected(text.error());
+  into = std::move(*text);
+  return {};
+}
+
+Status read_count(const core::JsonView& json, std::string_view key, int& into) {
+  const auto number = json.integer_or(key, 0, {.min = 0, .max = std::numeric_limits<int>::max()});
+  if (!number) return tl::unexpected(number.error());
+  into = static_cast<int>(*number);
+  return {};
+}
+
+Result<double> at_least(const core::JsonView& json, std::string_view key, double least) {
+  const auto number = json.number(key);
+  if (!number || *number >= least) return number;
+  return json.at(key)->error(
+      fmt::format("{} is {}", *number, least > 0 ? "not positive" : "negative"));
+}
+
+}  // namespace
+
+nlohmann::json document_head(std::string_view type, const Identity& identity) {
+  return {{"format", kFormat},
+          {"version", kVersion},
+          {"type", type},
+          {"identity",
+           {{"device", identity.device},
+            {"fingerprint", identity.fingerprint},
+            {"runtime", identity.runtime},
+            {"precision", identity.precision},
+            {"rules", identity.rules},
+            {"rules_version", identity.rules_version},
+            {"method", identity.method},
+            {"networks", identity.networks},
+            {"date", identity.date},
+            {"fleetfit_version", identity.fleetfit_version},
+            {"feature_version", identity.feature_version}}}};
+}
+
+Result<std::string> read_document_type(const core::JsonView& json) {
+  const auto format = json.text("format");
+  if (!format) return format;
+  if (*format != kFormat) return json.error(fmt::format("'{}' is no {}", *format, kFormat));
+  const auto version = json.integer("version", {.min = 1});
+  if (!version) return tl::unexpected(version.error());
+  if (*version > kVersion) {
+    return json.error(fmt::format("it is of version {} of the format; this program knows up to {}",
+                                  *version, kVersion));
+  }
+  return json.text("type");
+}
+
+Result<Identity> read_identity(const core::JsonView& document) {
+  const auto json = document.at("identity");
+  if (!json) return tl::unexpected(json.error());
+  Identity identity;
+  const std::pair<std::string_view, std::string*> texts[] = {
+      {"device", &identity.device},   {"fingerprint", &identity.fingerprint},
+      {"runtime", &identity.runtime}, {"precision", &identity.precision},
+      {"rules", &identity.rules},     {"method", &identity.method},
+      {"date", &identity.date},       {"fleetfit_version", &identity.fleetfit_version}};
+  for (const auto& [key, into] : texts)
+    if (auto read = read_text(*json, key, *into); !read) return tl::unexpected(read.error());
+  const std::pair<std::string_view, int*> counts[] = {
+      {"rules_version", &identity.rules_version},
+      {"networks", &identity.networks},
+      {"feature_version", &identity.feature_version}};
+  for (const auto& [key, into] : counts)
+    if (auto read = read_count(*json, key, *into); !read) return tl::unexpected(read.error());
+  if (identity.feature_version != cost::kFeatureVersion) {
+    return json->error(
+        fmt::format("its features are of version {}; this program computes version {}",
+                    identity.feature_version, cost::kFeatureVersion));
+  }
+  return identity;
+}
+
+Result<double> positive(const core::JsonView& json, std::string_view key) {
+  return at_least(json, key, std::numeric_limits<double>::min());
+}
+
+Result<double> not_negative(const core::JsonView& json, std::string_view key) {
+  return at_least(json, key, 0);
+}
+
+}  // namespace fleetfit::predict

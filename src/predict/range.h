@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+/// The box of features that was measured.
+namespace fleetfit::predict {
+
+/// How far a row is outside, by the feature that is farthest.
+struct Excess {
+  double log = 0;  ///< of the ratio to the bound; 0 inside
+  std::size_t feature = 0;
+};
+
+/// Zero counts as nearly one.
+Excess excess_of(std::span<const double> row, std::span<const double> low,
+                 std::span<const double> high);
+
+/// Appends the nearest row inside.
+void clamp_into(std::span<const double> row, std::span<const double> low,
+                std::span<const double> high, std::vector<double>& out);
+
+}  // namespace fleetfit::predict
