@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "predict/network_json.h"
 #include "predict/packed_layer.h"
@@ -70,14 +71,26 @@ Status check_parts(const GraphNetwork::Parts& parts) {
                             parts.inputs.mean.size()));
   }
   if (auto checked = check_messages(parts.layers, parts.features.size()); !checked) return checked;
-  if (auto checked = check_chain(parts.readout, 2 * parts.layers.back().outputs, "readout");
-      !checked)
-    return checked;
+  const std::size_t read =
+      (parts.readout_of == ReadoutOf::graph ? 2 : 1) * parts.layers.back().outputs;
+  if (auto checked = check_chain(parts.readout, read, "readout"); !checked) return checked;
   if (parts.readout.back().outputs != 1)
     return fail(ErrorCode::invalid_input, "readout: the last layer gives more than 1 number");
   if (!std::isfinite(parts.sum_scale))
     return fail(ErrorCode::invalid_input, "sum_scale: is not finite");
   return check(parts.output);
+}
+
+std::string_view to_string(ReadoutOf readout_of) {
+  return readout_of == ReadoutOf::graph ? "graph" : "nodes";
+}
+
+Result<ReadoutOf> read_readout_of(const JsonView& json) {
+  const auto text = json.as_text();
+  if (!text) return tl::unexpected(text.error());
+  for (const auto readout_of : {ReadoutOf::graph, ReadoutOf::nodes})
+    if (*text == to_string(readout_of)) return readout_of;
+  return json.error("expected \"graph\" or \"nodes\"");
 }
 
 Result<GraphNetwork::Parts> read_parts(const JsonView& json) {
@@ -93,6 +106,8 @@ Result<GraphNetwork::Parts> read_parts(const JsonView& json) {
   if (!inputs) return tl::unexpected(std::move(inputs.error()));
   auto layers = json.at("layers").and_then(read_layers);
   if (!layers) return tl::unexpected(std::move(layers.error()));
+  const auto readout_of = json.at("readout_of").and_then(read_readout_of);
+  if (!readout_of) return tl::unexpected(readout_of.error());
   auto readout = json.at("readout").and_then(read_layers);
   if (!readout) return tl::unexpected(std::move(readout.error()));
   const auto sum_scale = json.number("sum_scale");
@@ -102,6 +117,7 @@ Result<GraphNetwork::Parts> read_parts(const JsonView& json) {
   return GraphNetwork::Parts{.features = *std::move(features),
                              .inputs = *std::move(inputs),
                              .layers = *std::move(layers),
+                             .readout_of = *readout_of,
                              .readout = *std::move(readout),
                              .sum_scale = *sum_scale,
                              .output = *output};
@@ -183,9 +199,14 @@ Result<double> GraphNetwork::predict(const NodeGraph& graph) const {
     values.resize(graph.size() * width);
     layer.apply(gathered, values, graph.size(), Activation::relu);
   }
-  auto read_out = pooled(values, width, parts_.sum_scale);
-  apply_layers(packed_->readout, 1, read_out, Activation::none);
-  return scaled_output(parts_.output, read_out[0]);
+  if (parts_.readout_of == ReadoutOf::graph) {
+    values = pooled(values, width, parts_.sum_scale);
+    apply_layers(packed_->readout, 1, values, Activation::none);
+    return scaled_output(parts_.output, values[0]);
+  }
+  apply_layers(packed_->readout, graph.size(), values, Activation::none);
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  return scaled_output(parts_.output, static_cast<float>(sum * parts_.sum_scale));
 }
 
 Result<std::vector<double>> GraphNetwork::predict(std::span<const NodeGraph> graphs) const {
@@ -204,6 +225,7 @@ nlohmann::json GraphNetwork::to_json() const {
           {"features", parts_.features},
           {"inputs", predict::to_json(parts_.inputs)},
           {"layers", predict::to_json(std::span<const DenseLayer>(parts_.layers))},
+          {"readout_of", to_string(parts_.readout_of)},
           {"readout", predict::to_json(std::span<const DenseLayer>(parts_.readout))},
           {"sum_scale", parts_.sum_scale},
           {"output", predict::to_json(parts_.output)}};

@@ -13,6 +13,7 @@
 namespace fleetfit::train {
 namespace {
 
+using predict::ReadoutOf;
 using predict::Transform;
 
 struct Settings {
@@ -35,14 +36,18 @@ std::vector<Settings> draw_all(int trials, const core::Random& random) {
     settings.network.width = one_of(std::array{32, 64, 96}, child);
     settings.network.decay = one_of(std::array{1e-4, 1e-5, 0.0}, child);
     settings.rate = one_of(std::array{5e-3, 2e-3, 5e-4}, child);
+    // Both kinds take turns.
+    settings.network.readout_of = trial % 2 == 0 ? ReadoutOf::graph : ReadoutOf::nodes;
     all.push_back(settings);
   }
   return all;
 }
 
 std::string describe(const Settings& settings) {
-  return fmt::format("layers {}, width {}, rate {:g}, decay {:g}", settings.network.layers,
-                     settings.network.width, settings.rate, settings.network.decay);
+  return fmt::format("layers {}, width {}, rate {:g}, decay {:g}, readout of {}",
+                     settings.network.layers, settings.network.width, settings.rate,
+                     settings.network.decay,
+                     settings.network.readout_of == ReadoutOf::graph ? "the graph" : "nodes");
 }
 
 std::size_t count_weights(const Settings& settings, std::size_t features) {
@@ -93,7 +98,12 @@ struct Prepared {
   GraphFitData data;
 };
 
-Prepared prepare(const GraphTrainingSet& set, const Split& split) {
+// Costs of nodes add up, logarithms do not.
+Transform output_of(ReadoutOf readout_of) {
+  return readout_of == ReadoutOf::graph ? Transform::logarithm : Transform::plain;
+}
+
+Prepared prepare(const GraphTrainingSet& set, const Split& split, ReadoutOf readout_of) {
   std::vector<double> nodes;
   std::vector<double> ms;
   for (const std::size_t i : split.training) {
@@ -101,7 +111,7 @@ Prepared prepare(const GraphTrainingSet& set, const Split& split) {
     ms.push_back(set.ms[i]);
   }
   auto inputs = fit_inputs(nodes, set.features.size(), Transform::logarithm);
-  const auto output = fit_output(ms, Transform::logarithm);
+  const auto output = fit_output(ms, output_of(readout_of));
   auto training = prepare_samples(set, split.training, inputs, output);
   auto validation = prepare_samples(set, split.validation, inputs, output);
   const auto count = static_cast<double>(nodes.size() / set.features.size());
@@ -113,16 +123,21 @@ Prepared prepare(const GraphTrainingSet& set, const Split& split) {
                    .output = output}};
 }
 
+const Prepared& prepared_for(const Settings& settings, const std::array<Prepared, 2>& prepared) {
+  return prepared[settings.network.readout_of == ReadoutOf::graph ? 0 : 1];
+}
+
 std::vector<Candidate> make_candidates(const std::vector<Settings>& settings,
-                                       const Prepared& prepared, const core::Random& random) {
+                                       const std::array<Prepared, 2>& prepared,
+                                       const core::Random& random) {
   std::vector<Candidate> candidates;
   for (const auto& chosen : settings) {
-    const auto make = [&prepared, &chosen, child = random.split(candidates.size())] {
-      return make_graph_fit(prepared.data, chosen.network, child);
+    const auto& data = prepared_for(chosen, prepared).data;
+    const auto make = [&data, &chosen, child = random.split(candidates.size())] {
+      return make_graph_fit(data, chosen.network, child);
     };
-    candidates.push_back({.make = make,
-                          .rate = chosen.rate,
-                          .weights = count_weights(chosen, prepared.data.features)});
+    candidates.push_back(
+        {.make = make, .rate = chosen.rate, .weights = count_weights(chosen, data.features)});
   }
   return candidates;
 }
@@ -138,7 +153,8 @@ Result<TrainedGraphNetwork> train_graph_network(const GraphTrainingSet& set,
   std::vector<std::size_t> samples(set.graphs.size());
   std::iota(samples.begin(), samples.end(), 0);
   const auto split = split_samples(samples, random.split("split"));
-  const auto prepared = prepare(set, split);
+  const std::array<Prepared, 2> prepared = {prepare(set, split, ReadoutOf::graph),
+                                            prepare(set, split, ReadoutOf::nodes)};
   const auto settings = draw_all(options.trials, random.split("settings"));
   const auto candidates = make_candidates(settings, prepared, random.split("fits"));
 
@@ -151,16 +167,19 @@ Result<TrainedGraphNetwork> train_graph_network(const GraphTrainingSet& set,
       search(candidates, options, {.clock = context.clock, .end = end, .stop = context.stop},
              context.pool, progress);
   const auto& fit = static_cast<GraphFit&>(found.training->fit());
+  const auto& chosen = settings[found.candidate];
+  const auto& [inputs, data] = prepared_for(chosen, prepared);
   auto network =
       predict::GraphNetwork::make({.features = {set.features.begin(), set.features.end()},
-                                   .inputs = prepared.inputs,
+                                   .inputs = inputs,
                                    .layers = fit.layers(),
+                                   .readout_of = chosen.network.readout_of,
                                    .readout = fit.readout(),
-                                   .sum_scale = prepared.data.sum_scale,
-                                   .output = prepared.data.output});
+                                   .sum_scale = data.sum_scale,
+                                   .output = data.output});
   if (!network) return tl::unexpected(std::move(network.error()));
   return TrainedGraphNetwork{.network = *std::move(network),
-                             .settings = describe(settings[found.candidate]),
+                             .settings = describe(chosen),
                              .validation_percent = found.training->best_percent(),
                              .epochs = found.training->best_epoch(),
                              .ended = found.training->ended()};

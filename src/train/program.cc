@@ -100,7 +100,7 @@ int finish(const Work& work, const std::string& interrupted) {
 predict::TrainedModel record_of(const predict::RowSet& set, TrainedMlp trained) {
   return {.name = set.name,
           .features = set.features,
-          .model = std::make_shared<predict::DenseNetwork>(std::move(trained.network)),
+          .model = std::make_unique<predict::DenseNetwork>(std::move(trained.network)),
           .settings = std::move(trained.settings),
           .validation_percent = trained.validation_percent,
           .epochs = trained.epochs,

@@ -77,6 +77,7 @@ struct GraphFitOptions {
   int layers = 3;  ///< of messages
   int width = 64;
   double decay = 0;  ///< of weights
+  predict::ReadoutOf readout_of = predict::ReadoutOf::graph;
 };
 
 class GraphFit : public Fit {

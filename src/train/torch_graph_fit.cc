@@ -127,6 +127,7 @@ class TorchGraphFit final : public GraphFit {
   TorchParameters parameters_;
   core::Random order_;
   std::size_t messages_;
+  predict::ReadoutOf readout_of_;
   at::Tensor slope_;
   at::Tensor offset_;
 };
@@ -136,14 +137,16 @@ TorchGraphFit::TorchGraphFit(GraphFitData data, const GraphFitOptions& options,
     : data_(std::move(data)),
       parameters_(options.decay),
       order_(random.split("order")),
-      messages_(static_cast<std::size_t>(options.layers)) {
+      messages_(static_cast<std::size_t>(options.layers)),
+      readout_of_(options.readout_of) {
   const auto width = static_cast<std::size_t>(options.width);
   std::size_t inputs = data_.features;
   for (std::size_t layer = 0; layer < messages_; ++layer) {
     parameters_.add_layer(3 * inputs, width, random.split(layer));
     inputs = width;
   }
-  parameters_.add_layer(2 * inputs, width, random.split("readout"));
+  const std::size_t read = readout_of_ == predict::ReadoutOf::graph ? 2 * inputs : inputs;
+  parameters_.add_layer(read, width, random.split("readout"));
   parameters_.add_layer(width, 1, random.split("last"));
 
   const auto& targets = data_.training.targets;
@@ -159,6 +162,10 @@ at::Tensor TorchGraphFit::forward(const Batch& batch) const {
     const auto before = SumRows::apply(values, batch.from, batch.to, nodes);
     const auto behind = SumRows::apply(values, batch.to, batch.from, nodes);
     values = at::relu(parameters_.apply(layer, at::cat({values, before, behind}, 1)));
+  }
+  if (readout_of_ == predict::ReadoutOf::nodes) {
+    const auto costs = parameters_.apply_chain(messages_, parameters_.layers(), values);
+    return SumRows::apply(costs, batch.node, batch.graph, batch.graphs).mul(data_.sum_scale);
   }
   const auto sum = SumRows::apply(values, batch.node, batch.graph, batch.graphs);
   return parameters_.apply_chain(messages_, parameters_.layers(),

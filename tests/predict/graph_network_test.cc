@@ -32,6 +32,18 @@ TEST(GraphNetwork, GivesWhatIsWorkedOutByHand) {
   EXPECT_DOUBLE_EQ(network.predict(NodeGraph{.features = 1, .nodes = {0.5}}).value(), 3);
 }
 
+TEST(GraphNetwork, AddsUpWhatItReadsOutOfNodes) {
+  auto parts = small_parts();
+  parts.readout_of = ReadoutOf::nodes;
+  parts.readout = {{.inputs = 1, .outputs = 1, .weights = {2}, .bias = {3}}};
+  const auto network = GraphNetwork::make(parts).value();
+  // Nodes as above; each gives twice its number and 3.
+  EXPECT_NEAR(network.predict(chain()).value(), 0.5 * (2 * 533 + 3 * 3), 1e-3);
+  const auto json = network.to_json();
+  EXPECT_EQ(json["readout_of"], "nodes");
+  EXPECT_EQ(GraphNetwork::from_json(core::JsonView(json, "g.json")).value().to_json(), json);
+}
+
 TEST(GraphNetwork, SeesHowNodesAreConnectedButNotHowTheyAreNumbered) {
   const auto network = GraphNetwork::make(small_parts()).value();
   const NodeGraph numbered{.features = 1, .nodes = {3, 1, 2}, .edges = {{2, 0}, {1, 2}}};
@@ -87,6 +99,8 @@ TEST(GraphNetwork, RefusesDamagedFilesNamingThePlace) {
       {"/layers", Json::array(), "layers: there are none"},
       {"/readout/0/inputs", 1, "readout[0]: takes 1 numbers"},
       {"/readout/0/weights", Json::array({1, 2}), "readout[0].weights"},
+      {"/readout_of", "edges", "readout_of: expected \"graph\" or \"nodes\""},
+      {"/readout_of", "nodes", "readout[0]: takes 2 numbers"},
       {"/sum_scale", "big", "sum_scale"},
       {"/output/min", -1, "output"},
       {"/more", 1, "more"},

@@ -85,15 +85,15 @@ TEST(TrainedModels, AreReadAsTheyWereWritten) {
       DenseNetwork::make({.inputs = {.mean = {0}, .scale = {1}},
                           .layers = {{.inputs = 1, .outputs = 1, .weights = {2}, .bias = {1}}},
                           .output = {.min = 0.1, .max = 100}});
-  const std::vector<TrainedModel> models{
-      {.name = "conv2d",
-       .features = {"flops"},
-       .model = std::make_shared<DenseNetwork>(std::move(network).value()),
-       .settings = "layers 0",
-       .validation_percent = 1.5,
-       .epochs = 12,
-       .ended = "patience",
-       .out_of_fold = {1, 2, 3}}};
+  std::vector<TrainedModel> models;
+  models.push_back({.name = "conv2d",
+                    .features = {"flops"},
+                    .model = std::make_unique<DenseNetwork>(std::move(network).value()),
+                    .settings = "layers 0",
+                    .validation_percent = 1.5,
+                    .epochs = 12,
+                    .ended = "patience",
+                    .out_of_fold = {1, 2, 3}});
   ASSERT_TRUE(write_trained_models(file, models));
   const auto read = read_trained_models(file).value();
   ASSERT_EQ(read.size(), 1u);

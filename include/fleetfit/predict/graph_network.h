@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -35,19 +36,27 @@ struct NodeGraph {
 /// `features` finite ones, or an edge begins or ends at no node.
 Status check_graph(const NodeGraph& graph, std::size_t features);
 
+/// What the dense layers at the end look at.
+enum class ReadoutOf : std::uint8_t {
+  graph,  ///< the mean and the sum over all nodes
+  nodes,  ///< each node, and the results are added up: latency as a sum of costs
+};
+
 /// A graph network at work: predicts the latency of a whole network from what is known of its nodes
 /// and how they are connected. In each of a few layers, a node takes up the sums of what the nodes
-/// before it and after it are; the mean and the sum over all nodes are then read out by dense
-/// layers. `fleetfit-train graph-network` trains it; docs/formats/graph-network.md describes its
-/// JSON, of type "graph-network". Immutable; safe to use from many threads.
+/// before it and after it are; dense layers then read out the result. `fleetfit-train
+/// graph-network` trains it; docs/formats/graph-network.md describes its JSON, of type
+/// "graph-network". Immutable; safe to use from many threads.
 class GraphNetwork {
  public:
   struct Parts {
     std::vector<std::string> features;  ///< names of a node's numbers
     InputScaling inputs;
-    std::vector<DenseLayer> layers;   ///< of messages: each takes three times the width before it
-    std::vector<DenseLayer> readout;  ///< the first takes twice the width, the last gives 1
-    double sum_scale = 1;             ///< the sum over all nodes is multiplied by it
+    std::vector<DenseLayer> layers;  ///< of messages: each takes three times the width before it
+    ReadoutOf readout_of = ReadoutOf::graph;
+    std::vector<DenseLayer>
+        readout;           ///< the first takes the width, of a graph twice; the last gives 1
+    double sum_scale = 1;  ///< a sum over all nodes is multiplied by it
     OutputScaling output;
   };
 

@@ -33,11 +33,11 @@ Result<std::vector<RowSet>> read_row_sets(const std::filesystem::path& file);
 
 /// A model that was trained on a RowSet.
 struct TrainedModel {
-  std::string name;                        ///< of the set
-  std::vector<std::string> features;       ///< of the set
-  std::shared_ptr<const Regressor> model;  ///< shared, as copies of this record are
-  std::string settings;                    ///< for people
-  double validation_percent = 0;           ///< mean error on rows that were not trained on
+  std::string name;                   ///< of the set
+  std::vector<std::string> features;  ///< of the set
+  std::unique_ptr<Regressor> model;
+  std::string settings;           ///< for people
+  double validation_percent = 0;  ///< mean error on rows that were not trained on
   int epochs = 0;
   std::string ended;                ///< "patience", "epochs" or "early"
   std::vector<double> out_of_fold;  ///< of each row; empty if there were no folds

@@ -27,9 +27,9 @@ struct TrainedGraphNetwork {
   Ended ended = Ended::epochs;  ///< why its training ended
 };
 
-/// Trains networks of 2 to 4 layers of messages on the squared error of the logarithm and takes the
-/// one that is best on a fifth of the graphs. Fails with `invalid_input`, naming the graph, if a
-/// time is not positive or a graph is none of the given features.
+/// Trains networks of 2 to 4 layers of messages, with readouts of both kinds, and takes the one
+/// that is best on a fifth of the graphs. Fails with `invalid_input`, naming the graph, if a time
+/// is not positive or a graph is none of the given features.
 Result<TrainedGraphNetwork> train_graph_network(const GraphTrainingSet& set,
                                                 const TrainingOptions& options,
                                                 const TrainingContext& context);
