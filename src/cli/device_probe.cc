@@ -4,10 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/interrupt.h"
 #include "cli/program.h"
 #include "cli/text_table.h"
 #include "fleetfit/app/probing.h"
+#include "fleetfit/core/interrupt.h"
 
 namespace fleetfit::cli {
 namespace {
@@ -54,7 +54,7 @@ std::string probe_text(const app::ProbedDevice& probed) {
 
 Result<int> run_probe(Context& context, app::ProbeRequest request) {
   request.threads = context.threads();
-  const Interrupt interrupt;
+  const core::Interrupt interrupt;
   auto workplace = context.open_existing_workplace();
   if (!workplace) return tl::unexpected(workplace.error());
   const auto probed =

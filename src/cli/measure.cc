@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/interrupt.h"
 #include "cli/open_dimensions.h"
 #include "cli/program.h"
 #include "cli/text_table.h"
 #include "fleetfit/app/measuring.h"
+#include "fleetfit/core/interrupt.h"
 
 namespace fleetfit::cli {
 namespace {
@@ -181,7 +181,7 @@ Result<app::DesignsRequest> designs_of(const Context& context, const MeasureFlag
 Result<int> measure_files(Context& context, const MeasureFlags& flags) {
   const auto request = request_of(context, flags);
   if (!request) return tl::unexpected(request.error());
-  const Interrupt interrupt;
+  const core::Interrupt interrupt;
   auto workplace = context.open_workplace();
   if (!workplace) return tl::unexpected(workplace.error());
   const auto results =

@@ -4,44 +4,17 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/core/json.h"
+#include "fleetfit/core/program.h"
 #include "fleetfit/core/thread_pool.h"
 #include "fleetfit/core/version.h"
 
 namespace fleetfit::cli {
 namespace {
-
-constexpr int kDone = 0;
-constexpr int kFailed = 1;
-constexpr int kBadInput = 2;
-
-int status_of(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::invalid_input:
-    case ErrorCode::unsupported:
-    case ErrorCode::not_found:
-      return kBadInput;
-    default:
-      return kFailed;
-  }
-}
-
-/// Names in files may hold anything; an error stays one readable line.
-std::string one_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
-  return text;
-}
-
-int report(const std::string& message, int status) {
-  fmt::print(stderr, "fleetfit: {}\n", one_line(message));
-  return status;
-}
 
 void add_global_flags(CLI::App& program, GlobalFlags& flags) {
   program.add_flag("--json", flags.json, "Print one JSON document and nothing else");
@@ -64,9 +37,10 @@ class MessageLines final : public core::Progress {
 };
 
 int run_action(Context& context) {
-  if (!context.action) return report("no verb was given; 'fleetfit --help' lists them", kBadInput);
+  if (!context.action)
+    return core::report("no verb was given; 'fleetfit --help' lists them", core::kBadInput);
   const auto result = context.action();
-  if (!result) return report(result.error().message, status_of(result.error().code));
+  if (!result) return core::report(result.error());
   return *result;
 }
 
@@ -89,7 +63,7 @@ int parse_and_run(int argc, char** argv) {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);
-    return report(error.what(), kBadInput);
+    return core::report(error.what(), core::kBadInput);
   }
   return run_action(context);
 }
@@ -132,16 +106,7 @@ void Context::print(const std::string& text) const {
 }
 
 int run_program(int argc, char** argv) {
-  try {
-    const int status = parse_and_run(argc, argv);
-    if (std::fflush(stdout) != 0 && status == kDone)
-      return report("standard output cannot be written", kFailed);
-    return status;
-  } catch (const std::bad_alloc&) {
-    return report("out of memory", kFailed);
-  } catch (const std::exception& error) {
-    return report(fmt::format("internal error: {}", error.what()), kFailed);
-  }
+  return core::run_guarded([&] { return parse_and_run(argc, argv); });
 }
 
 }  // namespace fleetfit::cli

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "fleetfit/predict/dense_network.h"
 #include "fleetfit/predict/linear_model.h"
 #include "fleetfit/predict/table_model.h"
 #include "fleetfit/predict/tree_model.h"
@@ -23,6 +24,7 @@ constexpr std::array kTypes = {
     std::pair<std::string_view, ReadRegressor>{"linear", &LinearModel::from_json},
     std::pair<std::string_view, ReadRegressor>{"trees", &TreeModel::from_json},
     std::pair<std::string_view, ReadRegressor>{"product", &ProductModel::from_json},
+    std::pair<std::string_view, ReadRegressor>{"mlp", &DenseNetwork::from_json},
     std::pair<std::string_view, ReadRegressor>{"table", &TableModel::from_json},
 };
 

@@ -1,10 +1,10 @@
-#include "cli/interrupt.h"
+#include "fleetfit/core/interrupt.h"
 
 #include <pthread.h>
 
 #include <ctime>
 
-namespace fleetfit::cli {
+namespace fleetfit::core {
 
 Interrupt::Interrupt() {
   ::sigemptyset(&signals_);
@@ -34,4 +34,4 @@ void Interrupt::watch(const std::stop_token& end) {
   }
 }
 
-}  // namespace fleetfit::cli
+}  // namespace fleetfit::core

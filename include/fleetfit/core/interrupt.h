@@ -4,7 +4,7 @@
 #include <stop_token>
 #include <thread>
 
-namespace fleetfit::cli {
+namespace fleetfit::core {
 
 /// While it lives, SIGINT and SIGTERM ask to stop instead of ending the program; a second one ends
 /// it. To be created before the program starts threads, as these inherit that they do not see the
@@ -27,4 +27,4 @@ class Interrupt {
   std::jthread watcher_;
 };
 
-}  // namespace fleetfit::cli
+}  // namespace fleetfit::core

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "fleetfit/core/result.h"
+
+/// What fleetfit's programs have in common: exit status, and errors of one line.
+namespace fleetfit::core {
+
+inline constexpr int kDone = 0;
+inline constexpr int kFailed = 1;    ///< the work failed, or a goal was not met
+inline constexpr int kBadInput = 2;  ///< bad input or usage
+
+/// `kBadInput` or `kFailed`.
+int exit_status(ErrorCode code);
+
+/// Puts "fleetfit: message" on the standard error stream, as one line whatever is in the message;
+/// gives `status` back.
+int report(const std::string& message, int status);
+int report(const Error& error);
+
+/// What `main` does: runs the program and gives its exit status. What it throws, and a standard
+/// output that cannot be written, is reported.
+int run_guarded(const std::function<int()>& program);
+
+}  // namespace fleetfit::core

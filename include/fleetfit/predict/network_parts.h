@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+/// What networks that were trained are made of, as plain numbers: the trainer fills these, the
+/// networks at work take them.
+namespace fleetfit::predict {
+
+enum class Transform : std::uint8_t {
+  plain,
+  logarithm,  ///< sign(x) ln(1 + |x|) of an input, ln(y) of an output
+};
+
+/// How inputs are brought to a common size: (transformed - mean) / scale. A scale of 0 is that of a
+/// feature that never changed in training; it counts for nothing.
+struct InputScaling {
+  Transform transform = Transform::plain;
+  std::vector<double> mean;
+  std::vector<double> scale;
+};
+
+/// outputs = inputs x weights + bias. Weights lie input by input, a row of `outputs` for each.
+struct DenseLayer {
+  std::size_t inputs = 0;
+  std::size_t outputs = 0;
+  std::vector<float> weights;
+  std::vector<float> bias;
+};
+
+/// How the last layer's number becomes a time: offset + scale x number, then the inverse of the
+/// transform, kept between min and max, which are positive: what training saw, with some room.
+struct OutputScaling {
+  Transform transform = Transform::plain;
+  double offset = 0;
+  double scale = 1;
+  double min = 0;
+  double max = 0;
+};
+
+/// One row of numbers as a network takes them; both have a place for each feature.
+void scale_inputs(const InputScaling& scaling, std::span<const double> row, std::span<float> out);
+
+double scaled_output(const OutputScaling& scaling, float value);
+
+}  // namespace fleetfit::predict

@@ -1,0 +1,96 @@
+#include "fleetfit/core/companion.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <system_error>
+
+namespace fleetfit::core {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+std::vector<std::string> command_of(const fs::path& program,
+                                    const std::vector<std::string>& arguments) {
+  std::vector<std::string> command{program.string()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
+void unblock_signals() {
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+}
+
+// Reads while it runs, so that a companion with much to say does not wait for us for ever.
+Result<std::string> read_all(Process& process, const CompanionOptions& options) {
+  std::string output;
+  const std::stop_callback pass_on(options.stop, [&] { ::kill(process.pid(), SIGTERM); });
+  while (true) {
+    auto line = process.read_line(24h);
+    if (!line) return tl::unexpected(std::move(line.error()));
+    if (!*line) return output;
+    output += **line + '\n';
+    if (output.size() > options.max_output_bytes)
+      return fail(ErrorCode::device_failed, "says more than can be kept");
+  }
+}
+
+}  // namespace
+
+Result<fs::path> find_companion(std::string_view name) {
+  std::error_code error;
+  const auto self = fs::read_symlink("/proc/self/exe", error);
+  if (error) {
+    return fail(ErrorCode::io,
+                fmt::format("the running program cannot be found: {}", error.message()));
+  }
+  auto path = self.parent_path() / name;
+  if (::access(path.c_str(), X_OK) != 0 || !fs::is_regular_file(path, error)) {
+    return fail(ErrorCode::not_found,
+                fmt::format("{} is not installed beside {} (in {})", name, self.filename().string(),
+                            self.parent_path().string()));
+  }
+  return path;
+}
+
+Error become_companion(std::string_view name, const std::vector<std::string>& arguments) {
+  const auto path = find_companion(name);
+  if (!path) return path.error();
+  auto command = command_of(*path, arguments);
+  std::vector<char*> argv;
+  for (auto& word : command) argv.push_back(word.data());
+  argv.push_back(nullptr);
+
+  if (std::fflush(stdout) != 0) return {ErrorCode::io, "standard output cannot be written"};
+  unblock_signals();  // an image that is replaced hands on which signals it held back
+  ::execv(path->c_str(), argv.data());
+  return {ErrorCode::io, fmt::format("cannot start {}: {}", path->string(),
+                                     std::generic_category().message(errno))};
+}
+
+Result<CompanionOutput> run_companion(std::string_view name,
+                                      const std::vector<std::string>& arguments,
+                                      const CompanionOptions& options) {
+  const auto path = find_companion(name);
+  if (!path) return tl::unexpected(path.error());
+  auto process = Process::start(
+      command_of(*path, arguments),
+      {.error_output = ErrorOutput::inherit, .max_line_bytes = options.max_output_bytes});
+  if (!process) return tl::unexpected(std::move(process.error()));
+  process->close_stdin();
+
+  auto output = read_all(*process, options);
+  if (!output) return within(name, std::move(output.error()));
+  auto status = process->wait(10s);
+  return CompanionOutput{.status = status ? *status : process->stop(),
+                         .output = *std::move(output)};
+}
+
+}  // namespace fleetfit::core

@@ -1,0 +1,53 @@
+#include "fleetfit/core/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <new>
+
+namespace fleetfit::core {
+namespace {
+
+// Names in files may hold anything; an error stays one readable line.
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  return text;
+}
+
+}  // namespace
+
+int exit_status(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_input:
+    case ErrorCode::unsupported:
+    case ErrorCode::not_found:
+      return kBadInput;
+    default:
+      return kFailed;
+  }
+}
+
+int report(const std::string& message, int status) {
+  fmt::print(stderr, "fleetfit: {}\n", one_line(message));
+  return status;
+}
+
+int report(const Error& error) { return report(error.message, exit_status(error.code)); }
+
+int run_guarded(const std::function<int()>& program) {
+  try {
+    const int status = program();
+    if (std::fflush(stdout) != 0 && status == kDone)
+      return report("standard output cannot be written", kFailed);
+    return status;
+  } catch (const std::bad_alloc&) {
+    return report("out of memory", kFailed);
+  } catch (const std::exception& error) {
+    return report(fmt::format("internal error: {}", error.what()), kFailed);
+  }
+}
+
+}  // namespace fleetfit::core

@@ -1,0 +1,234 @@
+#include "fleetfit/predict/graph_network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "predict/network_json.h"
+#include "predict/packed_layer.h"
+
+namespace fleetfit::predict {
+namespace {
+
+using core::JsonView;
+
+constexpr std::string_view kType = "graph-network";
+constexpr int kVersion = 1;
+
+// Each node's numbers, then the sums of those of its predecessors and of its successors.
+std::vector<float> gather(const NodeGraph& graph, std::span<const float> values,
+                          std::size_t width) {
+  std::vector<float> gathered(graph.size() * 3 * width);
+  for (std::size_t node = 0; node < graph.size(); ++node)
+    std::copy_n(&values[node * width], width, &gathered[node * 3 * width]);
+  const auto add = [&](int to, int from, std::size_t place) {
+    const float* source = &values[static_cast<std::size_t>(from) * width];
+    float* target = &gathered[(static_cast<std::size_t>(to) * 3 + place) * width];
+    for (std::size_t i = 0; i < width; ++i) target[i] += source[i];
+  };
+  for (const auto& edge : graph.edges) {
+    add(edge.to, edge.from, 1);
+    add(edge.from, edge.to, 2);
+  }
+  return gathered;
+}
+
+// The mean over all nodes, then their sum times `sum_scale`.
+std::vector<float> pooled(std::span<const float> values, std::size_t width, double sum_scale) {
+  const std::size_t nodes = values.size() / width;
+  std::vector<float> result(2 * width);
+  for (std::size_t i = 0; i < width; ++i) {
+    double sum = 0;
+    for (std::size_t node = 0; node < nodes; ++node)
+      sum += static_cast<double>(values[node * width + i]);
+    result[i] = static_cast<float>(sum / static_cast<double>(nodes));
+    result[width + i] = static_cast<float>(sum * sum_scale);
+  }
+  return result;
+}
+
+Status check_messages(std::span<const DenseLayer> layers, std::size_t features) {
+  std::size_t width = features;
+  if (layers.empty()) return fail(ErrorCode::invalid_input, "layers: there are none");
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    if (auto checked =
+            check_chain(layers.subspan(l, 1), 3 * width, fmt::format("layers from {}: layers", l));
+        !checked)
+      return checked;
+    width = layers[l].outputs;
+  }
+  return {};
+}
+
+Status check_parts(const GraphNetwork::Parts& parts) {
+  if (auto checked = check(parts.inputs); !checked) return checked;
+  if (parts.features.size() != parts.inputs.mean.size()) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("features: {} names for {} inputs", parts.features.size(),
+                            parts.inputs.mean.size()));
+  }
+  if (auto checked = check_messages(parts.layers, parts.features.size()); !checked) return checked;
+  const std::size_t read =
+      (parts.readout_of == ReadoutOf::graph ? 2 : 1) * parts.layers.back().outputs;
+  if (auto checked = check_chain(parts.readout, read, "readout"); !checked) return checked;
+  if (parts.readout.back().outputs != 1)
+    return fail(ErrorCode::invalid_input, "readout: the last layer gives more than 1 number");
+  if (!std::isfinite(parts.sum_scale))
+    return fail(ErrorCode::invalid_input, "sum_scale: is not finite");
+  return check(parts.output);
+}
+
+std::string_view to_string(ReadoutOf readout_of) {
+  return readout_of == ReadoutOf::graph ? "graph" : "nodes";
+}
+
+Result<ReadoutOf> read_readout_of(const JsonView& json) {
+  const auto text = json.as_text();
+  if (!text) return tl::unexpected(text.error());
+  for (const auto readout_of : {ReadoutOf::graph, ReadoutOf::nodes})
+    if (*text == to_string(readout_of)) return readout_of;
+  return json.error("expected \"graph\" or \"nodes\"");
+}
+
+Result<GraphNetwork::Parts> read_parts(const JsonView& json) {
+  if (auto known = json.allow_only(
+          {"type", "version", "features", "inputs", "layers", "readout", "sum_scale", "output"});
+      !known)
+    return tl::unexpected(std::move(known.error()));
+  if (auto type = check_type(json, kType, kVersion); !type)
+    return tl::unexpected(std::move(type.error()));
+  auto features = json.texts("features");
+  if (!features) return tl::unexpected(std::move(features.error()));
+  auto inputs = json.at("inputs").and_then(read_input_scaling);
+  if (!inputs) return tl::unexpected(std::move(inputs.error()));
+  auto layers = json.at("layers").and_then(read_layers);
+  if (!layers) return tl::unexpected(std::move(layers.error()));
+  const auto readout_of = json.at("readout_of").and_then(read_readout_of);
+  if (!readout_of) return tl::unexpected(readout_of.error());
+  auto readout = json.at("readout").and_then(read_layers);
+  if (!readout) return tl::unexpected(std::move(readout.error()));
+  const auto sum_scale = json.number("sum_scale");
+  if (!sum_scale) return tl::unexpected(sum_scale.error());
+  const auto output = json.at("output").and_then(read_output_scaling);
+  if (!output) return tl::unexpected(output.error());
+  return GraphNetwork::Parts{.features = *std::move(features),
+                             .inputs = *std::move(inputs),
+                             .layers = *std::move(layers),
+                             .readout_of = *readout_of,
+                             .readout = *std::move(readout),
+                             .sum_scale = *sum_scale,
+                             .output = *output};
+}
+
+}  // namespace
+
+Status check_graph(const NodeGraph& graph, std::size_t features) {
+  if (graph.features != features || features == 0 || graph.nodes.size() % features != 0) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("nodes have {} numbers, expected {}", graph.features, features));
+  }
+  if (graph.nodes.empty()) return fail(ErrorCode::invalid_input, "there is no node");
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!std::isfinite(graph.nodes[i])) {
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("node {}: a number is {}", i / features, graph.nodes[i]));
+    }
+  }
+  const auto is_node = [&](int node) {
+    return node >= 0 && static_cast<std::size_t>(node) < graph.size();
+  };
+  for (const auto& edge : graph.edges) {
+    if (!is_node(edge.from) || !is_node(edge.to)) {
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("the edge from {} to {} is not between two of {} nodes", edge.from,
+                              edge.to, graph.size()));
+    }
+  }
+  return {};
+}
+
+struct GraphNetwork::Packed {
+  std::vector<PackedLayer> layers;
+  std::vector<PackedLayer> readout;
+};
+
+GraphNetwork::GraphNetwork(Parts parts)
+    : parts_(std::move(parts)),
+      packed_(new Packed{.layers = pack(parts_.layers), .readout = pack(parts_.readout)}) {}
+GraphNetwork::GraphNetwork(GraphNetwork&&) noexcept = default;
+GraphNetwork& GraphNetwork::operator=(GraphNetwork&&) noexcept = default;
+GraphNetwork::~GraphNetwork() = default;
+
+Result<GraphNetwork> GraphNetwork::make(Parts parts) {
+  if (auto checked = check_parts(parts); !checked)
+    return tl::unexpected(std::move(checked.error()));
+  return GraphNetwork(std::move(parts));
+}
+
+Result<GraphNetwork> GraphNetwork::from_json(const JsonView& json) {
+  auto parts = read_parts(json);
+  if (!parts) return tl::unexpected(std::move(parts.error()));
+  auto network = make(*std::move(parts));
+  if (!network) return json.error(network.error().message);
+  return network;
+}
+
+Result<GraphNetwork> GraphNetwork::read(const std::filesystem::path& file) {
+  const auto document = core::read_json(file);
+  if (!document) return tl::unexpected(document.error());
+  return from_json(JsonView(*document, file.string()));
+}
+
+const GraphNetwork::Parts& GraphNetwork::parts() const { return parts_; }
+
+Result<double> GraphNetwork::predict(const NodeGraph& graph) const {
+  std::size_t width = parts_.features.size();
+  if (auto checked = check_graph(graph, width); !checked)
+    return tl::unexpected(std::move(checked.error()));
+  std::vector<float> values(graph.nodes.size());
+  for (std::size_t node = 0; node < graph.size(); ++node) {
+    scale_inputs(parts_.inputs, std::span(graph.nodes).subspan(node * width, width),
+                 std::span(values).subspan(node * width, width));
+  }
+  for (const auto& layer : packed_->layers) {
+    const auto gathered = gather(graph, values, width);
+    width = layer.outputs();
+    values.resize(graph.size() * width);
+    layer.apply(gathered, values, graph.size(), Activation::relu);
+  }
+  if (parts_.readout_of == ReadoutOf::graph) {
+    values = pooled(values, width, parts_.sum_scale);
+    apply_layers(packed_->readout, 1, values, Activation::none);
+    return scaled_output(parts_.output, values[0]);
+  }
+  apply_layers(packed_->readout, graph.size(), values, Activation::none);
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  return scaled_output(parts_.output, static_cast<float>(sum * parts_.sum_scale));
+}
+
+Result<std::vector<double>> GraphNetwork::predict(std::span<const NodeGraph> graphs) const {
+  std::vector<double> times(graphs.size());
+  for (std::size_t i = 0; i < graphs.size(); ++i) {
+    const auto time = predict(graphs[i]);
+    if (!time) return core::within(fmt::format("graph {}", i), time.error());
+    times[i] = *time;
+  }
+  return times;
+}
+
+nlohmann::json GraphNetwork::to_json() const {
+  return {{"type", kType},
+          {"version", kVersion},
+          {"features", parts_.features},
+          {"inputs", predict::to_json(parts_.inputs)},
+          {"layers", predict::to_json(std::span<const DenseLayer>(parts_.layers))},
+          {"readout_of", to_string(parts_.readout_of)},
+          {"readout", predict::to_json(std::span<const DenseLayer>(parts_.readout))},
+          {"sum_scale", parts_.sum_scale},
+          {"output", predict::to_json(parts_.output)}};
+}
+
+}  // namespace fleetfit::predict

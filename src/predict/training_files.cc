@@ -1,0 +1,308 @@
+#include "fleetfit/predict/training_files.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "fleetfit/core/file.h"
+#include "fleetfit/core/json.h"
+#include "predict/network_json.h"
+
+namespace fleetfit::predict {
+namespace {
+
+using core::JsonView;
+using Json = nlohmann::json;
+
+constexpr std::string_view kRows = "training-rows";
+constexpr std::string_view kModels = "trained-models";
+constexpr std::string_view kGraphs = "training-graphs";
+constexpr int kVersion = 1;
+constexpr core::JsonLimits kLimits{.max_bytes = std::uint64_t{1} << 30};
+
+// On one line: indented, each number would be a line.
+Status write_line(const std::filesystem::path& file, const Json& document) {
+  return core::write_file(file, core::format_json_line(document) + "\n");
+}
+
+Json rows_json(std::span<const double> values, std::size_t columns) {
+  Json rows = Json::array();
+  for (std::size_t at = 0; columns > 0 && at < values.size(); at += columns) {
+    const auto row = values.subspan(at, columns);
+    rows.push_back(Json::array_t(row.begin(), row.end()));
+  }
+  return rows;
+}
+
+// A list of lists of `columns` numbers each, one after the other.
+Result<std::vector<double>> read_rows(const JsonView& json, std::size_t columns) {
+  const auto rows = json.items();
+  if (!rows) return tl::unexpected(rows.error());
+  std::vector<double> values;
+  values.reserve(rows->size() * columns);
+  for (const auto& row : *rows) {
+    const auto numbers = row.as_numbers();
+    if (!numbers) return tl::unexpected(numbers.error());
+    if (numbers->size() != columns) {
+      return row.error(fmt::format("expected {} numbers, one for each feature, found {}", columns,
+                                   numbers->size()));
+    }
+    values.insert(values.end(), numbers->begin(), numbers->end());
+  }
+  return values;
+}
+
+Status check_time(const JsonView& place, double ms) {
+  if (std::isfinite(ms) && ms > 0) return {};
+  return place.error(fmt::format("{} is no positive time", ms));
+}
+
+Result<std::vector<double>> read_times(const JsonView& json, std::size_t count) {
+  auto times = json.as_numbers();
+  if (!times) return times;
+  if (times->size() != count)
+    return json.error(
+        fmt::format("expected {} times, one for each row, found {}", count, times->size()));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (auto checked = check_time(json, (*times)[i]); !checked)
+      return json.error(fmt::format("row {}: {} is no positive time", i, (*times)[i]));
+  }
+  return times;
+}
+
+Status read_folds(const JsonView& json, RowSet& set) {
+  const auto fold = json.find("fold");
+  if (!fold) return tl::unexpected(fold.error());
+  if (!*fold) return {};
+  const auto folds = json.integer("folds", {1, 1'000'000});
+  if (!folds) return tl::unexpected(folds.error());
+  const auto numbers = (*fold)->items();
+  if (!numbers) return tl::unexpected(numbers.error());
+  if (numbers->size() != set.ms.size()) {
+    return (*fold)->error(fmt::format("expected {} folds, one for each row, found {}",
+                                      set.ms.size(), numbers->size()));
+  }
+  for (const auto& number : *numbers) {
+    const auto value = number.as_integer({0, *folds - 1});
+    if (!value) return tl::unexpected(value.error());
+    set.fold.push_back(static_cast<int>(*value));
+  }
+  set.folds = static_cast<int>(*folds);
+  return {};
+}
+
+Result<RowSet> read_row_set(const JsonView& json) {
+  if (auto known = json.allow_only({"name", "features", "rows", "ms", "fold", "folds"}); !known)
+    return tl::unexpected(std::move(known.error()));
+  RowSet set;
+  auto name = json.text("name");
+  if (!name) return tl::unexpected(std::move(name.error()));
+  set.name = *std::move(name);
+  auto features = json.texts("features");
+  if (!features) return tl::unexpected(std::move(features.error()));
+  if (features->empty()) return json.at("features")->error("there are none");
+  set.features = *std::move(features);
+  auto values = json.at("rows").and_then(
+      [&](const JsonView& rows) { return read_rows(rows, set.features.size()); });
+  if (!values) return tl::unexpected(std::move(values.error()));
+  if (values->empty()) return json.at("rows")->error("there are none");
+  set.values = *std::move(values);
+  auto ms = json.at("ms").and_then([&](const JsonView& times) {
+    return read_times(times, set.values.size() / set.features.size());
+  });
+  if (!ms) return tl::unexpected(std::move(ms.error()));
+  set.ms = *std::move(ms);
+  if (auto folds = read_folds(json, set); !folds) return tl::unexpected(std::move(folds.error()));
+  return set;
+}
+
+Json row_set_json(const RowSet& set) {
+  Json json = {{"name", set.name},
+               {"features", set.features},
+               {"rows", rows_json(set.values, set.features.size())},
+               {"ms", set.ms}};
+  if (set.folds > 0) {
+    json["fold"] = set.fold;
+    json["folds"] = set.folds;
+  }
+  return json;
+}
+
+Result<TrainedModel> read_trained_model(const JsonView& json) {
+  if (auto known = json.allow_only({"name", "features", "model", "settings", "validation_percent",
+                                    "epochs", "ended", "out_of_fold"});
+      !known)
+    return tl::unexpected(std::move(known.error()));
+  TrainedModel trained;
+  auto name = json.text("name");
+  if (!name) return tl::unexpected(std::move(name.error()));
+  trained.name = *std::move(name);
+  auto features = json.texts("features");
+  if (!features) return tl::unexpected(std::move(features.error()));
+  trained.features = *std::move(features);
+  auto model = json.at("model").and_then(
+      [&](const JsonView& object) { return regressor_from_json(object, trained.features.size()); });
+  if (!model) return tl::unexpected(std::move(model.error()));
+  trained.model = *std::move(model);
+  auto settings = json.text_or("settings", "");
+  if (!settings) return tl::unexpected(std::move(settings.error()));
+  trained.settings = *std::move(settings);
+  const auto percent = json.number("validation_percent");
+  if (!percent) return tl::unexpected(percent.error());
+  trained.validation_percent = *percent;
+  const auto epochs = json.integer("epochs", {0, 1'000'000'000});
+  if (!epochs) return tl::unexpected(epochs.error());
+  trained.epochs = static_cast<int>(*epochs);
+  auto ended = json.text("ended");
+  if (!ended) return tl::unexpected(std::move(ended.error()));
+  trained.ended = *std::move(ended);
+  auto predicted = json.numbers("out_of_fold");
+  if (!predicted) return tl::unexpected(std::move(predicted.error()));
+  trained.out_of_fold = *std::move(predicted);
+  return trained;
+}
+
+Json trained_model_json(const TrainedModel& trained) {
+  return {{"name", trained.name},
+          {"features", trained.features},
+          {"model", trained.model->to_json()},
+          {"settings", trained.settings},
+          {"validation_percent", trained.validation_percent},
+          {"epochs", trained.epochs},
+          {"ended", trained.ended},
+          {"out_of_fold", trained.out_of_fold}};
+}
+
+// Objects in the list `key` of a document of this type, with names that are all different.
+template <class T>
+Result<std::vector<T>> read_named(const std::filesystem::path& file, std::string_view type,
+                                  std::string_view key, Result<T> (*read)(const JsonView&)) {
+  const auto document = core::read_json(file, kLimits);
+  if (!document) return tl::unexpected(document.error());
+  const JsonView json(*document, file.string());
+  if (auto checked = check_type(json, type, kVersion); !checked)
+    return tl::unexpected(std::move(checked.error()));
+  const auto items = json.items(key);
+  if (!items) return tl::unexpected(items.error());
+  std::vector<T> all;
+  std::set<std::string> names;
+  for (const auto& item : *items) {
+    auto one = read(item);
+    if (!one) return tl::unexpected(std::move(one.error()));
+    if (!names.insert(one->name).second)
+      return item.error(fmt::format("there are two of the name '{}'", one->name));
+    all.push_back(*std::move(one));
+  }
+  return all;
+}
+
+Result<std::vector<GraphEdge>> read_edges(const JsonView& json) {
+  const auto items = json.items();
+  if (!items) return tl::unexpected(items.error());
+  std::vector<GraphEdge> edges;
+  for (const auto& item : *items) {
+    const auto ends = item.items();
+    if (!ends) return tl::unexpected(ends.error());
+    if (ends->size() != 2) return item.error("expected the two nodes of an edge");
+    constexpr core::IntegerRange kNodes{0, 1 << 24};
+    const auto from = (*ends)[0].as_integer(kNodes);
+    if (!from) return tl::unexpected(from.error());
+    const auto to = (*ends)[1].as_integer(kNodes);
+    if (!to) return tl::unexpected(to.error());
+    edges.push_back({.from = static_cast<int>(*from), .to = static_cast<int>(*to)});
+  }
+  return edges;
+}
+
+Status read_graph(const JsonView& json, GraphSet& set) {
+  if (auto known = json.allow_only({"name", "nodes", "edges", "ms"}); !known) return known;
+  auto name = json.text_or("name", "");
+  if (!name) return tl::unexpected(std::move(name.error()));
+  const std::size_t features = set.features.size();
+  auto nodes =
+      json.at("nodes").and_then([&](const JsonView& rows) { return read_rows(rows, features); });
+  if (!nodes) return tl::unexpected(std::move(nodes.error()));
+  auto edges = json.at("edges").and_then(read_edges);
+  if (!edges) return tl::unexpected(std::move(edges.error()));
+  const auto ms = json.number("ms");
+  if (!ms) return tl::unexpected(ms.error());
+  if (auto checked = check_time(*json.at("ms"), *ms); !checked) return checked;
+  NodeGraph graph{.features = features, .nodes = *std::move(nodes), .edges = *std::move(edges)};
+  if (auto checked = check_graph(graph, features); !checked)
+    return json.error(checked.error().message);
+  set.names.push_back(*std::move(name));
+  set.graphs.push_back(std::move(graph));
+  set.ms.push_back(*ms);
+  return {};
+}
+
+Json edges_json(std::span<const GraphEdge> edges) {
+  Json list = Json::array();
+  for (const auto& edge : edges) list.push_back(Json::array_t{edge.from, edge.to});
+  return list;
+}
+
+}  // namespace
+
+TrainingSet RowSet::view() const {
+  return {
+      .x = {.values = values, .columns = features.size()}, .y = ms, .fold = fold, .folds = folds};
+}
+
+Status write_row_sets(const std::filesystem::path& file, std::span<const RowSet> sets) {
+  Json list = Json::array();
+  for (const auto& set : sets) list.push_back(row_set_json(set));
+  return write_line(file, {{"type", kRows}, {"version", kVersion}, {"sets", std::move(list)}});
+}
+
+Result<std::vector<RowSet>> read_row_sets(const std::filesystem::path& file) {
+  return read_named<RowSet>(file, kRows, "sets", &read_row_set);
+}
+
+Status write_trained_models(const std::filesystem::path& file,
+                            std::span<const TrainedModel> models) {
+  Json list = Json::array();
+  for (const auto& model : models) list.push_back(trained_model_json(model));
+  return write_line(file, {{"type", kModels}, {"version", kVersion}, {"models", std::move(list)}});
+}
+
+Result<std::vector<TrainedModel>> read_trained_models(const std::filesystem::path& file) {
+  return read_named<TrainedModel>(file, kModels, "models", &read_trained_model);
+}
+
+Status write_graph_set(const std::filesystem::path& file, const GraphSet& set) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < set.graphs.size(); ++i) {
+    list.push_back({{"name", set.names[i]},
+                    {"nodes", rows_json(set.graphs[i].nodes, set.features.size())},
+                    {"edges", edges_json(set.graphs[i].edges)},
+                    {"ms", set.ms[i]}});
+  }
+  return write_line(file, {{"type", kGraphs},
+                           {"version", kVersion},
+                           {"features", set.features},
+                           {"graphs", std::move(list)}});
+}
+
+Result<GraphSet> read_graph_set(const std::filesystem::path& file) {
+  const auto document = core::read_json(file, kLimits);
+  if (!document) return tl::unexpected(document.error());
+  const JsonView json(*document, file.string());
+  if (auto checked = check_type(json, kGraphs, kVersion); !checked)
+    return tl::unexpected(std::move(checked.error()));
+  GraphSet set;
+  auto features = json.texts("features");
+  if (!features) return tl::unexpected(std::move(features.error()));
+  if (features->empty()) return json.at("features")->error("there are none");
+  set.features = *std::move(features);
+  const auto graphs = json.items("graphs");
+  if (!graphs) return tl::unexpected(graphs.error());
+  if (graphs->empty()) return json.at("graphs")->error("there are none");
+  for (const auto& graph : *graphs)
+    if (auto read = read_graph(graph, set); !read) return tl::unexpected(std::move(read.error()));
+  return set;
+}
+
+}  // namespace fleetfit::predict
