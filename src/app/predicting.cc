@@ -13,6 +13,7 @@
 #include "app/model_files.h"
 #include "app/opened_device.h"
 #include "app/profiled_networks.h"
+#include "fleetfit/predict/mlp.h"
 
 namespace fleetfit::app {
 namespace {
@@ -64,7 +65,7 @@ TrainedPredictor summary_of(const predict::OperatorPredictor& predictor,
 Status check_folder(const std::filesystem::path& output) {
   const auto folder = output.parent_path();
   if (folder.empty() || std::filesystem::is_directory(folder)) return {};
-  return fail(ErrorCode::io,
+  return fail(ErrorCode::invalid_input,
               fmt::format("{}: there is no folder {}", output.string(), folder.string()));
 }
 
@@ -93,10 +94,12 @@ Result<TrainedPredictor> train_predictor(Workplace& workplace, const TrainPredic
                                .threads = request.threads};
   if (auto ok = profile_networks(workplace, profile, receiver, progress, stop); !ok)
     return tl::unexpected(std::move(ok.error()));
+  predict::TrainOptions options{
+      .method = request.method, .identity = *std::move(identity), .seed = request.seed};
+  // Only where it is asked for: it takes long, and a program that may not be installed.
+  if (request.method == predict::Method::mlp) options.fit_mlp = predict::fit_mlp({.stop = stop});
   core::ThreadPool pool(request.threads);
-  const auto predictor = predict::train_operator_predictor(
-      samples, {.method = request.method, .identity = *std::move(identity), .seed = request.seed},
-      pool);
+  const auto predictor = predict::train_operator_predictor(samples, options, pool);
   if (!predictor) return tl::unexpected(predictor.error());
   if (auto ok = predict::write_kernel_predictor(request.output, *predictor); !ok)
     return tl::unexpected(std::move(ok.error()));

@@ -250,7 +250,7 @@ std::string designs_text(const std::vector<MeasuredDesign>& results,
 Result<int> measure_space(Context& context, const MeasureFlags& flags) {
   const auto request = designs_of(context, flags);
   if (!request) return tl::unexpected(request.error());
-  const Interrupt interrupt;
+  const core::Interrupt interrupt;
   auto workplace = context.open_workplace();
   if (!workplace) return tl::unexpected(workplace.error());
   const auto results =

@@ -5,11 +5,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/interrupt.h"
 #include "cli/open_dimensions.h"
 #include "cli/program.h"
 #include "cli/text_table.h"
 #include "fleetfit/app/predicting.h"
+#include "fleetfit/core/interrupt.h"
 
 namespace fleetfit::cli {
 namespace {
@@ -99,7 +99,7 @@ void add_train(CLI::App& predict, Context& context) {
       if (!method) return core::within("--method", method.error());
       auto networks = networks_of(context, flags->networks);
       if (!networks) return tl::unexpected(networks.error());
-      const Interrupt interrupt;
+      const core::Interrupt interrupt;
       auto workplace = context.open_workplace();
       if (!workplace) return tl::unexpected(workplace.error());
       const auto trained =
@@ -257,7 +257,7 @@ void add_eval(CLI::App& predict, Context& context) {
     context.action = [flags, &context]() -> Result<int> {
       auto networks = networks_of(context, flags->networks);
       if (!networks) return tl::unexpected(networks.error());
-      const Interrupt interrupt;
+      const core::Interrupt interrupt;
       auto workplace = context.open_workplace();
       if (!workplace) return tl::unexpected(workplace.error());
       const auto evaluation =

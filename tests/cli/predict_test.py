@@ -36,7 +36,7 @@ class Train(PredictCase):
         files = self.known()
         trained = self.train("--method", "lasso", *QUICK, *files)
         self.assertEqual((trained["device"], trained["method"], trained["networks"]), ("local", "lasso", len(KNOWN)))
-        self.assertAlmostEqual(sum(kind["share"] for kind in trained["per_type"]), 1, delta=1e-6)
+        self.assertTrue(all(kind["share"] > 0 and kind["samples"] > 0 for kind in trained["per_type"]))
         before = self.measurements()
         self.train("--method", "gbdt", *QUICK, *files)
         self.assertEqual(self.measurements(), before)
