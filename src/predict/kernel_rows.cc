@@ -112,13 +112,15 @@ std::vector<KindModel::Known> spread_out(const KernelRows& rows, std::size_t cou
   for (const auto& [row, times] : groups)
     all.push_back({.features = row, .ms = *core::median(times)});
 
+  std::vector<std::vector<double>> logs;
+  for (const auto& known : all) logs.push_back(log_features(known.features));
   std::vector<KindModel::Known> chosen;
   std::vector<double> away(all.size(), std::numeric_limits<double>::infinity());
   std::size_t next = 0;
   while (chosen.size() < std::min(count, all.size())) {
     chosen.push_back(all[next]);
     for (std::size_t i = 0; i < all.size(); ++i)
-      away[i] = std::min(away[i], log_distance(all[i].features, all[next].features));
+      away[i] = std::min(away[i], distance_of_logs(logs[i], logs[next]));
     next = static_cast<std::size_t>(std::ranges::max_element(away) - away.begin());
   }
   return chosen;

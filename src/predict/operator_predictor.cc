@@ -163,9 +163,13 @@ class Pricing {
 
 }  // namespace
 
-const KindModel* OperatorPredictor::find(std::string_view kind) const {
-  const auto found = std::ranges::lower_bound(parts_.kinds, kind, {}, &KindModel::kind);
-  return found != parts_.kinds.end() && found->kind == kind ? &*found : nullptr;
+const KindModel* OperatorPredictor::find(std::string_view kind,
+                                         std::span<const double> features) const {
+  const auto models = std::ranges::equal_range(parts_.kinds, kind, {}, &KindModel::kind);
+  const auto found = std::ranges::find_if(models, [&](const KindModel& model) {
+    return std::ranges::all_of(model.when, [&](const auto& c) { return c.holds(features); });
+  });
+  return found == models.end() ? nullptr : &*found;
 }
 
 Result<NetworkPrice> OperatorPredictor::price(std::span<const cost::KernelFeatures> kernels) const {
@@ -174,7 +178,7 @@ Result<NetworkPrice> OperatorPredictor::price(std::span<const cost::KernelFeatur
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     if (auto checked = check_features(kernels[i]); !checked)
       return core::within(fmt::format("kernel {} ({})", i, kernels[i].kind), checked.error());
-    if (const auto* kind = find(kernels[i].kind)) {
+    if (const auto* kind = find(kernels[i].kind, kernels[i].values)) {
       members[static_cast<std::size_t>(kind - parts_.kinds.data())].push_back(i);
     } else {
       pricing.price_unknown(i);

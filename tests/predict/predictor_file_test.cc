@@ -59,6 +59,8 @@ TEST(PredictorFile, IsRefusedWithThePlaceOfTheDamage) {
   EXPECT_THAT(damaged("/kinds/0/kind", "zebra"),
               HasSubstr("not the features of kernels of kind zebra"));
   EXPECT_THAT(damaged("/kinds/1/kind", "conv2d"), HasSubstr("kinds[1]"));
+  EXPECT_THAT(damaged("/kinds/0/when", nlohmann::json::array({{{"feature", "x"}, {"below", 3}}})),
+              HasSubstr("kinds[0].when[0]: kernels of kind conv2d have no feature 'x'"));
   EXPECT_THAT(damaged("/kinds/0/model/type", "x"), HasSubstr("kinds[0].model.type"));
   EXPECT_THAT(damaged("/kinds/0/least_ms", 0), HasSubstr("kinds[0].least_ms: 0 is not positive"));
   EXPECT_THAT(damaged("/kinds/0/low/0", 1e30), HasSubstr("kinds[0].low"));
