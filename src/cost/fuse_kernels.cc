@@ -108,11 +108,12 @@ class Fuser {
     for (const TensorId id : node(index).inputs) {
       if (id != kNoTensor && !is_static_[slot(id)]) tensors.push_back(id);
     }
-    if (along != Along::first) {
+    if (along == Along::latest || along == Along::any) {
       std::ranges::stable_sort(tensors, std::greater(),
                                [&](TensorId id) { return maker_[slot(id)]; });
     }
-    if (along != Along::any && tensors.size() > 1) tensors.resize(1);
+    const bool tries_all = along == Along::each || along == Along::any;
+    if (!tries_all && tensors.size() > 1) tensors.resize(1);
     return tensors;
   }
 
@@ -155,6 +156,8 @@ class Fuser {
         return keeps_storage(joint);
       case Condition::float_only:
         return is_plain_float(joint);
+      case Condition::not_grouped:
+        return plain_kind(graph_, node(joint.group.anchor)) != "grouped_conv2d";
     }
     return false;
   }

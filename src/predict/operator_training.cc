@@ -24,6 +24,8 @@ constexpr std::size_t kLeastRows = 8;
 constexpr int kLeastNetworksOfKind = 3;
 // Trees need more to split than a line needs to be drawn.
 constexpr std::size_t kLeastRowsForTrees = 40;
+// A model that is more complicated than the one before has to be better by so much.
+constexpr double kWorthIt = 0.97;
 constexpr std::size_t kKnownKernels = 32;
 constexpr std::size_t kRowsForImportance = 500;
 
@@ -200,7 +202,7 @@ class Training {
       auto fitted = fit.second(set_of(rows, profiles_.folds), random_.split(rows.kind), pool_);
       if (!fitted) return tl::unexpected(fitted.error());
       const double error = mape_percent(fitted->out_of_fold, rows.y);
-      if (error >= least) continue;
+      if (error >= least * kWorthIt) continue;
       least = error;
       best = {fit.first, std::move(*fitted)};
     }
@@ -212,16 +214,16 @@ class Training {
     const bool any = options_.method == Method::automatic;
     std::vector<std::pair<Method, FitRegressor>> fits;
     if (any || options_.method == Method::boosted_trees) {
-      for (const auto target : {BoostTarget::correction, BoostTarget::logarithm})
-        fits.emplace_back(Method::boosted_trees,
-                          [target](const auto& set, const auto& random, auto& pool) {
-                            return fit_boosted_trees(set, random, pool, {.target = target});
-                          });
+      fits.emplace_back(Method::boosted_trees,
+                        [&](const auto& set, const auto& random, auto& pool) {
+                          return fit_boosted_trees(set, random, pool, options_.boost);
+                        });
     }
     if (any || options_.method == Method::random_forest) {
-      fits.emplace_back(Method::random_forest, [](const auto& set, const auto& random, auto& pool) {
-        return fit_forest(set, random, pool);
-      });
+      fits.emplace_back(Method::random_forest,
+                        [&](const auto& set, const auto& random, auto& pool) {
+                          return fit_forest(set, random, pool, options_.forest);
+                        });
     }
     if (options_.method == Method::table) {
       fits.emplace_back(Method::table, [](const auto& set, const auto& /*random*/, auto& /*pool*/) {

@@ -69,7 +69,8 @@ class Booster {
 bool configure(Booster& booster, const BoostSettings& settings) {
   const std::pair<const char*, std::string> parameters[] = {
       {"objective", "reg:squarederror"},
-      {"tree_method", "exact"},
+      {"tree_method", "hist"},
+      {"max_bin", "64"},
       {"nthread", "1"},
       {"verbosity", "0"},
       {"seed", std::to_string(settings.seed)},

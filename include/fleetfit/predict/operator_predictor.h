@@ -15,6 +15,7 @@
 #include "fleetfit/predict/linear_model.h"
 #include "fleetfit/predict/regressor.h"
 #include "fleetfit/predict/samples.h"
+#include "fleetfit/predict/tree_model.h"
 
 /// A model for each kind of kernel, trained with profiles of networks on one device.
 namespace fleetfit::predict {
@@ -109,6 +110,8 @@ struct TrainOptions {
   std::uint64_t seed = 0;
   int folds = 5;              ///< of cross-validation; kernels of one network stay together
   FitRegressor fit_mlp = {};  ///< where dense networks can be trained
+  ForestOptions forest = {};
+  BoostOptions boost = {};
 };
 
 /// Fails as `check_samples` does; with `invalid_input` if there are fewer than 3 networks; with
