@@ -21,7 +21,7 @@ using namespace fleetfit;
 using predict::NodeGraph;
 
 constexpr std::size_t kOperators = 5;
-constexpr std::size_t kNodeFeatures = kOperators + 2;  // operators, input, output
+constexpr std::size_t kNodeFeatures = kOperators + 2 + 6;  // operators, input, output, places
 constexpr std::size_t kOneHot = 6 * kOperators;
 constexpr int kInput = 6;
 constexpr int kOutput = 7;
@@ -40,8 +40,10 @@ struct Cell {
 
 NodeGraph graph_of(const std::string& ops) {
   NodeGraph graph{.features = kNodeFeatures, .nodes = std::vector<double>(8 * kNodeFeatures)};
-  for (std::size_t i = 0; i < 6; ++i)
+  for (std::size_t i = 0; i < 6; ++i) {
     graph.nodes[i * kNodeFeatures + static_cast<std::size_t>(ops[i] - '0')] = 1;
+    graph.nodes[i * kNodeFeatures + kOperators + 2 + i] = 1;
+  }
   graph.nodes[kInput * kNodeFeatures + kOperators] = 1;
   graph.nodes[kOutput * kNodeFeatures + kOperators + 1] = 1;
   for (int i = 0; i < 6; ++i) {
@@ -111,8 +113,9 @@ struct Options {
 
 Result<std::vector<double>> predict_graph(const std::vector<Cell>& training,
                                           const std::vector<Cell>& test, const Options& options) {
-  const std::vector<std::string> names = {"none", "skip",  "conv1x1", "conv3x3",
-                                          "pool", "input", "output"};
+  const std::vector<std::string> names = {"none",    "skip",    "conv1x1", "conv3x3", "pool",
+                                          "input",   "output",  "place 0", "place 1", "place 2",
+                                          "place 3", "place 4", "place 5"};
   std::vector<NodeGraph> graphs;
   const auto ms = times_of(training);
   for (const auto& cell : training) graphs.push_back(graph_of(cell.ops));

@@ -26,7 +26,7 @@ IN_PUBLIC_HEADERS = {"tl/expected.hpp", "nlohmann/json_fwd.hpp"}
 SYSTEM = re.compile(r"[a-z_0-9]+$|(sys|linux|asm|netinet|arpa)/|"
                     r"(arm_neon|assert|cpuid|cxxabi|dirent|dlfcn|endian|errno|execinfo|fcntl|float|getopt|glob|immintrin|inttypes|"
                     r"limits|link|locale|malloc|math|netdb|omp|poll|pthread|pwd|sched|signal|spawn|stdarg|stddef|stdint|stdio|stdlib|"
-                    r"string|syslog|termios|time|unistd|wait)\.h$")
+                    r"string|syslog|termios|time|ucontext|unistd|wait)\.h$")
 CODE = {".h", ".hpp", ".cc", ".cpp", ".in"}
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

@@ -8,7 +8,7 @@ namespace fleetfit::core {
 
 /// While it lives, SIGINT and SIGTERM ask to stop instead of ending the program; a second one ends
 /// it. To be created before the program starts threads, as these inherit that they do not see the
-/// signals.
+/// signals. Threads that libraries started before main are dealt with.
 class Interrupt {
  public:
   Interrupt();
@@ -23,6 +23,8 @@ class Interrupt {
 
   sigset_t signals_{};
   sigset_t before_{};
+  struct sigaction interrupt_before_{};
+  struct sigaction terminate_before_{};
   std::stop_source stop_;
   std::jthread watcher_;
 };
