@@ -98,11 +98,11 @@ enum class BoostTarget {
 
 struct BoostOptions {
   int stages = 200;  ///< cross-validation takes from 1 to this many
-  std::vector<int> depths = {4, 6};
+  std::vector<int> depths = {3, 5};
   std::vector<double> least_child_samples = {1, 4};  ///< rows on each side of a split
   double learning_rate = 0.1;
-  double subsample = 1;     ///< share of the rows that each tree sees
-  double leaf_penalty = 1;  ///< L2, in rows: small leaves are drawn to 0
+  double subsample = 0.6;   ///< share of the rows that each tree sees
+  double leaf_penalty = 5;  ///< L2, in rows: small leaves are drawn to 0
   BoostTarget target = BoostTarget::correction;
 };
 
