@@ -94,8 +94,8 @@ Result<ReadoutOf> read_readout_of(const JsonView& json) {
 }
 
 Result<GraphNetwork::Parts> read_parts(const JsonView& json) {
-  if (auto known = json.allow_only(
-          {"type", "version", "features", "inputs", "layers", "readout", "sum_scale", "output"});
+  if (auto known = json.allow_only({"type", "version", "features", "inputs", "layers", "readout_of",
+                                    "readout", "sum_scale", "output"});
       !known)
     return tl::unexpected(std::move(known.error()));
   if (auto type = check_type(json, kType, kVersion); !type)
