@@ -57,9 +57,8 @@ class Evaluating {
   }
 
  private:
-  /// Prices the kernels that ran, so that errors of the deduction are not counted here.
   Status take_kernels(const ProfiledNetwork& network) {
-    const auto sample = sample_of(network.graph, network.record);
+    const auto sample = sample_of(network.graph, pricing_.rules(), network.record);
     if (!sample) return core::within(network.name, sample.error());
     std::vector<cost::KernelFeatures> features;
     for (const auto& kernel : sample->kernels) features.push_back(kernel.features);

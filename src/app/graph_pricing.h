@@ -20,6 +20,7 @@ class GraphPricing {
 
   const predict::KernelPredictor& predictor() const { return *predictor_; }
   const predict::Identity& identity() const { return predictor_->identity(); }
+  const cost::KernelRules& rules() const { return rules_; }
 
   /// Of a network as its file has it, or as it was run. Errors name it.
   Result<PredictedModel> price(graph::Graph graph, std::string name) const;

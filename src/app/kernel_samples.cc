@@ -47,27 +47,23 @@ Result<DeducedKernels> deduced_kernels(const graph::Graph& graph, const cost::Ke
   return deduced;
 }
 
-Result<predict::NetworkSample> sample_of(const graph::Graph& graph,
+Result<predict::NetworkSample> sample_of(const graph::Graph& graph, const cost::KernelRules& rules,
                                          const store::MeasurementRecord& record) {
   if (!record.latency || record.operators.empty())
     return fail(ErrorCode::invalid_input, "was measured without operators");
-  const auto matched = cost::match_profile(graph, profile_of(record));
+  auto deduced = deduced_kernels(graph, rules);
+  if (!deduced) return tl::unexpected(std::move(deduced.error()));
+  const auto times =
+      cost::assign_times(deduced->kernels, cost::match_profile(graph, profile_of(record)));
   predict::NetworkSample sample{.name = record.model_name,
-                                .overhead_ms = record.overhead_ms.value_or(0),
+                                .overhead_ms = record.overhead_ms.value_or(0) + times.rest_ms,
                                 .latency_ms = record.latency->median_ms};
-  for (const auto& entry : matched.unmatched) sample.overhead_ms += entry.ms;
-  std::vector<cost::Kernel> kernels;
-  std::vector<double> times;
-  for (const auto& ran : matched.kernels) {
-    if (!(ran.ms > 0)) continue;  // below what the runtime's clock tells
-    kernels.push_back(ran.kernel);
-    times.push_back(ran.ms);
+  for (std::size_t i = 0; i < times.ms.size(); ++i) {
+    if (!(times.ms[i] > 0)) continue;  // it ran as a part of another, or too shortly to be seen
+    sample.kernels.push_back({.features = std::move(deduced->features[i]), .ms = times.ms[i]});
   }
-  if (kernels.empty()) return fail(ErrorCode::invalid_input, "its profile names no node of it");
-  auto features = cost::features_of(graph, kernels);
-  if (!features) return tl::unexpected(std::move(features.error()));
-  for (std::size_t i = 0; i < kernels.size(); ++i)
-    sample.kernels.push_back({.features = std::move((*features)[i]), .ms = times[i]});
+  if (sample.kernels.empty())
+    return fail(ErrorCode::invalid_input, "its profile names no node of it");
   return sample;
 }
 

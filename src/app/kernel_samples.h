@@ -24,10 +24,10 @@ struct DeducedKernels {
 };
 Result<DeducedKernels> deduced_kernels(const graph::Graph& graph, const cost::KernelRules& rules);
 
-/// A measurement with operators in the form that predictors learn from. Time that belongs to no
-/// kernel of the graph counts as overhead. Fails with `invalid_input` if the record has no
-/// operators or they do not fit the graph.
-Result<predict::NetworkSample> sample_of(const graph::Graph& graph,
+/// A measurement with operators in the form that predictors learn from: the deduced kernels with
+/// the times of what ran for them. Time that belongs to none of them counts as overhead. Fails with
+/// `invalid_input` if the record has no operators or they do not fit the graph.
+Result<predict::NetworkSample> sample_of(const graph::Graph& graph, const cost::KernelRules& rules,
                                          const store::MeasurementRecord& record);
 
 }  // namespace fleetfit::app

@@ -33,8 +33,7 @@ std::string hash_of(const space::Space& space, const std::string& text) {
 
 /// Whether the design needs no measuring.
 bool is_done(const MeasurementRecord& record, const DesignsRequest& request) {
-  const bool again =
-      request.retry_unstable && record.status == store::MeasurementStatus::unstable;
+  const bool again = request.retry_unstable && record.status == store::MeasurementStatus::unstable;
   return !again && answers(record, request.protocol);
 }
 

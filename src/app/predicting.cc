@@ -76,11 +76,13 @@ Result<TrainedPredictor> train_predictor(Workplace& workplace, const TrainPredic
   if (auto ok = check_folder(request.output); !ok) return tl::unexpected(ok.error());
   auto identity = identity_of(workplace, request);
   if (!identity) return tl::unexpected(std::move(identity.error()));
+  const auto rules = rules_named(identity->rules.empty() ? "plain" : identity->rules);
+  if (!rules) return tl::unexpected(rules.error());
   std::vector<predict::NetworkSample> samples;
   std::vector<std::string> left_out;
   const ProfileReceiver receiver{
       .take = [&](const ProfiledNetwork& network) -> Status {
-        auto sample = sample_of(network.graph, network.record);
+        auto sample = sample_of(network.graph, *rules, network.record);
         if (!sample) return core::within(network.name, sample.error());
         sample->name = network.name;
         samples.push_back(*std::move(sample));
