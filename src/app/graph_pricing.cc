@@ -17,7 +17,7 @@ Result<GraphPricing> GraphPricing::open(const std::filesystem::path& file) {
   const auto& identity = (*predictor)->identity();
   const auto precision = measure::parse_precision(identity.precision);
   if (!precision) return core::within(file.string(), precision.error());
-  auto rules = rules_named(identity.rules.empty() ? "plain" : identity.rules);
+  auto rules = rules_named(identity.rules);
   if (!rules) return core::within(file.string(), rules.error());
   return GraphPricing(*std::move(predictor), *std::move(rules), *precision);
 }

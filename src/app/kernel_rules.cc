@@ -9,6 +9,7 @@
 namespace fleetfit::app {
 
 Result<cost::KernelRules> rules_named(std::string_view name) {
+  if (name.empty()) name = "plain";
   const auto colon = name.rfind(':');
   const auto set = name.substr(0, colon);
   auto rules = std::filesystem::path(set).extension() == ".json" ? cost::KernelRules::read(set)

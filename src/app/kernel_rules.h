@@ -10,7 +10,7 @@
 namespace fleetfit::app {
 
 /// Rules by the name of a set that comes with fleetfit, or of a file of one (*.json). A target may
-/// stand behind a colon: "engine:xnnpack".
+/// stand behind a colon: "engine:xnnpack". "" stands for "plain".
 Result<cost::KernelRules> rules_named(std::string_view name);
 
 /// The name of the rules by which the device's runtime works; "" if none are known.

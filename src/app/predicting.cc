@@ -76,7 +76,7 @@ Result<TrainedPredictor> train_predictor(Workplace& workplace, const TrainPredic
   if (auto ok = check_folder(request.output); !ok) return tl::unexpected(ok.error());
   auto identity = identity_of(workplace, request);
   if (!identity) return tl::unexpected(std::move(identity.error()));
-  const auto rules = rules_named(identity->rules.empty() ? "plain" : identity->rules);
+  const auto rules = rules_named(identity->rules);
   if (!rules) return tl::unexpected(rules.error());
   std::vector<predict::NetworkSample> samples;
   std::vector<std::string> left_out;
