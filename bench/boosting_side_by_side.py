@@ -1,9 +1,10 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Our boosted trees beside scikit-learn's GradientBoostingRegressor: the same rows, features and splits.
 
-usage: boosting_side_by_side.py PREDICT_BENCH DEEPBENCH_CONV.csv [--splits N]
+usage: boosting_side_by_side.py PREDICT_BENCH TABLE.csv [--splits N]
 
-Convolutions of DeepBench, each device and precision a data set. Both tune stages (1 to 200) and the least number of samples by
+TABLE is one data set whose columns are features, but the last, `ms`; or the convolutions of DeepBench, of which each device and precision is a
+data set. Both tune stages (1 to 200) and the least number of samples by
 5-fold cross-validation and minimize the squared percentage error; scikit-learn also with its own best shot, the logarithm of the time.
 Prints the mean absolute percentage error on a fifth of the rows that neither saw.
 """
@@ -24,9 +25,14 @@ from sklearn.model_selection import KFold
 
 def read_sets(path, least):
     """Data set -> rows of features with the time in ms at the end."""
+    with open(path, newline="", encoding="utf-8") as file:
+        table = list(csv.reader(file))
+    if table[0][-1] == "ms":
+        return {(pathlib.Path(path).stem,): [[float(cell) for cell in row] for row in table[1:]]}
     sets = collections.defaultdict(list)
     names = ("in_w", "in_h", "in_c", "batch", "out_c", "k_w", "k_h", "pad_w", "pad_h", "stride_w", "stride_h")
-    for row in csv.DictReader(open(path, newline="", encoding="utf-8")):
+    for cells in table[1:]:
+        row = dict(zip(table[0], cells))
         if not row["fwd_ms"] or float(row["fwd_ms"]) <= 0:
             continue
         w, h, c, n, k, kw, kh, pw, ph, sw, sh = (float(row[name]) for name in names)

@@ -19,12 +19,14 @@ constexpr double kLeastShare = 1e-3;
 struct Setting {
   int depth = 6;
   double least_child_samples = 1;
+  double leaf_penalty = 1;
 };
 
 std::vector<Setting> grid_of(const BoostOptions& options) {
   std::vector<Setting> grid;
   for (const int depth : options.depths)
-    for (const double least : options.least_child_samples) grid.push_back({depth, least});
+    for (const double least : options.least_child_samples)
+      for (const double penalty : options.leaf_penalties) grid.push_back({depth, least, penalty});
   return grid;
 }
 
@@ -96,7 +98,7 @@ class Booster {
          .least_child_weight = setting.least_child_samples,
          .learning_rate = options_.learning_rate,
          .subsample = options_.subsample,
-         .leaf_penalty = options_.leaf_penalty,
+         .leaf_penalty = setting.leaf_penalty,
          .seed = seed,
          .base = rows_.base});
     if (!trees) return tl::unexpected(trees.error());
@@ -259,8 +261,10 @@ Result<std::unique_ptr<Regressor>> fit_to_all(const TrainingSet& set, const Boos
 Result<FittedRegressor> fit_boosted_trees(const TrainingSet& set, const core::Random& random,
                                           core::ThreadPool& pool, const BoostOptions& options) {
   if (auto checked = check_set(set); !checked) return tl::unexpected(checked.error());
-  if (options.stages < 1 || options.depths.empty() || options.least_child_samples.empty())
-    return fail(ErrorCode::invalid_input, "boosting needs a stage, a depth and a child size");
+  if (options.stages < 1 || options.depths.empty() || options.least_child_samples.empty() ||
+      options.leaf_penalties.empty())
+    return fail(ErrorCode::invalid_input,
+                "boosting needs a stage, a depth, a child size and a penalty");
   const auto seed = static_cast<std::uint32_t>(random.seed() & 0x7fffffffU);
   CrossValidation validation(set, options, seed);
   if (auto done = validation.run(pool); !done) return tl::unexpected(done.error());
@@ -270,8 +274,9 @@ Result<FittedRegressor> fit_boosted_trees(const TrainingSet& set, const core::Ra
   return FittedRegressor{
       .model = std::move(*model),
       .out_of_fold = validation.out_of_fold(best.second),
-      .settings = fmt::format("{} stages, depth {}, {} samples per child", best.second,
-                              best.first.depth, best.first.least_child_samples)};
+      .settings =
+          fmt::format("{} stages, depth {}, {} samples per child, penalty {}", best.second,
+                      best.first.depth, best.first.least_child_samples, best.first.leaf_penalty)};
 }
 
 }  // namespace fleetfit::predict

@@ -100,9 +100,9 @@ struct BoostOptions {
   int stages = 200;  ///< cross-validation takes from 1 to this many
   std::vector<int> depths = {3, 5};
   std::vector<double> least_child_samples = {1, 4};  ///< rows on each side of a split
+  std::vector<double> leaf_penalties = {0.5, 5};     ///< L2, in rows: small leaves are drawn to 0
   double learning_rate = 0.1;
-  double subsample = 0.6;   ///< share of the rows that each tree sees
-  double leaf_penalty = 5;  ///< L2, in rows: small leaves are drawn to 0
+  double subsample = 0.6;  ///< share of the rows that each tree sees
   BoostTarget target = BoostTarget::correction;
 };
 
