@@ -49,7 +49,9 @@ Status choose_rules(KernelsRequest& request, const measure::Device& device) {
   if (!request.rules.empty()) return {};
   if (is_engine(device.runtime)) {
     request.rules = "engine";
-    request.target = device.runtime;
+    // "auto" is what is best on the device; a build without oneDNN says so.
+    const bool has_onednn = device.runtime_info.build.find("no onednn") == std::string::npos;
+    request.target = device.runtime == "auto" && !has_onednn ? "xnnpack" : device.runtime;
     return {};
   }
   if (device.runtime == "onnxruntime") {

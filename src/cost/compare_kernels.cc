@@ -45,4 +45,18 @@ KernelComparison compare_kernels(std::span<const Kernel> deduced,
   return result;
 }
 
+KernelTimes assign_times(std::span<const Kernel> deduced, const MatchedProfile& ran) {
+  KernelTimes times{.ms = std::vector<double>(deduced.size(), 0.0)};
+  std::map<int, std::size_t> deduced_in;
+  for (std::size_t k = 0; k < deduced.size(); ++k) {
+    for (const int node : deduced[k].nodes) deduced_in.emplace(node, k);
+  }
+  for (const auto& kernel : ran.kernels) {
+    const auto found = deduced_in.find(kernel.kernel.nodes.front());
+    (found == deduced_in.end() ? times.rest_ms : times.ms[found->second]) += kernel.ms;
+  }
+  for (const auto& entry : ran.unmatched) times.rest_ms += entry.ms;
+  return times;
+}
+
 }  // namespace fleetfit::cost

@@ -69,6 +69,13 @@ std::vector<int> nodes_of(const NodeGroup& group, const Graph& file,
   return nodes;
 }
 
+/// Whether the framework unpacks 8 bits before the operator and packs them afterwards.
+bool runs_unpacked(const NodeGroup& group, const PreparedGraph& prepared,
+                   const KernelRuleData& rules) {
+  const Node& anchor = node_at(prepared.graph, group.anchor);
+  return rules.unpacked.contains(std::string(type_name(anchor.op)));
+}
+
 }  // namespace
 
 Result<KernelPlan> deduce_kernels(const Graph& graph, const KernelRules& rules) {
@@ -79,6 +86,14 @@ Result<KernelPlan> deduce_kernels(const Graph& graph, const KernelRules& rules) 
   for (const auto& group : fuse_kernels(prepared->graph, *rules.data_, rules.family_)) {
     auto nodes = nodes_of(group, graph, *prepared);
     if (nodes.empty()) continue;
+    if (runs_unpacked(group, *prepared, *rules.data_)) {
+      std::ranges::sort(nodes);
+      for (const int index : nodes) {
+        plan.kernels.push_back(
+            {.kind = std::string(plain_kind(graph, node_at(graph, index))), .nodes = {index}});
+      }
+      continue;
+    }
     plan.kernels.push_back(
         {.kind = selected_kind(prepared->graph, node_at(prepared->graph, group.anchor),
                                *rules.data_, rules.family_),

@@ -108,11 +108,12 @@ class Fuser {
     for (const TensorId id : node(index).inputs) {
       if (id != kNoTensor && !is_static_[slot(id)]) tensors.push_back(id);
     }
-    if (along != Along::first) {
+    if (along == Along::latest || along == Along::any) {
       std::ranges::stable_sort(tensors, std::greater(),
                                [&](TensorId id) { return maker_[slot(id)]; });
     }
-    if (along != Along::any && tensors.size() > 1) tensors.resize(1);
+    const bool tries_all = along == Along::each || along == Along::any;
+    if (!tries_all && tensors.size() > 1) tensors.resize(1);
     return tensors;
   }
 
@@ -155,6 +156,10 @@ class Fuser {
         return keeps_storage(joint);
       case Condition::float_only:
         return is_plain_float(joint);
+      case Condition::not_grouped:
+        return plain_kind(graph_, node(joint.group.anchor)) != "grouped_conv2d";
+      case Condition::relu_follows:
+        return relu_follows(joint);
     }
     return false;
   }
@@ -292,6 +297,13 @@ class Fuser {
            std::ranges::all_of(last.inputs, [&](TensorId id) {
              return id != kNoTensor && !graph_.tensor(id).is_constant() && same(id);
            });
+  }
+
+  bool relu_follows(const Joint& joint) const {
+    const TensorId result = node(joint.follower).outputs[0];
+    if (readers_[slot(result)].size() != 1 || is_output(result)) return false;
+    const auto* activate = std::get_if<Activate>(&node(readers_[slot(result)][0]).op);
+    return activate != nullptr && activate->function.kind == ActivationKind::relu;
   }
 
   bool is_plain_float(const Joint& joint) const {

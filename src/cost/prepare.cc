@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "fleetfit/graph/passes.h"
@@ -32,6 +33,10 @@ void number_names(Graph& graph) {
 
 std::optional<int> number_in(std::string_view name, char mark) {
   int number = 0;
+  // The same values in another layout.
+  for (const std::string_view suffix : {"_nhwc", "_nchw"}) {
+    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+  }
   if (name.size() < 2 || name.front() != mark) return std::nullopt;
   const auto* end = name.data() + name.size();
   const auto [rest, error] = std::from_chars(name.data() + 1, end, number);
@@ -53,14 +58,50 @@ Status run_passes(Graph& graph, std::span<const std::string> names) {
   return {};
 }
 
-/// The passes before and after the step to quantized tensors are run as one list.
+bool computes_with_8_bits(const Graph& graph) {
+  return std::ranges::any_of(graph.tensors,
+                             [](const graph::Tensor& t) { return t.quantization.has_value(); }) ||
+         std::ranges::any_of(graph.nodes, [](const Node& node) {
+           return std::holds_alternative<graph::QuantizeLinear>(node.op) ||
+                  std::holds_alternative<graph::DequantizeLinear>(node.op);
+         });
+}
+
+bool has_transpose(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const Node& node) {
+    return std::holds_alternative<graph::Transpose>(node.op);
+  });
+}
+
+bool is_layout_pass(std::string_view name) { return name.starts_with("layout_"); }
+
+/// Passes are run until nothing changes, before and after the step to quantized tensors; layouts
+/// are brought in line once, at the end.
 Status run_preparation(Graph& graph, const std::vector<std::string>& steps) {
   std::vector<std::string> passes;
-  std::ranges::copy_if(steps, std::back_inserter(passes),
-                       [](const std::string& name) { return name != kQuantizedTensors; });
-  if (auto ok = run_passes(graph, passes); !ok || passes.size() == steps.size()) return ok;
-  if (auto ok = graph::to_quantized_tensors(graph, {.merge_activations = true}); !ok) return ok;
-  return run_passes(graph, passes);
+  std::vector<std::string> layouts;
+  bool quantized = false;
+  bool merged = false;
+  for (const auto& step : steps) {
+    if (step == kQuantizedTensors || step == kQuantizedActivations) {
+      quantized = true;
+      merged = merged || step == kQuantizedActivations;
+    } else {
+      (is_layout_pass(step) ? layouts : passes).push_back(step);
+    }
+  }
+  if (auto ok = run_passes(graph, passes); !ok) return ok;
+  if (quantized && computes_with_8_bits(graph)) {
+    auto ok = graph::to_quantized_tensors(graph, {.merge_activations = merged});
+    if (!ok) return ok;
+    if (auto again = run_passes(graph, passes); !again) return again;
+  }
+  for (const auto& layout : layouts) {
+    // Without a transpose there is none to be saved, and all weights would be turned for nothing.
+    if (!has_transpose(graph)) break;
+    if (auto ok = graph::run_pass(graph, layout); !ok) return tl::unexpected(ok.error());
+  }
+  return {};
 }
 
 int count_operators(const Graph& graph) {
@@ -121,8 +162,41 @@ class OriginFinder {
       if (old != kNoTensor) claim_maker(old, found);
     }
     if (!known) claim_namesake(node, found);
+    if (!is_move(after_, node)) drop_moves(found);
     std::ranges::sort(found);
+    for (int& index : found)
+      index = *number_in(before_.nodes[static_cast<std::size_t>(index)].name, kNodeMark);
     return found;
+  }
+
+  static bool is_move(const Graph& graph, const Node& node) {
+    const auto kind = plain_kind(graph, node);
+    return kind == "transpose" || kind == "reshape";
+  }
+
+  /// Transposes and reshapes that became part of something else are not done at all, and neither
+  /// is what packs and unpacks their results.
+  void drop_moves(std::vector<int>& found) const {
+    std::set<TensorId> dropped;  // results of moves
+    std::set<TensorId> moved;    // what they read
+    const auto reads_dropped = [&](const Node& node) {
+      return dropped.contains(node.inputs.empty() ? kNoTensor : node.inputs.front());
+    };
+    std::ranges::sort(found);
+    std::erase_if(found, [&](int index) {
+      const Node& node = before_.nodes[static_cast<std::size_t>(index)];
+      const bool drop =
+          is_move(before_, node) ||
+          (std::holds_alternative<graph::QuantizeLinear>(node.op) && reads_dropped(node));
+      if (drop) dropped.insert(node.outputs.begin(), node.outputs.end());
+      if (drop) moved.insert(node.inputs.begin(), node.inputs.end());
+      return drop;
+    });
+    std::erase_if(found, [&](int index) {
+      const Node& node = before_.nodes[static_cast<std::size_t>(index)];
+      return std::holds_alternative<graph::DequantizeLinear>(node.op) &&
+             moved.contains(node.outputs.front());
+    });
   }
 
   /// A node whose outputs are new may still be called after one of the file.
@@ -141,7 +215,7 @@ class OriginFinder {
     const Node& node = before_.nodes[static_cast<std::size_t>(index)];
     if (claimed_[static_cast<std::size_t>(index)] || is_static_node(node, is_static_)) return;
     claimed_[static_cast<std::size_t>(index)] = true;
-    found.push_back(*number_in(node.name, kNodeMark));
+    found.push_back(index);
     for (const TensorId id : node.inputs) {
       if (id != kNoTensor && !alive_[static_cast<std::size_t>(id)]) claim_maker(id, found);
     }

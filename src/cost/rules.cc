@@ -21,13 +21,14 @@ using core::JsonView;
 constexpr std::string_view kFormat = "fleetfit-kernel-rules";
 constexpr std::int64_t kVersion = 1;
 
-constexpr std::array<std::pair<std::string_view, Along>, 3> kAlong{{
+constexpr std::array<std::pair<std::string_view, Along>, 4> kAlong{{
     {"first", Along::first},
     {"latest", Along::latest},
+    {"each", Along::each},
     {"any", Along::any},
 }};
 
-constexpr std::array<std::pair<std::string_view, Condition>, 10> kConditions{{
+constexpr std::array<std::pair<std::string_view, Condition>, 12> kConditions{{
     {"inputs_ready", Condition::inputs_ready},
     {"same_shape", Condition::same_shape},
     {"constant_channel_operand", Condition::constant_channel_operand},
@@ -38,6 +39,8 @@ constexpr std::array<std::pair<std::string_view, Condition>, 10> kConditions{{
     {"channel_axis", Condition::channel_axis},
     {"same_storage", Condition::same_storage},
     {"float_only", Condition::float_only},
+    {"not_grouped", Condition::not_grouped},
+    {"relu_follows", Condition::relu_follows},
 }};
 
 /// One of a list of words, and what it stands for.
@@ -222,7 +225,7 @@ Result<SelectRule> read_select(const JsonView& view) {
 Status check_passes(const JsonView& view, const std::vector<std::string>& names) {
   for (const auto& name : names) {
     const bool known =
-        name == kQuantizedTensors ||
+        name == kQuantizedTensors || name == kQuantizedActivations ||
         std::ranges::any_of(graph::passes(), [&](const auto& pass) { return pass.name == name; });
     if (!known) return view.error(fmt::format("prepare: there is no pass '{}'", name));
   }
@@ -278,11 +281,12 @@ Result<KernelRuleData> read_data(const JsonView& view) {
   auto name = view.text("name");
   Reader reader(view);
   reader.keep(check_version(view))
-      .only({"format", "version", "name", "description", "targets", "prepare", "free", "fuse",
-             "select"})
+      .only({"format", "version", "name", "description", "targets", "prepare", "free", "unpacked",
+             "fuse", "select"})
       .keep(name)
       .list("prepare", data.prepare)
       .types("free", data.free)
+      .types("unpacked", data.unpacked)
       .each("fuse", data.fuse, read_fuse)
       .each("select", data.select, read_select)
       .keep(read_targets(view, data));

@@ -15,6 +15,7 @@ namespace fleetfit::cost {
 enum class Along : std::uint8_t {
   first,   ///< its first one
   latest,  ///< the one that is made last
+  each,    ///< all, in their order
   any,     ///< all, beginning with the one that is made last
 };
 
@@ -30,6 +31,8 @@ enum class Condition : std::uint8_t {
   channel_axis,              ///< both work along the channels
   same_storage,              ///< types and quantization are the same before and after
   float_only,                ///< nothing is quantized
+  not_grouped,   ///< the kernel is no convolution in groups, unless each has one channel
+  relu_follows,  ///< a ReLU is all that reads the result
 };
 
 /// A node of a type in `types` becomes part of the kernel that makes its input.
@@ -62,13 +65,16 @@ struct SelectRule {
 struct KernelRuleData {
   std::string name;
   std::map<std::string, std::string> targets;  ///< family of each
-  std::vector<std::string> prepare;            ///< passes of graph, "quantized_tensors"
+  std::vector<std::string> prepare;            ///< passes of graph, and the names below
   std::set<std::string> free;                  ///< types that cost nothing
+  std::set<std::string> unpacked;              ///< types without a kernel for 8 bits
   std::vector<FuseRule> fuse;                  ///< the first that fits is taken
   std::vector<SelectRule> select;              ///< the first that fits is taken
 };
 
-/// "quantized_tensors" as a name in KernelRuleData::prepare.
+/// Names in KernelRuleData::prepare that are no passes: operators between DequantizeLinear and
+/// QuantizeLinear compute with 8 bits; with the second name, activations between them join in.
 inline constexpr std::string_view kQuantizedTensors = "quantized_tensors";
+inline constexpr std::string_view kQuantizedActivations = "quantized_activations";
 
 }  // namespace fleetfit::cost

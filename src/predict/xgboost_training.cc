@@ -91,8 +91,8 @@ bool configure(Booster& booster, const BoostSettings& settings, std::size_t rows
 
 bool train(const BoostRows& rows, const BoostSettings& settings, Matrix& matrix, Booster& booster) {
   return matrix.fill(rows.x, rows.columns) && matrix.set("label", rows.target) &&
-         (rows.weight.empty() || matrix.set("weight", rows.weight)) && booster.create(matrix) &&
-         configure(booster, settings, rows.target.size()) && booster.boost(matrix, settings.stages);
+         booster.create(matrix) && configure(booster, settings, rows.target.size()) &&
+         booster.boost(matrix, settings.stages);
 }
 
 // A node and what hangs from it, in preorder.

@@ -53,8 +53,7 @@ TEST_P(BoostTargets, LearnALawOfTwoRegimes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BoostTargets,
-                         testing::Values(BoostTarget::percentage, BoostTarget::logarithm,
-                                         BoostTarget::correction));
+                         testing::Values(BoostTarget::logarithm, BoostTarget::correction));
 
 TEST(BoostedTrees, AreTheSameOnAnyNumberOfThreads) {
   const auto set = test::make_set(150, 3, 5, two_regimes);

@@ -123,4 +123,14 @@ struct KernelComparison {
 KernelComparison compare_kernels(std::span<const Kernel> deduced,
                                  std::span<const ProfiledKernel> ran);
 
+/// The times of a profile brought to deduced kernels, as predictors learn from them.
+struct KernelTimes {
+  std::vector<double> ms;  ///< of each deduced kernel; 0: nothing ran for it alone
+  double rest_ms = 0;      ///< of what belongs to none of them
+};
+
+/// What ran is counted to the deduced kernel that holds the node which does its work. The times
+/// add up to the profile's.
+KernelTimes assign_times(std::span<const Kernel> deduced, const MatchedProfile& ran);
+
 }  // namespace fleetfit::cost
