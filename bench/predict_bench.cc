@@ -85,7 +85,6 @@ Status fit_and_try(const std::filesystem::path& train_file,
   core::ThreadPool pool(core::ThreadPool::available_cpus());
   const predict::TrainingSet set{.x = train->rows(), .y = train->y, .fold = fold, .folds = 5};
   const std::pair<const char*, predict::BoostTarget> targets[] = {
-      {"percentage", predict::BoostTarget::percentage},
       {"logarithm", predict::BoostTarget::logarithm},
       {"correction", predict::BoostTarget::correction}};
   for (const auto& [name, target] : targets) {

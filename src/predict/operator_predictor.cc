@@ -119,7 +119,7 @@ class Pricing {
   void settle(const KindModel& kind, std::size_t i, double price, std::span<const double> clamped) {
     const auto& values = kernels_[i].values;
     const Excess excess = excess_of(values, kind.low, kind.high);
-    if (excess.log > 0) price *= growth(kind.guide, clamped, values);
+    if (!std::ranges::equal(clamped, values)) price *= growth(kind.guide, clamped, values);
     const bool known = kind.model->knows(values);
     const double beyond = kind.growth * excess.log + (known ? 0 : kind.spread90);
     set(i, std::max({price, kind.least_ms / 2, kLeastPriceMs}),

@@ -16,7 +16,8 @@ using test::make_profiles;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const BoostOptions kQuick{.stages = 60, .depths = {4}, .least_child_samples = {1}};
+const BoostOptions kQuick{
+    .stages = 60, .depths = {4}, .least_child_samples = {1}, .leaf_penalties = {1}};
 
 OperatorPredictor train(std::span<const NetworkSample> samples,
                         const TrainOptions& options = {.method = Method::lasso}, int threads = 2) {
@@ -182,6 +183,21 @@ TEST(OperatorPredictor, FindsAnOverheadThatGrowsWithTheKernels) {
   const auto predictor = train(samples);
   EXPECT_NEAR(predictor.overhead().network_ms, 0.1, 1e-9);
   EXPECT_NEAR(predictor.overhead().kernel_ms, 0.01, 1e-9);
+}
+
+TEST(OperatorPredictor, IsNotMisledByANetworkThatWasDisturbed) {
+  auto samples = make_profiles({.networks = 30});
+  samples[3].overhead_ms += 40;
+  samples[3].latency_ms += 40;
+  EXPECT_NEAR(train(samples).overhead().of(10), 0.05, 1e-6);
+}
+
+TEST(OperatorPredictor, DoesNotListWhatIsSmallerThanAllThatWasMeasured) {
+  const auto predictor = train(make_profiles({}));
+  core::Random random(3);
+  auto kernel = test::random_kernel(random, "conv2d");
+  kernel.values[0] = 0.9e6;  // the least was 1e6, the largest 1e8
+  EXPECT_THAT(predictor.price(std::vector{kernel}).value().unpriced, IsEmpty());
 }
 
 TEST(OperatorPredictor, GrowsBeyondTheRangeAndListsIt) {
