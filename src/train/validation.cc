@@ -28,7 +28,7 @@ double percent_error(std::span<const float> outputs, std::span<const double> ms,
 
 std::size_t batch_size(std::size_t samples) {
   if (samples < 512) return 16;
-  return samples < 2048 ? 32 : 64;
+  return samples < 8192 ? 32 : 64;
 }
 
 predict::OutputScaling fit_output(std::span<const double> ms, predict::Transform transform) {
