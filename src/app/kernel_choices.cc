@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "app/runtimes.h"
 #include "fleetfit/core/json.h"
@@ -13,56 +13,65 @@
 namespace fleetfit::app {
 namespace {
 
-// A request to a runtime has at most a megabyte, and texts grow when they are quoted.
-constexpr std::size_t kMostBytes = std::size_t{600} << 10;
+// Some thousand choices: enough for all networks of a session, and read in a few hundredths of a
+// second. A request to a runtime has at most a megabyte.
+constexpr std::size_t kMostBytes = std::size_t{300} << 10;
 
 /// Whose choices they are: restricted to a library, the engine chooses among fewer kernels.
 std::string owner_of(const measure::Device& device) {
   return fmt::format("{}; kernels {}", engine::kernel_identity(), device.runtime);
 }
 
-std::map<std::string, std::string> by_key(const std::vector<store::KernelChoiceRecord>& records) {
-  std::map<std::string, std::string> choices;
-  for (const auto& record : records) choices[record.key] = record.choice;
-  return choices;
-}
-
 }  // namespace
 
-Result<std::string> known_choices(Workplace& workplace, const measure::Device& device) {
-  if (!is_engine(device.runtime)) return "";
-  auto records = workplace.store->list_kernel_choices(owner_of(device));
+Result<KernelChoices::Answers*> KernelChoices::answers_of(const std::string& owner) {
+  if (const auto read = by_owner_.find(owner); read != by_owner_.end()) return &read->second;
+  auto records = workplace_.store->list_kernel_choices(owner);
   if (!records) return tl::unexpected(std::move(records.error()));
-  std::ranges::stable_sort(*records, std::ranges::greater(), &store::KernelChoiceRecord::measured);
+  std::ranges::stable_sort(*records, {}, &store::KernelChoiceRecord::measured);
+  Answers answers;
+  for (const auto& record : *records) {
+    answers.by_question[record.key] = record.choice;
+    answers.questions.push_back(record.key);
+  }
+  return &by_owner_.emplace(owner, std::move(answers)).first->second;
+}
+
+Result<std::string> KernelChoices::known(const measure::Device& device) {
+  if (!is_engine(device.runtime)) return "";
+  const auto answers = answers_of(owner_of(device));
+  if (!answers) return tl::unexpected(answers.error());
   nlohmann::json choices = nlohmann::json::object();
   std::size_t bytes = 0;
-  for (const auto& record : *records) {
-    bytes += record.key.size() + record.choice.size();
+  for (const auto& question : std::views::reverse((*answers)->questions)) {
+    const auto& answer = (*answers)->by_question.at(question);
+    bytes += question.size() + answer.size();
     if (bytes > kMostBytes) break;
-    choices[record.key] = record.choice;
+    choices[question] = answer;
   }
   return choices.empty() ? "" : core::format_json_line(choices);
 }
 
-Status save_choices(Workplace& workplace, const measure::Device& device,
-                    const measure::Measurement& measurement) {
+Status KernelChoices::save(const measure::Device& device, const measure::Measurement& measurement) {
   if (!is_engine(device.runtime) || device.limits.any() || measurement.kernel_choices.empty())
     return {};
   const auto found = core::parse_json(measurement.kernel_choices, "kernel choices");
   if (!found) return tl::unexpected(found.error());
   const auto owner = owner_of(device);
-  const auto records = workplace.store->list_kernel_choices(owner);
-  if (!records) return tl::unexpected(records.error());
-  const auto known = by_key(*records);
-  const auto now = std::chrono::floor<std::chrono::milliseconds>(workplace.clock.date());
+  const auto answers = answers_of(owner);
+  if (!answers) return tl::unexpected(answers.error());
+  const auto now = std::chrono::floor<std::chrono::milliseconds>(workplace_.clock.date());
   std::vector<store::KernelChoiceRecord> fresh;
-  for (const auto& [key, choice] : found->items()) {
-    if (!choice.is_string()) continue;
-    const auto before = known.find(key);
-    if (before != known.end() && before->second == choice.get<std::string>()) continue;
-    fresh.push_back({.cpu = owner, .key = key, .choice = choice, .ms = {}, .measured = now});
+  for (const auto& [question, answer] : found->items()) {
+    if (!answer.is_string()) continue;
+    auto& [by_question, questions] = **answers;
+    const auto [known, is_new] = by_question.try_emplace(question);
+    if (!is_new && known->second == answer.get<std::string>()) continue;
+    known->second = answer;
+    if (is_new) questions.push_back(question);
+    fresh.push_back({.cpu = owner, .key = question, .choice = answer, .ms = {}, .measured = now});
   }
-  return fresh.empty() ? Status() : workplace.store->save_kernel_choices(fresh);
+  return fresh.empty() ? Status() : workplace_.store->save_kernel_choices(fresh);
 }
 
 }  // namespace fleetfit::app

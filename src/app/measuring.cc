@@ -26,11 +26,10 @@ std::vector<MeasuredModel> failed_everywhere(const MeasureRequest& request, cons
   return results;
 }
 
-Result<std::vector<MeasuredModel>> measure_one(Workplace& workplace, const MeasureRequest& request,
+Result<std::vector<MeasuredModel>> measure_one(Workplace& workplace, const SessionOptions& options,
                                                ModelFiles& files, std::vector<OpenedDevice> devices,
                                                const std::stop_token& stop) {
-  auto results = measure_on_devices(workplace, {request.protocol, request.power}, files,
-                                    std::move(devices), stop);
+  auto results = measure_on_devices(workplace, options, files, std::move(devices), stop);
   if (!results) return results;
   if (auto ok = keep_measurements(workplace, files, *results); !ok)
     return tl::unexpected(std::move(ok.error()));
@@ -51,13 +50,15 @@ Result<std::vector<MeasuredModel>> measure_models(Workplace& workplace,
     models.push_back(*std::move(files));
   }
   core::ProgressTask task(progress, {.name = "measure", .total = models.size(), .unit = "models"});
+  KernelChoices choices(workplace);
+  const SessionOptions options{request.protocol, request.power, choices};
   std::vector<MeasuredModel> all;
   for (auto& files : models) {
     if (stop.stop_requested()) break;
     // Each model has processes of its own, as the peak of memory is that of a process.
     auto devices = open_devices(workplace, request.devices);
     if (!devices && all.empty()) return tl::unexpected(std::move(devices.error()));
-    auto results = devices ? measure_one(workplace, request, files, *std::move(devices), stop)
+    auto results = devices ? measure_one(workplace, options, files, *std::move(devices), stop)
                            : failed_everywhere(request, files, workplace.clock, devices.error());
     if (!results) return tl::unexpected(std::move(results.error()));
     std::ranges::move(*results, std::back_inserter(all));

@@ -38,9 +38,10 @@ bool has_operators(const MeasurementRecord& record) {
 }
 
 /// Whether the record answers the request, so that the design needs no measuring.
-bool answers(const MeasurementRecord& record, const measure::Protocol& protocol) {
-  return record.status != store::MeasurementStatus::failed && record.latency &&
-         (!protocol.operators || has_operators(record));
+bool answers(const MeasurementRecord& record, const DesignsRequest& request) {
+  if (record.status == store::MeasurementStatus::failed || !record.latency) return false;
+  if (request.retry_unstable && record.status == store::MeasurementStatus::unstable) return false;
+  return !request.protocol.operators || has_operators(record);
 }
 
 std::string duration_text(double seconds) {
@@ -56,7 +57,8 @@ class Campaign {
       : workplace_(workplace),
         request_(request),
         space_(space),
-        population_(std::move(population)) {}
+        population_(std::move(population)),
+        choices_(workplace) {}
 
   Result<std::vector<MeasuredDesign>> run(core::Progress& progress, const std::stop_token& stop) {
     list_designs();
@@ -96,7 +98,7 @@ class Campaign {
       const auto records = records_of(d, false);
       if (!records) return tl::unexpected(records.error());
       for (const auto& record : *records) {
-        if (answers(record, request_.protocol)) known_[d].insert(record.model_hash);
+        if (answers(record, request_)) known_[d].insert(record.model_hash);
       }
     }
     return {};
@@ -165,8 +167,8 @@ class Campaign {
     if (!files) return tl::unexpected(std::move(files.error()));
     auto devices = open_devices(workplace_, names);
     if (!devices) return tl::unexpected(std::move(devices.error()));
-    auto results = measure_on_devices(workplace_, {request_.protocol, request_.power}, *files,
-                                      *std::move(devices), stop);
+    auto results = measure_on_devices(workplace_, {request_.protocol, request_.power, choices_},
+                                      *files, *std::move(devices), stop);
     if (!results) return tl::unexpected(std::move(results.error()));
     for (auto& result : *results) {
       result.space = space_.name();
@@ -183,8 +185,7 @@ class Campaign {
     std::map<std::string, MeasurementRecord> newest;
     for (auto& record : *records) {
       const auto [place, is_new] = newest.try_emplace(record.model_hash);
-      const bool better = !is_new && !answers(place->second, request_.protocol) &&
-                          answers(record, request_.protocol);
+      const bool better = !is_new && !answers(place->second, request_) && answers(record, request_);
       if (is_new || better) place->second = std::move(record);
     }
     return newest;
@@ -214,6 +215,7 @@ class Campaign {
   const DesignsRequest& request_;
   const space::Space& space_;
   space::Population population_;
+  KernelChoices choices_;
   std::vector<DesignToMeasure> designs_;
   std::vector<std::string> fingerprints_;
   std::vector<std::set<std::string>> known_;             // hashes, for each device

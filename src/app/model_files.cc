@@ -34,7 +34,7 @@ bool leaves_size_open(const graph::Graph& graph) {
 }
 
 Result<fs::path> write_onnx(const graph::Graph& graph, fs::path file) {
-  if (auto ok = graph::export_onnx_file(graph, file); !ok) {
+  if (auto ok = graph::export_onnx_file(graph, file, core::Durability::scratch); !ok) {
     return tl::unexpected(std::move(ok.error()));
   }
   return file;

@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "app/kernel_choices.h"
 #include "app/measurement_records.h"
 #include "fleetfit/measure/energy.h"
 
@@ -32,7 +31,7 @@ class ModelSession {
       for (std::size_t i = 0; i < group.size(); ++i) take(outcome, i, group);
     }
     for (std::size_t d = 0; d < devices_.size(); ++d) {
-      auto saved = save_choices(workplace_, devices_[d].device, results_[d].measurement);
+      auto saved = options_.choices.save(devices_[d].device, results_[d].measurement);
       if (!saved) return tl::unexpected(std::move(saved.error()));
     }
     return std::move(results_);
@@ -62,7 +61,7 @@ class ModelSession {
       return {};
     }
     auto load = load_options(device.device);
-    auto known = known_choices(workplace_, device.device);
+    auto known = options_.choices.known(device.device);
     if (!known) return tl::unexpected(std::move(known.error()));
     load.known_choices = *std::move(known);
     auto meter = measure::open_energy_meter(workplace_.clock,

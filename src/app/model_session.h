@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/kernel_choices.h"
 #include "app/model_files.h"
 #include "app/opened_device.h"
 #include "fleetfit/app/measuring.h"
@@ -16,6 +17,7 @@ namespace fleetfit::app {
 struct SessionOptions {
   const measure::Protocol& protocol;
   const std::optional<measure::PowerModel>& power;
+  KernelChoices& choices;
 };
 
 /// Starts the devices of these names.

@@ -136,7 +136,7 @@ Result<std::vector<NamedValue>> compute_on(Workplace& workplace, const OpenedDev
                                            const std::filesystem::path& file,
                                            std::span<const NamedValue> inputs) {
   auto load = load_options(device.device);
-  auto known = known_choices(workplace, device.device);
+  auto known = KernelChoices(workplace).known(device.device);
   if (!known) return tl::unexpected(std::move(known.error()));
   load.known_choices = *std::move(known);
   const auto loaded = device.runtime().load(file, load);

@@ -25,6 +25,7 @@ struct MeasureFlags {
   std::string space;
   std::size_t samples = 0;
   std::size_t first = 0;
+  bool retry_unstable = false;
   bool ops = false;
   double max_time_s = 30;
   double target_percent = 2;
@@ -174,7 +175,8 @@ Result<app::DesignsRequest> designs_of(const Context& context, const MeasureFlag
                               .seed = context.flags.seed,
                               .protocol = protocol_of(flags),
                               .threads = context.threads(),
-                              .power = *std::move(power)};
+                              .power = *std::move(power),
+                              .retry_unstable = flags.retry_unstable};
   if (!flags.devices.empty()) request.devices = flags.devices;
   return request;
 }
@@ -251,7 +253,7 @@ std::string designs_text(const std::vector<MeasuredDesign>& results,
 Result<int> measure_space(Context& context, const MeasureFlags& flags) {
   const auto request = designs_of(context, flags);
   if (!request) return tl::unexpected(request.error());
-  const Interrupt interrupt;
+  const core::Interrupt interrupt;
   auto workplace = context.open_workplace();
   if (!workplace) return tl::unexpected(workplace.error());
   const auto results =
@@ -271,8 +273,10 @@ Result<int> measure_space(Context& context, const MeasureFlags& flags) {
 
 Result<int> run_measure(Context& context, const MeasureFlags& flags) {
   if (flags.space.empty()) {
-    if (flags.samples > 0 || flags.first > 0)
-      return fail(ErrorCode::invalid_input, "--samples and --first go with a --space");
+    if (flags.samples > 0 || flags.first > 0 || flags.retry_unstable) {
+      return fail(ErrorCode::invalid_input,
+                  "--samples, --first and --retry-unstable go with a --space");
+    }
     if (flags.files.empty())
       return fail(ErrorCode::invalid_input, "measure needs a FILE or a --space");
     return measure_files(context, flags);
@@ -340,6 +344,8 @@ void add_measure(CLI::App& program, Context& context) {
       ->check(CLI::Range(1, 1'000'000));
   verb->add_option("--first", flags->first, "Number of the first design, from 0")
       ->check(CLI::Range(0, 1'000'000));
+  verb->add_flag("--retry-unstable", flags->retry_unstable,
+                 "Measure designs again whose measurement did not settle");
   verb->add_option("--device", flags->devices,
                    "A device to measure on; given several times, they are measured in turns")
       ->type_name("NAME")

@@ -32,7 +32,7 @@ class MessageLines final : public core::Progress {
  public:
   void receive(const core::ProgressEvent& event) override {
     if (event.kind == core::ProgressKind::message)
-      fmt::print(stderr, "{}\n", one_line(std::string(event.text)));
+      fmt::print(stderr, "{}\n", core::one_line(std::string(event.text)));
   }
 };
 

@@ -90,14 +90,15 @@ void sync_folder(const fs::path& folder) {
 }
 
 Status fill_and_rename(TemporaryFile& temporary, const fs::path& path, std::string_view content,
-                       std::optional<mode_t> mode) {
+                       std::optional<mode_t> mode, Durability durability) {
   const int fd = temporary.fd.get();
   auto written = write_all(fd, content, path);
   if (!written) return written;
   if (mode && ::fchmod(fd, *mode & 07777) != 0) return cannot("write", path, errno);
-  if (::fsync(fd) != 0) return cannot("write", path, errno);
+  const bool lasting = durability == Durability::lasting;
+  if (lasting && ::fsync(fd) != 0) return cannot("write", path, errno);
   if (::rename(temporary.path.c_str(), path.c_str()) != 0) return cannot("write", path, errno);
-  sync_folder(path.parent_path());
+  if (lasting) sync_folder(path.parent_path());
   return {};
 }
 
@@ -126,7 +127,7 @@ Result<std::string> read_file(const fs::path& path, const ReadOptions& options) 
   return content;
 }
 
-Status write_file(const fs::path& path, std::string_view content) {
+Status write_file(const fs::path& path, std::string_view content, Durability durability) {
   fs::path target = path;
   std::optional<mode_t> mode;
   struct stat status{};
@@ -140,7 +141,7 @@ Status write_file(const fs::path& path, std::string_view content) {
   }
   auto temporary = create_beside(target);
   if (!temporary) return tl::unexpected(std::move(temporary.error()));
-  auto done = fill_and_rename(*temporary, target, content, mode);
+  auto done = fill_and_rename(*temporary, target, content, mode, durability);
   if (!done) ::unlink(temporary->path.c_str());
   return done;
 }

@@ -217,7 +217,9 @@ Result<std::unique_ptr<PreparedProgram>> assemble(const graph::Graph& simplified
                                                   const EngineOptions& options) {
   Chooser chooser(options);
   auto prepared = assemble_fastest(simplified, options, chooser);
-  if (prepared) (*prepared)->found = chooser.found();
+  if (!prepared) return prepared;
+  (*prepared)->found = chooser.found();
+  (*prepared)->used = chooser.used();
   return prepared;
 }
 

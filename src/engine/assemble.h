@@ -32,6 +32,7 @@ struct PreparedProgram {
   std::vector<AlignedMemory> constants;  ///< outputs that are the same in every run
   std::int64_t timed_runs = 0;
   Choices found;
+  Choices used;
 
   Status run();
 };

@@ -209,11 +209,13 @@ std::string describe_task(const Task& task) {
   return text + fmt::format(" t{}", task.threads);
 }
 
-std::optional<std::string> Chooser::known_answer(const std::string& question) const {
-  for (const Choices* answers : {&options_.known, &found_}) {
-    if (const auto known = answers->find(question); known != answers->end()) return known->second;
+std::optional<std::string> Chooser::known_answer(const std::string& question) {
+  if (const auto known = options_.known.find(question); known != options_.known.end()) {
+    used_.insert(*known);
+    return known->second;
   }
-  return std::nullopt;
+  const auto found = found_.find(question);
+  return found == found_.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::string Chooser::fastest(const std::string& question, const std::vector<std::string>& labels,

@@ -18,7 +18,7 @@ class Chooser {
   /// The best kernel for a task, or nothing if no library has one.
   KernelPtr kernel_for(const Task& task);
 
-  std::optional<std::string> known_answer(const std::string& question) const;
+  std::optional<std::string> known_answer(const std::string& question);
 
   /// The fastest of several ways to do something, by its label: known already, or measured by
   /// calling `seconds` (several times each, taking turns), or the first if nothing is to be
@@ -28,9 +28,13 @@ class Chooser {
 
   const Choices& found() const { return found_; }
 
+  /// Of those that were known before, the ones that were asked for.
+  const Choices& used() const { return used_; }
+
  private:
   EngineOptions options_;
   Choices found_;
+  Choices used_;
 };
 
 /// A text that is the same for tasks that take the same time.

@@ -121,4 +121,6 @@ std::size_t Program::weight_bytes() const {
 
 const Choices& Program::new_choices() const { return state_->found; }
 
+const Choices& Program::used_choices() const { return state_->used; }
+
 }  // namespace fleetfit::engine

@@ -62,13 +62,14 @@ class EngineRuntime final : public Runtime {
     if (!library) return tl::unexpected(library.error());
     const auto imported = graph::import_model(model);
     if (!imported) return tl::unexpected(imported.error());
-    const auto known = parse_choices(options.known_choices);
-    auto program = engine::Program::prepare(
-        imported->graph, {.threads = options.threads, .library = *library, .known = known});
+    auto program =
+        engine::Program::prepare(imported->graph, {.threads = options.threads,
+                                                   .library = *library,
+                                                   .known = parse_choices(options.known_choices)});
     if (!program) return core::within(model.filename().string(), program.error());
     program_ = std::move(*program);
     if (auto status = fill_inputs(imported->graph); !status) return tl::unexpected(status.error());
-    nlohmann::json choices = known;
+    nlohmann::json choices = program_->used_choices();
     choices.update(nlohmann::json(program_->new_choices()));
     return LoadedModel{.choices = core::format_json_line(choices)};
   }

@@ -50,31 +50,32 @@ constexpr std::array<Activation, 2> kGates = {graph::kSigmoid, graph::kHardSigmo
 
 enum class PartWork : std::uint8_t { relu, relu6, hswish, silu, sigmoid, norm, add, mul };
 
-/// Genes of a block, in the order in which they stand.
-enum BlockGene : std::uint8_t {
-  kKind,
-  kKernel,
-  kGrouped,
-  kGroupSize,
-  kExpansion,
-  kSqueeze,
-  kGate,
-  kPooling,
-  kWindow,
-  kPartCount,
-  kPart1,
-  kPart2,
-  kPart3,
-  kPart4,
-  kShuffle,
-  kShortcut,
-  kActivation,
-  kOut,
-  kBlockGenes,
-};
+// Genes of a block, in the order in which they stand.
+constexpr std::size_t kKind = 0;
+constexpr std::size_t kKernel = 1;
+constexpr std::size_t kGrouped = 2;
+constexpr std::size_t kGroupSize = 3;
+constexpr std::size_t kExpansion = 4;
+constexpr std::size_t kSqueeze = 5;
+constexpr std::size_t kGate = 6;
+constexpr std::size_t kPooling = 7;
+constexpr std::size_t kWindow = 8;
+constexpr std::size_t kPartCount = 9;
+constexpr std::size_t kPart1 = 10;
+constexpr std::size_t kPart2 = 11;
+constexpr std::size_t kPart3 = 12;
+constexpr std::size_t kPart4 = 13;
+constexpr std::size_t kShuffle = 14;
+constexpr std::size_t kShortcut = 15;
+constexpr std::size_t kActivation = 16;
+constexpr std::size_t kOut = 17;
+constexpr std::size_t kBlockGenes = 18;
 
-/// Genes of the first convolution and of the head.
-enum StemGene : std::uint8_t { kStemKernel, kStemActivation, kStemOut, kStemGenes };
+// Genes of the first convolution, before all blocks, and of the head, behind them.
+constexpr std::size_t kStemKernel = 0;
+constexpr std::size_t kStemActivation = 1;
+constexpr std::size_t kStemOut = 2;
+constexpr std::size_t kStemGenes = 3;
 constexpr std::size_t kHeadActivation = kStemGenes + kBlocks * kBlockGenes;
 constexpr std::size_t kHeadOut = kHeadActivation + 1;
 
@@ -151,7 +152,7 @@ class Block {
   Kind kind() const { return static_cast<Kind>(genes_[kKind]); }
   std::int64_t kernel() const { return kKernels[genes_[kKernel]]; }
   bool is_grouped() const { return kind() == Kind::conv && genes_[kGrouped] == 1; }
-  std::int64_t group_size() const { return 4 * (genes_[kGroupSize] + 1); }
+  std::int64_t group_size() const { return std::int64_t{4} * (genes_[kGroupSize] + 1); }
   std::int64_t expansion() const { return kExpansions[genes_[kExpansion]]; }
   bool squeezes() const { return genes_[kSqueeze] == 1; }
   const Activation& gate() const { return kGates[genes_[kGate]]; }
@@ -373,7 +374,7 @@ DesignCount block_count(std::size_t block) {
   constexpr std::uint64_t kWorks = 8;
   const std::uint64_t conv = 3 * (kGroupSizes * out + ends);
   const std::uint64_t sep = 3 * ends;
-  const std::uint64_t bottlenecks = 3 * 3 * (1 + kGates.size()) * ends;
+  const std::uint64_t bottlenecks = 9 * (1 + kGates.size()) * ends;
   const std::uint64_t pools = 2 * kWindows.size() * out;
   const std::uint64_t splits =
       (kWorks * kWorks) * (1 + kWorks + kWorks * kWorks) * 2 * out;  // 2, 3 or 4 parts; shuffled

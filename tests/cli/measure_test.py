@@ -132,6 +132,90 @@ class Measure(MeasureCase):
         self.assertEqual(self.count("measurements"), 1)
 
 
+class Space(cli.Case):
+    BRIEF = ["--max-time", "0.05", "--target-ci", "100"]
+
+    def setUp(self):
+        super().setUp()
+        self.store = ["--store", f"sqlite:{self.folder}/store.db"]
+
+    def measure(self, *args):
+        outcome = cli.run(*self.store, "measure", "--space", "icpe", *self.BRIEF, *args, "--json")
+        self.assertIn(outcome.status, (0, 1), outcome)
+        self.assertEqual(outcome.stderr, "", outcome)
+        return self.parse_json(outcome)
+
+    def test_measures_designs_and_goes_on_where_it_was(self):
+        first = self.measure("--samples", 2)
+        self.assertEqual([(r["space"], r["number"], r["device"], r["known"]) for r in first],
+                         [("icpe", 0, "local", False), ("icpe", 1, "local", False)])
+        for result in first:
+            self.assertLessEqual(RESULT_KEYS, set(result))
+            self.assertLessEqual(LATENCY_KEYS, set(result["latency_ms"]))
+            self.assertEqual(result["design"].count("/"), 10)
+            self.assertNotIn("ops", result)
+        more = self.measure("--samples", 3)
+        self.assertEqual([r["known"] for r in more], [True, True, False])
+        self.assertEqual([r["latency_ms"] for r in more[:2]], [r["latency_ms"] for r in first])
+        table = self.folder / "t.csv"
+        self.succeed(*self.store, "measure", "export", "--space", "icpe", "-o", table)
+        with open(table, newline="", encoding="utf-8") as file:
+            rows = {row["design"]: float(row["local"]) for row in csv.DictReader(file)}
+        self.assertEqual(rows, {r["design"]: r["latency_ms"]["median"] for r in more})
+
+    def test_tells_operators_when_asked(self):
+        (result,) = self.measure("--samples", 1, "--first", 3, "--ops")
+        self.assertEqual(result["number"], 3)
+        self.assertGreater(len(result["ops"]), 10)
+
+    def test_killed_work_loses_no_finished_design(self):
+        command = [cli.program(), *self.store, "measure", "--space", "icpe", "--samples", "50", *self.BRIEF, "--json"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            while process.poll() is None and self.kept() < 2:
+                time.sleep(0.05)
+            process.kill()
+        finished = self.kept()
+        self.assertTrue(2 <= finished < 50, finished)
+        results = self.measure("--samples", finished + 1)
+        self.assertEqual([r["known"] for r in results], [True] * finished + [False])
+
+    def test_interrupted_work_gives_what_is_there(self):
+        command = [cli.program(), *self.store, "measure", "--space", "icpe", "--samples", "500", *self.BRIEF, "--json"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8") as process:
+            while process.poll() is None and self.kept() < 1:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            stdout, stderr = process.communicate(timeout=60)
+        results = self.parse_json(cli.Outcome("", 1, stdout, stderr))
+        self.assertEqual((process.returncode, stderr, len(results)), (1, "", self.kept()))
+        self.assertTrue(all(r["status"] != "failed" for r in results))
+
+    def kept(self):
+        import sqlite3
+        try:
+            with sqlite3.connect(f"file:{self.folder}/store.db?mode=ro", uri=True) as connection:
+                return connection.execute("SELECT count(*) FROM measurements").fetchone()[0]
+        except sqlite3.OperationalError:  # not there yet
+            return 0
+
+    def test_says_beforehand_how_long_it_takes(self):
+        outcome = cli.run(*self.store, "measure", "--space", "icpe", "--samples", 1, *self.BRIEF)
+        self.assertRegex(outcome.stderr, r"\A1 of 1 measurements are to be made; this takes [^\n]+\n\Z")
+        self.assertIn("measured before", outcome.stdout)
+
+    def test_refuses_before_it_measures(self):
+        for naming, *flags in [
+            ("nosuch", "--space", "nosuch", "--samples", "1"), ("--samples", "--space", "icpe"),
+            ("--samples", "--space", "icpe", "--samples", "0"), ("--samples", "--samples", "3"),
+            ("--batch", "--space", "icpe", "--samples", "1", "--batch", "2"),
+            ("nosuch", "--space", "icpe", "--samples", "1", "--device", "nosuch"),
+            ("icpe", "export", "--space", "icpe", "-o", self.folder / "t.csv"),
+            ("nosuch", "export", "--space", "nosuch", "-o", self.folder / "t.csv"),
+        ]:
+            with self.subTest(flags=flags):
+                self.refuse(*self.store, "measure", *flags, naming=naming)
+
+
 class OnnxRuntime(MeasureCase):
     def test_is_measured_in_turns_with_the_engine(self):
         cli.need_onnxruntime(self)

@@ -115,6 +115,9 @@ TEST(Concurrency, KnownChoicesMakeTheSameProgramAgain) {
   auto first = Program::prepare(graph).value();
   auto second = Program::prepare(graph, {.known = first.new_choices()}).value();
   EXPECT_TRUE(second.new_choices().empty());
+  EXPECT_FALSE(second.used_choices().empty());
+  const auto third = Program::prepare(graph, {.known = second.used_choices()}).value();
+  EXPECT_TRUE(third.new_choices().empty());
   const auto kernels = [](const Program& program) {
     std::vector<std::string> names;
     for (const auto& step : program.step_times()) names.push_back(step.kernel);

@@ -74,6 +74,7 @@ struct DesignsRequest {
   measure::Protocol protocol = {};
   int threads = 1;  ///< for preparing models
   std::optional<measure::PowerModel> power = std::nullopt;
+  bool retry_unstable = false;  ///< measure again what was measured but did not settle
 };
 
 /// A design on a device, as it is kept in the store.

@@ -27,10 +27,16 @@ struct ReadOptions {
 /// The whole file, text or binary, as it is.
 Result<std::string> read_file(const std::filesystem::path& path, const ReadOptions& options = {});
 
+/// Whether a file has to be there after the machine has failed. Waiting for the disk takes longer
+/// than writing does.
+enum class Durability : std::uint8_t { lasting, scratch };
+
 /// Replaces the file by `content`, or creates it: readers see the old or the new content, never a
-/// part, even if the machine fails in between. Keeps the permissions of the file it replaces, and
-/// follows a link. A device or pipe (/dev/stdout) is written straight, as it cannot be replaced.
-Status write_file(const std::filesystem::path& path, std::string_view content);
+/// part, even if the machine fails in between (of a scratch file: the program). Keeps the
+/// permissions of the file it replaces, and follows a link. A device or pipe (/dev/stdout) is
+/// written straight, as it cannot be replaced.
+Status write_file(const std::filesystem::path& path, std::string_view content,
+                  Durability durability = Durability::lasting);
 
 /// A regular file whose bytes are read on demand. The view lives as long as the object, wherever it
 /// is moved. A file that another program cuts short meanwhile raises SIGBUS: use it for files that

@@ -99,6 +99,9 @@ class Program {
 
   /// Answers found while this program was prepared, without those known before.
   const Choices& new_choices() const;
+  /// Of those known before, the ones that it needed. With these and the new ones as `known`, the
+  /// network is prepared in the same way.
+  const Choices& used_choices() const;
 
  private:
   explicit Program(std::unique_ptr<PreparedProgram> state);

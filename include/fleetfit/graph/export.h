@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 
+#include "fleetfit/core/file.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/graph/graph.h"
 
@@ -16,6 +17,7 @@ Result<std::string> export_onnx(const Graph& graph);
 
 /// Writes it to a file; weights of 1.5 GB and more go to `FILE.data` beside it. The file is
 /// complete or not there.
-Status export_onnx_file(const Graph& graph, const std::filesystem::path& file);
+Status export_onnx_file(const Graph& graph, const std::filesystem::path& file,
+                        core::Durability durability = core::Durability::lasting);
 
 }  // namespace fleetfit::graph

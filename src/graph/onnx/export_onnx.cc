@@ -392,11 +392,12 @@ Result<std::string> export_onnx(const Graph& graph) {
   return model->SerializeAsString();
 }
 
-Status export_onnx_file(const Graph& graph, const std::filesystem::path& file) {
+Status export_onnx_file(const Graph& graph, const std::filesystem::path& file,
+                        core::Durability durability) {
   if (constant_bytes(graph) <= kMostInside) {
     auto bytes = export_onnx(graph);
     if (!bytes) return tl::unexpected(bytes.error());
-    return core::write_file(file, *bytes);
+    return core::write_file(file, *bytes, durability);
   }
   auto data_file = file;
   data_file += ".data";
@@ -407,7 +408,7 @@ Status export_onnx_file(const Graph& graph, const std::filesystem::path& file) {
   external.stream.close();
   if (!external.stream)
     return fail(ErrorCode::io, fmt::format("{}: cannot be written", data_file.string()));
-  return core::write_file(file, model->SerializeAsString());
+  return core::write_file(file, model->SerializeAsString(), durability);
 }
 
 }  // namespace fleetfit::graph
