@@ -158,6 +158,8 @@ class Fuser {
         return is_plain_float(joint);
       case Condition::not_grouped:
         return plain_kind(graph_, node(joint.group.anchor)) != "grouped_conv2d";
+      case Condition::relu_follows:
+        return relu_follows(joint);
     }
     return false;
   }
@@ -295,6 +297,13 @@ class Fuser {
            std::ranges::all_of(last.inputs, [&](TensorId id) {
              return id != kNoTensor && !graph_.tensor(id).is_constant() && same(id);
            });
+  }
+
+  bool relu_follows(const Joint& joint) const {
+    const TensorId result = node(joint.follower).outputs[0];
+    if (readers_[slot(result)].size() != 1 || is_output(result)) return false;
+    const auto* activate = std::get_if<Activate>(&node(readers_[slot(result)][0]).op);
+    return activate != nullptr && activate->function.kind == ActivationKind::relu;
   }
 
   bool is_plain_float(const Joint& joint) const {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
@@ -57,6 +58,9 @@ class Matcher {
         nodes_(profile.size()) {
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       by_name_.emplace(graph.nodes[i].name, static_cast<int>(i));
+      for (const TensorId id : graph.nodes[i].outputs) {
+        if (id != kNoTensor) by_result_.emplace(graph.tensor(id).name, static_cast<int>(i));
+      }
     }
   }
 
@@ -100,6 +104,8 @@ class Matcher {
     constexpr std::string_view kFused = "fused ";
     if (name.starts_with(kFused) && !find(name)) name.remove_prefix(kFused.size());
     if (const auto whole = find(name)) return claim_if_fits(*whole, entry);
+    if (const auto made = find_by_result(name)) return claim_if_fits(*made, entry);
+    if (const auto counted = find_by_number(name)) return claim_if_fits(*counted, entry);
     if (name.find('+') != std::string_view::npos) {
       for (std::size_t begin = 0; begin <= name.size();) {
         const auto end = std::min(name.find('+', begin), name.size());
@@ -115,6 +121,27 @@ class Matcher {
   std::optional<int> find(std::string_view name) const {
     const auto found = by_name_.find(name);
     return found == by_name_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  /// ONNX Runtime calls some kernels after what they make.
+  std::optional<int> find_by_result(std::string_view name) const {
+    const auto found = by_result_.find(name);
+    return found == by_result_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  /// It calls nodes without a name after their type and place in the file: Conv_17.
+  std::optional<int> find_by_number(std::string_view name) const {
+    const auto cut = name.rfind('_');
+    if (cut == std::string_view::npos) return std::nullopt;
+    int number = kNone;
+    const auto digits = name.substr(cut + 1);
+    const auto* end = digits.data() + digits.size();
+    const auto [rest, error] = std::from_chars(digits.data(), end, number);
+    if (error != std::errc() || rest != end || number < 0 ||
+        static_cast<std::size_t>(number) >= graph_.nodes.size()) {
+      return std::nullopt;
+    }
+    return type_name(node(number).op) == name.substr(0, cut) ? std::optional(number) : std::nullopt;
   }
 
   /// Runtimes add to names: Conv_1_token_5, Conv_1_nchwc, MatMul_3/MatMulAddFusion.
@@ -332,6 +359,7 @@ class Matcher {
   std::vector<std::vector<int>> nodes_;        // of each entry
   std::map<std::size_t, std::size_t> pieces_;  // entry -> the first piece of the same operator
   std::map<std::string, int, std::less<>> by_name_;
+  std::map<std::string, int, std::less<>> by_result_;  // by the names of what nodes make
 };
 
 }  // namespace

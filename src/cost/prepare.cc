@@ -92,7 +92,7 @@ Status run_preparation(Graph& graph, const std::vector<std::string>& steps) {
   }
   if (auto ok = run_passes(graph, passes); !ok) return ok;
   if (quantized && computes_with_8_bits(graph)) {
-    const auto ok = graph::to_quantized_tensors(graph, {.merge_activations = merged});
+    auto ok = graph::to_quantized_tensors(graph, {.merge_activations = merged});
     if (!ok) return ok;
     if (auto again = run_passes(graph, passes); !again) return again;
   }

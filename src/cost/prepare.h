@@ -18,6 +18,6 @@ struct PreparedGraph {
 Result<PreparedGraph> prepare_graph(const graph::Graph& graph, const KernelRuleData& rules);
 
 /// Whether the node computes the same in every run, so that nobody runs it.
-bool is_static_node(const graph::Node& node, const std::vector<bool>& static_tensors);
+bool is_static_node(const graph::Node& node, const std::vector<bool>& is_static);
 
 }  // namespace fleetfit::cost

@@ -28,7 +28,7 @@ constexpr std::array<std::pair<std::string_view, Along>, 4> kAlong{{
     {"any", Along::any},
 }};
 
-constexpr std::array<std::pair<std::string_view, Condition>, 11> kConditions{{
+constexpr std::array<std::pair<std::string_view, Condition>, 12> kConditions{{
     {"inputs_ready", Condition::inputs_ready},
     {"same_shape", Condition::same_shape},
     {"constant_channel_operand", Condition::constant_channel_operand},
@@ -40,6 +40,7 @@ constexpr std::array<std::pair<std::string_view, Condition>, 11> kConditions{{
     {"same_storage", Condition::same_storage},
     {"float_only", Condition::float_only},
     {"not_grouped", Condition::not_grouped},
+    {"relu_follows", Condition::relu_follows},
 }};
 
 /// One of a list of words, and what it stands for.

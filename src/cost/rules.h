@@ -31,7 +31,8 @@ enum class Condition : std::uint8_t {
   channel_axis,              ///< both work along the channels
   same_storage,              ///< types and quantization are the same before and after
   float_only,                ///< nothing is quantized
-  not_grouped,  ///< the kernel is no convolution in groups, unless each has one channel
+  not_grouped,   ///< the kernel is no convolution in groups, unless each has one channel
+  relu_follows,  ///< a ReLU is all that reads the result
 };
 
 /// A node of a type in `types` becomes part of the kernel that makes its input.

@@ -19,12 +19,14 @@ constexpr double kLeastShare = 1e-3;
 struct Setting {
   int depth = 6;
   double least_child_samples = 1;
+  double leaf_penalty = 1;
 };
 
 std::vector<Setting> grid_of(const BoostOptions& options) {
   std::vector<Setting> grid;
   for (const int depth : options.depths)
-    for (const double least : options.least_child_samples) grid.push_back({depth, least});
+    for (const double least : options.least_child_samples)
+      for (const double penalty : options.leaf_penalties) grid.push_back({depth, least, penalty});
   return grid;
 }
 
@@ -32,7 +34,6 @@ std::vector<Setting> grid_of(const BoostOptions& options) {
 struct Rows {
   std::vector<float> x = {};
   std::vector<float> target = {};
-  std::vector<float> weight = {};
   float base = 0;
 };
 
@@ -53,13 +54,6 @@ Subset rows_outside(const TrainingSet& set, int fold) {
     subset.fold.push_back(set.fold[i]);
   }
   return subset;
-}
-
-// To a mean of 1, so that the least weight of a child is a number of rows.
-void normalize(std::vector<float>& weights) {
-  double sum = 0;
-  for (const float w : weights) sum += w;
-  for (float& w : weights) w = static_cast<float>(w * static_cast<double>(weights.size()) / sum);
 }
 
 // Fits models to the rows outside of one fold, or to all of them.
@@ -89,35 +83,25 @@ class Booster {
   const LinearModel* linear() const { return corrects() ? &linear_ : nullptr; }
 
   Result<TreeModel> grow(const Setting& setting, int stages, std::uint32_t seed) const {
-    const auto trees = grow_trees(
-        {.columns = columns_, .x = rows_.x, .target = rows_.target, .weight = rows_.weight},
-        {.stages = stages,
-         .depth = setting.depth,
-         .least_child_weight = setting.least_child_samples,
-         .learning_rate = options_.learning_rate,
-         .subsample = options_.subsample,
-         .leaf_penalty = options_.leaf_penalty,
-         .seed = seed,
-         .base = rows_.base});
+    const auto trees = grow_trees({.columns = columns_, .x = rows_.x, .target = rows_.target},
+                                  {.stages = stages,
+                                   .depth = setting.depth,
+                                   .least_child_weight = setting.least_child_samples,
+                                   .learning_rate = options_.learning_rate,
+                                   .subsample = options_.subsample,
+                                   .leaf_penalty = setting.leaf_penalty,
+                                   .seed = seed,
+                                   .base = rows_.base});
     if (!trees) return tl::unexpected(trees.error());
-    const bool is_log = options_.target != BoostTarget::percentage;
-    return TreeModel::build(*trees, {.features = columns_,
-                                     .link = is_log ? Link::logarithm : Link::identity,
-                                     .base = rows_.base});
+    return TreeModel::build(*trees,
+                            {.features = columns_, .link = Link::logarithm, .base = rows_.base});
   }
 
  private:
   bool corrects() const { return options_.target == BoostTarget::correction; }
 
   double target(std::size_t i) const {
-    switch (options_.target) {
-      case BoostTarget::percentage:
-        return subset_.y[i];
-      case BoostTarget::logarithm:
-        return std::log(subset_.y[i]);
-      case BoostTarget::correction:
-        break;
-    }
+    if (!corrects()) return std::log(subset_.y[i]);
     const double price = linear_.predict_one(std::span(subset_.x).subspan(i * columns_, columns_));
     return std::log(subset_.y[i] / std::max(price, kLeastShare * subset_.y[i]));
   }
@@ -125,19 +109,11 @@ class Booster {
   void fill_rows() {
     rows_.x.assign(subset_.x.begin(), subset_.x.end());
     double sum = 0;
-    double weights = 0;
     for (std::size_t i = 0; i < subset_.y.size(); ++i) {
-      double weight = 1;
-      if (options_.target == BoostTarget::percentage) {
-        weight = 1 / (subset_.y[i] * subset_.y[i]);
-        rows_.weight.push_back(static_cast<float>(weight));
-      }
       rows_.target.push_back(static_cast<float>(target(i)));
-      sum += weight * target(i);
-      weights += weight;
+      sum += target(i);
     }
-    rows_.base = static_cast<float>(sum / weights);
-    normalize(rows_.weight);
+    rows_.base = static_cast<float>(sum / static_cast<double>(subset_.y.size()));
   }
 
   const BoostOptions& options_;
@@ -259,8 +235,10 @@ Result<std::unique_ptr<Regressor>> fit_to_all(const TrainingSet& set, const Boos
 Result<FittedRegressor> fit_boosted_trees(const TrainingSet& set, const core::Random& random,
                                           core::ThreadPool& pool, const BoostOptions& options) {
   if (auto checked = check_set(set); !checked) return tl::unexpected(checked.error());
-  if (options.stages < 1 || options.depths.empty() || options.least_child_samples.empty())
-    return fail(ErrorCode::invalid_input, "boosting needs a stage, a depth and a child size");
+  if (options.stages < 1 || options.depths.empty() || options.least_child_samples.empty() ||
+      options.leaf_penalties.empty())
+    return fail(ErrorCode::invalid_input,
+                "boosting needs a stage, a depth, a child size and a penalty");
   const auto seed = static_cast<std::uint32_t>(random.seed() & 0x7fffffffU);
   CrossValidation validation(set, options, seed);
   if (auto done = validation.run(pool); !done) return tl::unexpected(done.error());
@@ -270,8 +248,9 @@ Result<FittedRegressor> fit_boosted_trees(const TrainingSet& set, const core::Ra
   return FittedRegressor{
       .model = std::move(*model),
       .out_of_fold = validation.out_of_fold(best.second),
-      .settings = fmt::format("{} stages, depth {}, {} samples per child", best.second,
-                              best.first.depth, best.first.least_child_samples)};
+      .settings =
+          fmt::format("{} stages, depth {}, {} samples per child, penalty {}", best.second,
+                      best.first.depth, best.first.least_child_samples, best.first.leaf_penalty)};
 }
 
 }  // namespace fleetfit::predict

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 namespace fleetfit::predict {
 
@@ -8,5 +9,9 @@ namespace fleetfit::predict {
 /// ratio, where zero counts as nearly one. 0.7 means that a typical feature differs by a factor
 /// of 2.
 double log_distance(std::span<const double> a, std::span<const double> b);
+
+/// The same for rows of `log_features`, of which many are compared.
+double distance_of_logs(std::span<const double> a, std::span<const double> b);
+std::vector<double> log_features(std::span<const double> row);
 
 }  // namespace fleetfit::predict

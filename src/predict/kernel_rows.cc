@@ -33,6 +33,16 @@ std::vector<int> deal_out(std::size_t networks, int folds, core::Random random) 
   return fold;
 }
 
+// The overhead of a network that was disturbed between its kernels says nothing: one whose share of
+// the latency is far above the others' is left out.
+double most_credible_share(const Profiles& profiles) {
+  std::vector<double> shares;
+  for (std::size_t n = 0; n < profiles.latency_ms.size(); ++n)
+    shares.push_back(profiles.overhead_ms[n] / profiles.latency_ms[n]);
+  const double middle = *core::median(shares);
+  return middle + std::max(5 * *core::mad(shares), middle);
+}
+
 }  // namespace
 
 void KernelRows::add(std::span<const double> row, double ms, int of_network, int in_fold) {
@@ -77,6 +87,7 @@ Profiles gather(std::span<const NetworkSample> samples, int folds, core::Random 
 }
 
 Overhead fit_overhead(const Profiles& profiles) {
+  const double most = most_credible_share(profiles);
   // The sums of least squares with two unknowns, each network weighted by its latency.
   double s00 = 0;
   double s01 = 0;
@@ -84,6 +95,7 @@ Overhead fit_overhead(const Profiles& profiles) {
   double t0 = 0;
   double t1 = 0;
   for (std::size_t n = 0; n < profiles.latency_ms.size(); ++n) {
+    if (profiles.overhead_ms[n] > most * profiles.latency_ms[n]) continue;
     const double weight = 1 / (profiles.latency_ms[n] * profiles.latency_ms[n]);
     const double kernels = profiles.kernels[n];
     s00 += weight;
@@ -112,13 +124,15 @@ std::vector<KindModel::Known> spread_out(const KernelRows& rows, std::size_t cou
   for (const auto& [row, times] : groups)
     all.push_back({.features = row, .ms = *core::median(times)});
 
+  std::vector<std::vector<double>> logs;
+  for (const auto& known : all) logs.push_back(log_features(known.features));
   std::vector<KindModel::Known> chosen;
   std::vector<double> away(all.size(), std::numeric_limits<double>::infinity());
   std::size_t next = 0;
   while (chosen.size() < std::min(count, all.size())) {
     chosen.push_back(all[next]);
     for (std::size_t i = 0; i < all.size(); ++i)
-      away[i] = std::min(away[i], log_distance(all[i].features, all[next].features));
+      away[i] = std::min(away[i], distance_of_logs(logs[i], logs[next]));
     next = static_cast<std::size_t>(std::ranges::max_element(away) - away.begin());
   }
   return chosen;

@@ -15,6 +15,7 @@ namespace fleetfit::predict {
 /// All kernels of one kind.
 struct KernelRows {
   std::string kind = {};
+  std::vector<Condition> when = {};
   std::size_t columns = 0;
   std::vector<double> x = {};
   std::vector<double> y = {};
@@ -40,6 +41,10 @@ struct Profiles {
 /// Scales the times of each network so that kernels and overhead add up to its latency, and deals
 /// the networks out to folds.
 Profiles gather(std::span<const NetworkSample> samples, int folds, core::Random random);
+
+/// The parts of a kind that are priced by different laws: split by a feature with few values, or by
+/// whether it is zero, wherever two lines explain times much better than one. One part if not.
+std::vector<KernelRows> split_by_law(KernelRows rows, int folds);
 
 /// Non-negative least squares of the overheads, relative to the latencies.
 Overhead fit_overhead(const Profiles& profiles);

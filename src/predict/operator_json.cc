@@ -13,6 +13,14 @@ namespace {
 using core::JsonView;
 using Json = nlohmann::json;
 
+Json to_json(const std::vector<Condition>& conditions, const std::string& kind) {
+  auto json = Json::array();
+  for (const auto& condition : conditions)
+    json.push_back({{"feature", cost::feature_names(kind)[condition.feature]},
+                    {condition.at_least ? "at_least" : "below", condition.threshold}});
+  return json;
+}
+
 Json to_json(const KindModel& kind) {
   auto known = Json::array();
   auto known_ms = Json::array();
@@ -21,6 +29,7 @@ Json to_json(const KindModel& kind) {
     known_ms.push_back(one.ms);
   }
   return {{"kind", kind.kind},
+          {"when", to_json(kind.when, kind.kind)},
           {"method", kind.method},
           {"settings", kind.settings},
           {"features", cost::feature_names(kind.kind)},
@@ -95,6 +104,31 @@ Status check_feature_names(const JsonView& json, const std::string& kind) {
       ->error(fmt::format("these are not the features of kernels of kind {}", kind));
 }
 
+Status read_condition(const JsonView& json, KindModel& kind) {
+  const auto name = json.text("feature");
+  if (!name) return tl::unexpected(name.error());
+  const auto& names = cost::feature_names(kind.kind);
+  const auto found = std::ranges::find(names, *name);
+  if (found == names.end())
+    return json.error(fmt::format("kernels of kind {} have no feature '{}'", kind.kind, *name));
+  const auto at_least = json.find("at_least");
+  if (!at_least) return tl::unexpected(at_least.error());
+  const auto threshold = json.number(*at_least ? "at_least" : "below");
+  if (!threshold) return tl::unexpected(threshold.error());
+  kind.when.push_back({.feature = static_cast<std::size_t>(found - names.begin()),
+                       .threshold = *threshold,
+                       .at_least = at_least->has_value()});
+  return {};
+}
+
+Status read_conditions(const JsonView& json, KindModel& kind) {
+  const auto items = json.items("when");
+  if (!items) return tl::unexpected(items.error());
+  for (const auto& item : *items)
+    if (auto read = read_condition(item, kind); !read) return read;
+  return {};
+}
+
 Status read_known(const JsonView& json, KindModel& kind) {
   const auto rows = json.items("known");
   if (!rows) return tl::unexpected(rows.error());
@@ -143,6 +177,7 @@ Result<KindModel> read_kind(const JsonView& json) {
   fields.not_negative_number("growth", kind.growth);
   fields.numbers("importance", features, kind.importance);
   if (!fields.status()) return tl::unexpected(fields.status().error());
+  if (auto read = read_conditions(json, kind); !read) return tl::unexpected(read.error());
   if (auto checked = check_range(json, kind); !checked) return tl::unexpected(checked.error());
   if (auto read = read_known(json, kind); !read) return tl::unexpected(read.error());
   const auto model_json = json.at("model");
@@ -159,8 +194,8 @@ Status read_kinds(const JsonView& json, std::vector<KindModel>& kinds) {
   for (const auto& item : *items) {
     auto kind = read_kind(item);
     if (!kind) return tl::unexpected(kind.error());
-    if (!kinds.empty() && kinds.back().kind >= kind->kind)
-      return item.error(fmt::format("kind {} is there twice or out of order", kind->kind));
+    if (!kinds.empty() && kinds.back().kind > kind->kind)
+      return item.error(fmt::format("kind {} is out of order", kind->kind));
     kinds.push_back(std::move(*kind));
   }
   return {};

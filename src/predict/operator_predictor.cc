@@ -119,7 +119,7 @@ class Pricing {
   void settle(const KindModel& kind, std::size_t i, double price, std::span<const double> clamped) {
     const auto& values = kernels_[i].values;
     const Excess excess = excess_of(values, kind.low, kind.high);
-    if (excess.log > 0) price *= growth(kind.guide, clamped, values);
+    if (!std::ranges::equal(clamped, values)) price *= growth(kind.guide, clamped, values);
     const bool known = kind.model->knows(values);
     const double beyond = kind.growth * excess.log + (known ? 0 : kind.spread90);
     set(i, std::max({price, kind.least_ms / 2, kLeastPriceMs}),
@@ -163,9 +163,13 @@ class Pricing {
 
 }  // namespace
 
-const KindModel* OperatorPredictor::find(std::string_view kind) const {
-  const auto found = std::ranges::lower_bound(parts_.kinds, kind, {}, &KindModel::kind);
-  return found != parts_.kinds.end() && found->kind == kind ? &*found : nullptr;
+const KindModel* OperatorPredictor::find(std::string_view kind,
+                                         std::span<const double> features) const {
+  const auto models = std::ranges::equal_range(parts_.kinds, kind, {}, &KindModel::kind);
+  const auto found = std::ranges::find_if(models, [&](const KindModel& model) {
+    return std::ranges::all_of(model.when, [&](const auto& c) { return c.holds(features); });
+  });
+  return found == models.end() ? nullptr : &*found;
 }
 
 Result<NetworkPrice> OperatorPredictor::price(std::span<const cost::KernelFeatures> kernels) const {
@@ -174,7 +178,7 @@ Result<NetworkPrice> OperatorPredictor::price(std::span<const cost::KernelFeatur
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     if (auto checked = check_features(kernels[i]); !checked)
       return core::within(fmt::format("kernel {} ({})", i, kernels[i].kind), checked.error());
-    if (const auto* kind = find(kernels[i].kind)) {
+    if (const auto* kind = find(kernels[i].kind, kernels[i].values)) {
       members[static_cast<std::size_t>(kind - parts_.kinds.data())].push_back(i);
     } else {
       pricing.price_unknown(i);

@@ -26,6 +26,7 @@ constexpr int kLeastNetworksOfKind = 3;
 constexpr std::size_t kLeastRowsForTrees = 40;
 // A model that is more complicated than the one before has to be better by so much.
 constexpr double kWorthIt = 0.97;
+constexpr double kWorthItPercent = 0.1;
 constexpr std::size_t kKnownKernels = 32;
 constexpr std::size_t kRowsForImportance = 500;
 
@@ -112,6 +113,7 @@ class Training {
 
   Result<OperatorPredictor::Parts> run() {
     if (auto fitted = fit_generic(); !fitted) return tl::unexpected(fitted.error());
+    split_kinds();
     std::vector<Result<TrainedKind>> kinds(profiles_.kinds.size());
     pool_.parallel_for(kinds.size(),
                        [&](std::size_t k) { kinds[k] = train_kind(profiles_.kinds[k]); });
@@ -133,6 +135,16 @@ class Training {
     parts_.generic = dynamic_cast<const LinearModel&>(*fitted->model);
     parts_.generic_spread90 = spread_for_unknown_kinds();
     return {};
+  }
+
+  void split_kinds() {
+    std::vector<std::vector<KernelRows>> parts(profiles_.kinds.size());
+    pool_.parallel_for(parts.size(), [&](std::size_t k) {
+      parts[k] = split_by_law(std::move(profiles_.kinds[k]), profiles_.folds);
+    });
+    profiles_.kinds.clear();
+    for (auto& kind : parts)
+      for (auto& part : kind) profiles_.kinds.push_back(std::move(part));
   }
 
   static void append(const KernelRows& rows, KernelRows& all) {
@@ -202,7 +214,7 @@ class Training {
       auto fitted = fit.second(set_of(rows, profiles_.folds), random_.split(rows.kind), pool_);
       if (!fitted) return tl::unexpected(fitted.error());
       const double error = mape_percent(fitted->out_of_fold, rows.y);
-      if (error >= least * kWorthIt) continue;
+      if (error >= least * kWorthIt || error > least - kWorthItPercent) continue;
       least = error;
       best = {fit.first, std::move(*fitted)};
     }
@@ -238,6 +250,7 @@ class Training {
   void describe(const KernelRows& rows, Candidate& chosen, bool few, TrainedKind& trained) const {
     KindModel& model = trained.model;
     model.kind = rows.kind;
+    model.when = rows.when;
     model.method = few ? "generic" : to_string(chosen.method);
     model.settings = std::move(chosen.fitted.settings);
     model.model = std::move(chosen.fitted.model);

@@ -30,7 +30,12 @@ TableModel::Entries medians(const TrainingSet& set, int without) {
 }  // namespace
 
 TableModel::TableModel(Entries entries, LinearModel guide)
-    : entries_(std::move(entries)), guide_(std::move(guide)) {}
+    : entries_(std::move(entries)), guide_(std::move(guide)) {
+  for (const auto& [row, ms] : entries_) {
+    const auto logs = log_features(row);
+    logs_.insert(logs_.end(), logs.begin(), logs.end());
+  }
+}
 
 bool TableModel::knows(std::span<const double> row) const {
   return entries_.contains(copy_of(row));
@@ -40,8 +45,11 @@ double TableModel::price(std::span<const double> row) const {
   if (const auto found = entries_.find(copy_of(row)); found != entries_.end()) return found->second;
   const auto* nearest = &*entries_.begin();
   double least = std::numeric_limits<double>::infinity();
+  const auto logs = log_features(row);
+  auto others = std::span(logs_);
   for (const auto& entry : entries_) {
-    const double away = log_distance(row, entry.first);
+    const double away = distance_of_logs(logs, others.first(logs.size()));
+    others = others.subspan(logs.size());
     if (away < least) {
       least = away;
       nearest = &entry;

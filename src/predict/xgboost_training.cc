@@ -13,6 +13,9 @@
 namespace fleetfit::predict {
 namespace {
 
+// Every value is tried as a threshold where that is quick, else 64 quantiles.
+constexpr std::size_t kRowsForExactSplits = 500;
+
 tl::unexpected<Error> refused() {
   return fail(ErrorCode::internal, fmt::format("XGBoost: {}", XGBGetLastError()));
 }
@@ -66,10 +69,10 @@ class Booster {
   BoosterHandle handle_ = nullptr;
 };
 
-bool configure(Booster& booster, const BoostSettings& settings) {
+bool configure(Booster& booster, const BoostSettings& settings, std::size_t rows) {
   const std::pair<const char*, std::string> parameters[] = {
       {"objective", "reg:squarederror"},
-      {"tree_method", "hist"},
+      {"tree_method", rows <= kRowsForExactSplits ? "exact" : "hist"},
       {"max_bin", "64"},
       {"nthread", "1"},
       {"verbosity", "0"},
@@ -88,8 +91,8 @@ bool configure(Booster& booster, const BoostSettings& settings) {
 
 bool train(const BoostRows& rows, const BoostSettings& settings, Matrix& matrix, Booster& booster) {
   return matrix.fill(rows.x, rows.columns) && matrix.set("label", rows.target) &&
-         (rows.weight.empty() || matrix.set("weight", rows.weight)) && booster.create(matrix) &&
-         configure(booster, settings) && booster.boost(matrix, settings.stages);
+         booster.create(matrix) && configure(booster, settings, rows.target.size()) &&
+         booster.boost(matrix, settings.stages);
 }
 
 // A node and what hangs from it, in preorder.

@@ -13,7 +13,6 @@ struct BoostRows {
   std::size_t columns = 0;
   std::span<const float> x = {};
   std::span<const float> target = {};
-  std::span<const float> weight = {};  ///< empty: all alike
 };
 
 struct BoostSettings {

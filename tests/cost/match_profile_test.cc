@@ -62,6 +62,17 @@ TEST(MatchProfile, ReadsNamesWithAdditions) {
   EXPECT_THAT(matched.kernels[2].kernel.nodes, ElementsAre(5, 6));
 }
 
+TEST(MatchProfile, ReadsNamesOfResultsAndPlacesInTheFile) {
+  auto graph = residual_block();
+  for (auto& node : graph.nodes) node.name = "no_" + node.name;
+  graph.tensor(graph.nodes[2].outputs[0]).name = "features";
+  const std::vector<ProfileEntry> profile{{"features", "Conv", "k", 1}, {"Conv_3", "Conv", "k", 2}};
+  const auto matched = match_profile(graph, profile);
+  ASSERT_EQ(matched.kernels.size(), 2U);
+  EXPECT_THAT(matched.kernels[0].kernel.nodes, ElementsAre(0, 1, 2));
+  EXPECT_THAT(matched.kernels[1].kernel.nodes, ElementsAre(3, 4, 5, 6));
+}
+
 TEST(MatchProfile, CountsHelpersToTheKernelAfterThemAndLosesNoTime) {
   const std::vector<ProfileEntry> profile{{"x_nhwc_transpose", "Transpose", "k", 0.5},
                                           {"Conv_0", "Conv", "k", 1},

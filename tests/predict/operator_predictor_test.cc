@@ -16,7 +16,8 @@ using test::make_profiles;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const BoostOptions kQuick{.stages = 60, .depths = {4}, .least_child_samples = {1}};
+const BoostOptions kQuick{
+    .stages = 60, .depths = {4}, .least_child_samples = {1}, .leaf_penalties = {1}};
 
 OperatorPredictor train(std::span<const NetworkSample> samples,
                         const TrainOptions& options = {.method = Method::lasso}, int threads = 2) {
@@ -104,11 +105,37 @@ TEST(OperatorPredictor, IsTheSameOnAnyNumberOfThreads) {
 
 TEST(OperatorPredictor, ChoosesLassoForALineAndTreesForARegime) {
   const auto line = train(make_profiles({}), {.method = Method::automatic});
-  EXPECT_EQ(line.find("conv2d")->method, "lasso");
+  EXPECT_EQ(line.kinds()[0].method, "lasso");
   const auto regimes = make_profiles({.networks = 120}, [](const cost::KernelFeatures& kernel) {
     return test::plain_law(kernel) * (kernel.values.back() < 10 ? 1 : 4);
   });
-  EXPECT_EQ(train(regimes, {.method = Method::automatic}).find("conv2d")->method, "gbdt");
+  EXPECT_EQ(train(regimes, {.method = Method::automatic}).kinds()[0].method, "gbdt");
+}
+
+TEST(OperatorPredictor, GivesEachCodePathOfAKindItsOwnModel) {
+  // The library has no fast code for the largest of three windows.
+  const auto& names = cost::feature_names("conv2d");
+  const auto window =
+      static_cast<std::size_t>(std::ranges::find(names, "kernel_height") - names.begin());
+  const auto with_windows = [&](std::uint64_t seed) {
+    auto samples = make_profiles({.seed = seed});
+    core::Random random(seed);
+    for (auto& network : samples) {
+      for (auto& kernel : network.kernels) {
+        if (kernel.features.kind != "conv2d") continue;
+        kernel.features.values[window] = static_cast<double>(3 + 2 * random.below(3));
+        const double more = kernel.ms * (kernel.features.values[window] == 7 ? 6 : 0);
+        kernel.ms += more;
+        network.latency_ms += more;
+      }
+    }
+    return samples;
+  };
+  const auto predictor = train(with_windows(1));
+  EXPECT_LT(error_percent(predictor, with_windows(2)), 0.5);
+  ASSERT_EQ(predictor.kinds()[0].when.size(), 1U);
+  EXPECT_EQ(predictor.kinds()[0].when[0].feature, window);
+  EXPECT_EQ(predictor.kinds()[0].when[0].threshold, 6);
 }
 
 // The errors of networks are those of one factor per network and of many kernels that cancel.
@@ -156,6 +183,21 @@ TEST(OperatorPredictor, FindsAnOverheadThatGrowsWithTheKernels) {
   const auto predictor = train(samples);
   EXPECT_NEAR(predictor.overhead().network_ms, 0.1, 1e-9);
   EXPECT_NEAR(predictor.overhead().kernel_ms, 0.01, 1e-9);
+}
+
+TEST(OperatorPredictor, IsNotMisledByANetworkThatWasDisturbed) {
+  auto samples = make_profiles({.networks = 30});
+  samples[3].overhead_ms += 40;
+  samples[3].latency_ms += 40;
+  EXPECT_NEAR(train(samples).overhead().of(10), 0.05, 1e-6);
+}
+
+TEST(OperatorPredictor, DoesNotListWhatIsSmallerThanAllThatWasMeasured) {
+  const auto predictor = train(make_profiles({}));
+  core::Random random(3);
+  auto kernel = test::random_kernel(random, "conv2d");
+  kernel.values[0] = 0.9e6;  // the least was 1e6, the largest 1e8
+  EXPECT_THAT(predictor.price(std::vector{kernel}).value().unpriced, IsEmpty());
 }
 
 TEST(OperatorPredictor, GrowsBeyondTheRangeAndListsIt) {

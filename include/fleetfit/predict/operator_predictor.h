@@ -33,9 +33,22 @@ enum class Method {
 std::string_view to_string(Method method);
 Result<Method> method_from(std::string_view name);
 
-/// What is known of one kind of kernel.
+/// Where a library has different code for different kernels of one kind (other window sizes, other
+/// activations), each gets a model of its own: its kernels are those that meet all conditions.
+struct Condition {
+  std::size_t feature = 0;
+  double threshold = 0;
+  bool at_least = false;  ///< the feature is at least the threshold, or below it
+
+  bool holds(std::span<const double> features) const {
+    return (features[feature] >= threshold) == at_least;
+  }
+};
+
+/// What is known of one kind of kernel, or of a part of it.
 struct KindModel {
   std::string kind = {};
+  std::vector<Condition> when = {};
   std::string method = {};    ///< that was chosen
   std::string settings = {};  ///< of the method, for people
   std::unique_ptr<Regressor> model = {};
@@ -97,8 +110,8 @@ class OperatorPredictor final : public KernelPredictor {
   const Overhead& overhead() const { return parts_.overhead; }
   double network_mape() const { return parts_.network_mape; }
 
-  /// A kind's model; null if there is none.
-  const KindModel* find(std::string_view kind) const;
+  /// The model of a kernel; null if there is none.
+  const KindModel* find(std::string_view kind, std::span<const double> features) const;
 
  private:
   Parts parts_;

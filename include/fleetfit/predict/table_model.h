@@ -33,6 +33,7 @@ class TableModel final : public Regressor {
   double price(std::span<const double> row) const;
 
   Entries entries_;
+  std::vector<double> logs_;  // of all entries' features, in order
   LinearModel guide_;
 };
 
