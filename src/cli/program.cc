@@ -31,7 +31,8 @@ void add_global_flags(CLI::App& program, GlobalFlags& flags) {
 class MessageLines final : public core::Progress {
  public:
   void receive(const core::ProgressEvent& event) override {
-    if (event.kind == core::ProgressKind::message) fmt::print(stderr, "{}\n", event.text);
+    if (event.kind == core::ProgressKind::message)
+      fmt::print(stderr, "{}\n", core::one_line(std::string(event.text)));
   }
 };
 

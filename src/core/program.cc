@@ -8,16 +8,12 @@
 #include <new>
 
 namespace fleetfit::core {
-namespace {
 
-// Names in files may hold anything; an error stays one readable line.
 std::string one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
   return text;
 }
-
-}  // namespace
 
 int exit_status(ErrorCode code) {
   switch (code) {

@@ -90,7 +90,7 @@ Result<ReadoutOf> read_readout_of(const JsonView& json) {
   if (!text) return tl::unexpected(text.error());
   for (const auto readout_of : {ReadoutOf::graph, ReadoutOf::nodes})
     if (*text == to_string(readout_of)) return readout_of;
-  return json.error("expected \"graph\" or \"nodes\"");
+  return json.error(R"(expected "graph" or "nodes")");
 }
 
 Result<GraphNetwork::Parts> read_parts(const JsonView& json) {

@@ -21,7 +21,7 @@ RowSet row_set_of(const TrainingSet& set) {
   return rows;
 }
 
-Status run_trainer(std::vector<std::string> arguments, const std::stop_token& stop) {
+Status run_trainer(const std::vector<std::string>& arguments, const std::stop_token& stop) {
   const auto done = core::run_companion(kTrainer, arguments, {.stop = stop});
   if (!done) return tl::unexpected(done.error());
   // One that was stopped says so by its status, but has written what it had.
@@ -49,7 +49,7 @@ Result<FittedRegressor> fit(const TrainingSet& set, const core::Random& random, 
     arguments.insert(arguments.end(), {"--budget-s", fmt::format("{}", *options.budget_s)});
   if (options.trials)
     arguments.insert(arguments.end(), {"--trials", std::to_string(*options.trials)});
-  if (auto done = run_trainer(std::move(arguments), options.stop); !done)
+  if (auto done = run_trainer(arguments, options.stop); !done)
     return tl::unexpected(std::move(done.error()));
 
   auto trained = read_trained_models(models);

@@ -50,7 +50,7 @@ Result<Transform> read_transform(const JsonView& json) {
   if (!text) return tl::unexpected(text.error());
   if (*text == "plain") return Transform::plain;
   if (*text == "log") return Transform::logarithm;
-  return json.at("transform")->error("expected \"plain\" or \"log\"");
+  return json.at("transform")->error(R"(expected "plain" or "log")");
 }
 
 Result<std::vector<float>> read_floats(const JsonView& json, std::string_view key) {
@@ -154,7 +154,7 @@ Status check_type(const JsonView& json, std::string_view type, int version) {
   const auto found = json.text("type");
   if (!found) return tl::unexpected(found.error());
   if (*found != type) {
-    return json.at("type")->error(fmt::format("expected \"{}\", found \"{}\"", type, *found));
+    return json.at("type")->error(fmt::format(R"(expected "{}", found "{}")", type, *found));
   }
   const auto number = json.integer("version");
   if (!number) return tl::unexpected(number.error());

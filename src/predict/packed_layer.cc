@@ -5,12 +5,24 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 
 namespace fleetfit::predict {
 namespace {
 
-constexpr std::size_t kTile = 8;  // outputs whose sums stay in registers
-constexpr std::size_t kRows = 4;  // rows that share one reading of the weights
+// Four floats that the compiler keeps in one register; as plain arrays they would go through
+// memory.
+constexpr std::size_t kLanes = 4;
+using Lanes = float __attribute__((vector_size(kLanes * sizeof(float))));
+
+Lanes lanes_at(const float* values) {
+  Lanes lanes;
+  std::memcpy(&lanes, values, sizeof(lanes));
+  return lanes;
+}
+
+constexpr std::size_t kTile = 2 * kLanes;  // outputs whose sums stay in registers
+constexpr std::size_t kRows = 4;           // rows that share one reading of the weights
 
 bool all_finite(std::span<const float> values) {
   return std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
@@ -41,19 +53,24 @@ PackedLayer::PackedLayer(const DenseLayer& layer) : inputs_(layer.inputs), outpu
 template <std::size_t rows>
 void PackedLayer::apply_rows(const float* in, float* out, Activation activation) const {
   for (std::size_t first = 0; first < outputs_; first += kTile) {
-    std::array<std::array<float, kTile>, rows> sums;
-    for (auto& sum : sums) std::copy_n(&bias_[first], kTile, sum.begin());
+    std::array<Lanes, rows> low;
+    std::array<Lanes, rows> high;
+    low.fill(lanes_at(&bias_[first]));
+    high.fill(lanes_at(&bias_[first + kLanes]));
     const float* weights = &weights_[first * inputs_];
     for (std::size_t i = 0; i < inputs_; ++i, weights += kTile) {
+      const Lanes low_weights = lanes_at(weights);
+      const Lanes high_weights = lanes_at(weights + kLanes);
       for (std::size_t r = 0; r < rows; ++r) {
         const float value = in[r * inputs_ + i];
-        for (std::size_t o = 0; o < kTile; ++o) sums[r][o] += value * weights[o];
+        low[r] += value * low_weights;
+        high[r] += value * high_weights;
       }
     }
     const std::size_t count = std::min(kTile, outputs_ - first);
     for (std::size_t r = 0; r < rows; ++r) {
       for (std::size_t o = 0; o < count; ++o) {
-        const float sum = sums[r][o];
+        const float sum = o < kLanes ? low[r][o] : high[r][o - kLanes];
         out[r * outputs_ + first + o] = activation == Activation::relu ? std::max(sum, 0.0F) : sum;
       }
     }

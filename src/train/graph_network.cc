@@ -114,12 +114,13 @@ Prepared prepare(const GraphTrainingSet& set, const Split& split, ReadoutOf read
   const auto output = fit_output(ms, output_of(readout_of));
   auto training = prepare_samples(set, split.training, inputs, output);
   auto validation = prepare_samples(set, split.validation, inputs, output);
-  const auto count = static_cast<double>(nodes.size() / set.features.size());
+  const std::size_t node_count = nodes.size() / set.features.size();
   return {.inputs = std::move(inputs),
           .data = {.features = set.features.size(),
                    .training = std::move(training),
                    .validation = std::move(validation),
-                   .sum_scale = static_cast<double>(split.training.size()) / count,
+                   .sum_scale =
+                       static_cast<double>(split.training.size()) / static_cast<double>(node_count),
                    .output = output}};
 }
 

@@ -28,7 +28,7 @@ double percent_error(std::span<const float> outputs, std::span<const double> ms,
 
 std::size_t batch_size(std::size_t samples) {
   if (samples < 512) return 16;
-  return samples < 2048 ? 32 : 64;
+  return samples < 8192 ? 32 : 64;
 }
 
 predict::OutputScaling fit_output(std::span<const double> ms, predict::Transform transform) {
@@ -66,7 +66,8 @@ predict::InputScaling fit_inputs(std::span<const double> rows, std::size_t colum
   predict::InputScaling scaling{.transform = transform,
                                 .mean = std::vector<double>(columns),
                                 .scale = std::vector<double>(columns)};
-  const auto count = static_cast<double>(rows.size() / columns);
+  const std::size_t row_count = rows.size() / columns;
+  const auto count = static_cast<double>(row_count);
   for (std::size_t i = 0; i < rows.size(); ++i)
     scaling.mean[i % columns] += transformed(rows[i], transform) / count;
   for (std::size_t i = 0; i < rows.size(); ++i) {

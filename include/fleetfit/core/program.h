@@ -15,6 +15,9 @@ inline constexpr int kBadInput = 2;  ///< bad input or usage
 /// `kBadInput` or `kFailed`.
 int exit_status(ErrorCode code);
 
+/// Names in files may hold anything; a message stays one readable line.
+std::string one_line(std::string text);
+
 /// Puts "fleetfit: message" on the standard error stream, as one line whatever is in the message;
 /// gives `status` back.
 int report(const std::string& message, int status);
