@@ -19,6 +19,16 @@ std::int64_t constant_elements(const Graph& graph) {
   return total;
 }
 
+TEST(Zoo, AWidthMayBeWrittenAsPapersDo) {
+  const auto network = build_zoo_network("mobilenet_v1_0.5");
+  const auto same = build_zoo_network("mobilenet_v1_x0_5");
+  ASSERT_TRUE(network && same);
+  EXPECT_EQ(network->nodes.size(), same->nodes.size());
+  EXPECT_EQ(network->tensor(network->nodes[0].outputs[0]).shape,
+            same->tensor(same->nodes[0].outputs[0]).shape);
+  EXPECT_FALSE(build_zoo_network("mobilenet_v1_0.6"));
+}
+
 TEST(Zoo, NamesAreUnique) {
   std::set<std::string> names;
   for (const ZooEntry& entry : zoo()) EXPECT_TRUE(names.insert(entry.name).second) << entry.name;

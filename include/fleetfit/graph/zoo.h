@@ -47,8 +47,9 @@ struct ZooEntry {
 /// Every network, sorted by family, then as their files list them.
 const std::vector<ZooEntry>& zoo();
 
-/// Builds one. `not_found`, with the nearest names, if there is none of that name; `invalid_input`
-/// if the options do not fit it (an image too small, a width that leaves no channels).
+/// Builds one; "mobilenet_v1_0.5" is "mobilenet_v1_x0_5". `not_found`, with the nearest names, if
+/// there is none of that name; `invalid_input` if the options do not fit it (an image too small, a
+/// width that leaves no channels).
 Result<Graph> build_zoo_network(std::string_view name, const ZooOptions& options = {});
 
 }  // namespace fleetfit::graph

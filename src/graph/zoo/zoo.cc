@@ -45,6 +45,16 @@ std::vector<std::string_view> nearest_names(std::string_view name) {
   return names;
 }
 
+// "mobilenet_v1_0.5", as papers write it, is listed as "mobilenet_v1_x0_5".
+std::string as_listed(std::string_view name) {
+  std::string listed(name);
+  const auto width = listed.rfind('_');
+  const auto point = listed.rfind('.');
+  if (width == std::string::npos || point == std::string::npos || point < width) return listed;
+  listed[point] = '_';
+  return listed.insert(width + 1, "x");
+}
+
 }  // namespace
 
 std::int64_t NetOptions::scaled(std::int64_t channels) const {
@@ -57,8 +67,9 @@ const std::vector<ZooEntry>& zoo() {
 }
 
 Result<Graph> build_zoo_network(std::string_view name, const ZooOptions& options) {
+  const auto listed = as_listed(name);
   const auto entry =
-      std::find_if(zoo().begin(), zoo().end(), [&](const ZooEntry& e) { return e.name == name; });
+      std::find_if(zoo().begin(), zoo().end(), [&](const ZooEntry& e) { return e.name == listed; });
   if (entry == zoo().end()) {
     return fail(ErrorCode::not_found, fmt::format("no network '{}' in the zoo; the nearest are {}",
                                                   name, fmt::join(nearest_names(name), ", ")));
