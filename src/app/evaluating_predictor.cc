@@ -141,7 +141,7 @@ Result<std::vector<std::string>> advise_on_designs(const GraphPricing& pricing,
   if (known.space.empty()) return advice;
   const auto space = space::find_space(known.space);
   if (!space) return tl::unexpected(space.error());
-  const std::size_t first = known.designs + measured;
+  const std::size_t first = known.first + known.designs + measured;
   const auto designs =
       space::sample_designs(**space, {.seed = known.seed, .first = first, .count = kCandidates});
   if (!designs) return advice;  // the space has not as many
@@ -165,10 +165,19 @@ Result<std::vector<std::string>> advise_on_designs(const GraphPricing& pricing,
   return advice;
 }
 
-/// Designs that it was trained with are no test.
-std::size_t first_design(const predict::Identity& identity, const NetworkChoice& networks) {
-  const auto& known = identity.trained_on;
-  return known.space == networks.space && known.seed == networks.seed ? known.designs : 0;
+/// Without other wishes the designs after those of the training.
+std::size_t first_design(const predict::TrainedOn& known, const NetworkChoice& networks) {
+  if (networks.first) return *networks.first;
+  const bool same = known.space == networks.space && known.seed == networks.seed;
+  return same ? known.first + known.designs : 0;
+}
+
+/// A network that it was trained with is no test of it.
+bool was_seen(const predict::TrainedOn& known, const NetworkChoice& networks,
+              const ProfiledNetwork& network) {
+  if (std::ranges::find(known.models, network.hash) != known.models.end()) return true;
+  if (!network.design || known.space != networks.space || known.seed != networks.seed) return false;
+  return *network.design >= known.first && *network.design < known.first + known.designs;
 }
 
 }  // namespace
@@ -190,15 +199,15 @@ Result<Evaluation> evaluate_predictor(Workplace& workplace, const EvaluatePredic
   Evaluating evaluating(*pricing);
   const ProfileReceiver receiver{
       .take = [&](const ProfiledNetwork& network) -> Status {
-        const auto& known = identity.trained_on.models;
-        if (std::ranges::find(known, network.hash) == known.end()) return evaluating.take(network);
+        if (!was_seen(identity.trained_on, request.networks, network))
+          return evaluating.take(network);
         evaluating.leave_out(fmt::format("{}: the predictor was trained with it", network.name));
         return {};
       },
       .leave_out = [&](std::string reason) { evaluating.leave_out(std::move(reason)); }};
   const ProfileRequest profile{.device = identity.device,
                                .networks = request.networks,
-                               .first = first_design(identity, request.networks),
+                               .first = first_design(identity.trained_on, request.networks),
                                .protocol = request.protocol,
                                .threads = request.threads};
   if (auto ok = profile_networks(workplace, profile, receiver, progress, stop); !ok)

@@ -38,6 +38,7 @@ Result<predict::Identity> identity_of(Workplace& workplace, const TrainPredictor
   identity.trained_on.space = request.networks.space;
   if (!request.networks.space.empty()) {
     identity.trained_on.seed = request.networks.seed;
+    identity.trained_on.first = request.networks.first.value_or(0);
     identity.trained_on.designs = request.networks.samples;
   }
   return identity;
@@ -92,6 +93,7 @@ Result<TrainedPredictor> train_predictor(Workplace& workplace, const TrainPredic
       .leave_out = [&](std::string reason) { left_out.push_back(std::move(reason)); }};
   const ProfileRequest profile{.device = request.device,
                                .networks = request.networks,
+                               .first = request.networks.first.value_or(0),
                                .protocol = request.protocol,
                                .threads = request.threads};
   if (auto ok = profile_networks(workplace, profile, receiver, progress, stop); !ok)

@@ -75,7 +75,8 @@ class Profiling {
             .and_then([&](const auto& choices) { return space.lower(choices); })
             .and_then([&](graph::Graph made) { return as_run(std::move(made), precision_); });
     if (!graph) return core::within(name, graph.error());
-    return hand_over({name, design.record.model_hash, *graph, design.record}, receiver_);
+    return hand_over({name, design.record.model_hash, design.number, *graph, design.record},
+                     receiver_);
   }
 
   Status of_files(core::Progress& progress, const std::stop_token& stop) {
@@ -133,7 +134,8 @@ class Profiling {
     auto graph = as_run(std::move(model->graph), precision_);
     if (!graph) return core::within(file.string(), graph.error());
     const auto hash = (*record)->model_hash;
-    return hand_over({file.string(), hash, *std::move(graph), **std::move(record)}, receiver_);
+    return hand_over({file.string(), hash, std::nullopt, *std::move(graph), **std::move(record)},
+                     receiver_);
   }
 
   static Status cancelled() {

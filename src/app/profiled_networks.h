@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -26,7 +27,8 @@ struct ProfileRequest {
 struct ProfiledNetwork {
   std::string name = {};
   std::string hash = {};
-  graph::Graph graph = {};  ///< as it was run
+  std::optional<std::size_t> design = std::nullopt;  ///< its number, if it is one of a space
+  graph::Graph graph = {};                           ///< as it was run
   store::MeasurementRecord record = {};
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/open_dimensions.h"
 #include "cli/program.h"
@@ -20,6 +21,7 @@ using Align = TextTable::Align;
 struct NetworkFlags {
   std::string space;
   std::size_t samples = 0;
+  std::optional<std::size_t> first;
   std::vector<std::string> files;
   OpenDimensionFlags open;
   double max_time_s = 10;
@@ -28,6 +30,7 @@ struct NetworkFlags {
 void add_networks(CLI::App& verb, NetworkFlags& flags) {
   auto* space = verb.add_option("--space", flags.space, "Designs of this space");
   verb.add_option("--samples", flags.samples, "How many designs of the space")->needs(space);
+  verb.add_option("--first", flags.first, "Number of the first design, from 0")->needs(space);
   verb.add_option("FILE", flags.files, "Models: ONNX, TFLite or ncnn's .param");
   verb.add_option("--max-time", flags.max_time_s,
                   "Most seconds for each network that was not measured yet")
@@ -43,6 +46,7 @@ Result<app::NetworkChoice> networks_of(const Context& context, const NetworkFlag
     return fail(ErrorCode::invalid_input, "--space needs --samples");
   return app::NetworkChoice{.space = flags.space,
                             .samples = flags.samples,
+                            .first = flags.first,
                             .seed = context.flags.seed,
                             .models = {flags.files.begin(), flags.files.end()},
                             .options = *std::move(options)};

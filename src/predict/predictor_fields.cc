@@ -33,11 +33,14 @@ Status read_trained_on(const core::JsonView& identity, TrainedOn& into) {
   if (auto ok = read_text(*json, "space", into.space); !ok) return ok;
   const auto seed = json->integer_or("seed", 0, {.min = 0});
   if (!seed) return tl::unexpected(seed.error());
+  const auto first = json->integer_or("first", 0, {.min = 0});
+  if (!first) return tl::unexpected(first.error());
   const auto designs = json->integer_or("designs", 0, {.min = 0});
   if (!designs) return tl::unexpected(designs.error());
   const auto models = json->texts("models");
   if (!models) return tl::unexpected(models.error());
   into.seed = static_cast<std::uint64_t>(*seed);
+  into.first = static_cast<std::uint64_t>(*first);
   into.designs = static_cast<std::uint64_t>(*designs);
   into.models = *models;
   return {};
@@ -70,6 +73,7 @@ nlohmann::json document_head(std::string_view type, const Identity& identity) {
             {"trained_on",
              {{"space", identity.trained_on.space},
               {"seed", identity.trained_on.seed},
+              {"first", identity.trained_on.first},
               {"designs", identity.trained_on.designs},
               {"models", identity.trained_on.models}}}}}};
 }

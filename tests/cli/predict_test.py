@@ -46,6 +46,9 @@ class Train(PredictCase):
         page = self.folder / "page.html"
         result = self.succeed_json(*self.store, "--quiet", "predict", "eval", self.predictor, "--space", "icpe", "--samples", "2", *QUICK, "--plot", page)
         self.assertEqual([network["model"] for network in result["networks"]], ["design 3", "design 4"])
+        result = self.succeed_json(*self.store, "--quiet", "predict", "eval", self.predictor, "--space", "icpe", "--samples", "3", "--first", "2", *QUICK)
+        self.assertEqual([network["model"] for network in result["networks"]], ["design 3", "design 4"])
+        self.assertIn("design 2: the predictor was trained with it", result["left_out"])
         self.assertEqual(self.measurements(), 5)
         for words in ("Predicted latency on local", "Error by kind of kernel", "What prices depend on", "What to measure next"):
             self.assertIn(words, page.read_text())

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -23,7 +24,9 @@ namespace fleetfit::app {
 struct NetworkChoice {
   std::string space = {};   ///< "": the files
   std::size_t samples = 0;  ///< how many designs
-  std::uint64_t seed = 1;   ///< of the designs
+  /// Number of the first one. None: 0 for training, and those after the training for a test.
+  std::optional<std::size_t> first = std::nullopt;
+  std::uint64_t seed = 1;  ///< of the designs
   std::vector<std::filesystem::path> models = {};
   ModelOptions options = {};  ///< of the files
 };

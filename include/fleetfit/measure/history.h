@@ -38,9 +38,9 @@ SessionSpread session_spread(std::span<const EarlierMeasurement> earlier);
 
 /// Widens the interval of the measurement's median, as found in this session, by the spread between
 /// sessions. If it is `ok` and its interval then does not meet that of each of the last three
-/// measurements of the same model, it is `unstable`, and the reason names the one that it is unlike;
-/// so a device that has changed for good is `ok` again after three. `earlier` has the newest first.
-/// Nothing changes for a measurement without numbers.
+/// measurements of the same model, it is `unstable`, and the reason names the one that it is
+/// unlike; so a device that has changed for good is `ok` again after three. `earlier` has the
+/// newest first. Nothing changes for a measurement without numbers.
 void compare_with_history(Measurement& measurement, std::string_view model,
                           std::span<const EarlierMeasurement> earlier, const SessionSpread& spread);
 

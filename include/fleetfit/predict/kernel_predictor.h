@@ -22,7 +22,8 @@ namespace fleetfit::predict {
 struct TrainedOn {
   std::string space = {};                ///< "" if they were files
   std::uint64_t seed = 0;                ///< of the designs
-  std::uint64_t designs = 0;             ///< the first so many of the seed
+  std::uint64_t first = 0;               ///< number of the first design
+  std::uint64_t designs = 0;             ///< how many, one after the other
   std::vector<std::string> models = {};  ///< hashes of files
 
   bool operator==(const TrainedOn&) const = default;
