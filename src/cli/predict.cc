@@ -9,6 +9,7 @@
 #include "cli/open_dimensions.h"
 #include "cli/program.h"
 #include "cli/text_table.h"
+#include "fleetfit/app/paper_devices.h"
 #include "fleetfit/app/predicting.h"
 #include "fleetfit/core/interrupt.h"
 
@@ -283,6 +284,61 @@ void add_eval(CLI::App& predict, Context& context) {
   });
 }
 
+struct SpecFlags {
+  app::PaperDeviceRequest request;
+  predict::RooflineSpecification roofline;
+  std::string accelerator;
+};
+
+Result<int> write_spec(const Context& context, const SpecFlags& flags) {
+  auto request = flags.request;
+  request.specification = flags.roofline;
+  if (!flags.accelerator.empty()) {
+    const auto accelerator = app::find_accelerator(flags.accelerator);
+    if (!accelerator) return core::within("--accelerator", accelerator.error());
+    request.specification = *accelerator;
+  }
+  if (auto ok = app::write_paper_device(request); !ok) return tl::unexpected(ok.error());
+  if (context.flags.json) {
+    context.print(nlohmann::ordered_json{{"output", request.output.string()}});
+  } else {
+    context.print(fmt::format("{}: {} on paper\n", request.output.string(), request.name));
+  }
+  return 0;
+}
+
+void add_spec(CLI::App& predict, Context& context) {
+  auto flags = std::make_shared<SpecFlags>();
+  auto* verb = predict.add_subcommand(
+      "spec", "Write a device that exists on paper: a roofline, or a tiled accelerator");
+  verb->add_option("NAME", flags->request.name, "The device's name")->required();
+  verb->add_option("-o,--output", flags->request.output, "The predictor's file to write")
+      ->required();
+  auto* gflops = verb->add_option("--gflops", flags->roofline.gflops, "10^9 FLOPs per second");
+  auto* bandwidth =
+      verb->add_option("--gbytes", flags->roofline.gbytes_per_s, "10^9 bytes per second of memory");
+  gflops->needs(bandwidth);
+  bandwidth->needs(gflops);
+  verb->add_option("--kernel-us", flags->roofline.kernel_us, "Microseconds to start a kernel")
+      ->capture_default_str();
+  verb->add_option("--precision", flags->request.precision, "fp32 or int8")->capture_default_str();
+  verb->add_option("--rules", flags->request.rules,
+                   "How networks become kernels: engine, plain, tflite-gpu:mali-g76, …")
+      ->capture_default_str();
+  verb->add_option("--accelerator", flags->accelerator,
+                   "A tiled accelerator instead: zcu102-1 to zcu102-9")
+      ->excludes(gflops);
+  verb->footer(
+      "Its numbers are always predicted; predict run takes the file.\n\nExample:\n"
+      "  fleetfit predict spec board --gflops 30 --gbytes 4 -o board.json\n"
+      "  fleetfit predict spec fpga --accelerator zcu102-3 --precision int8 -o fpga.json");
+  verb->callback([gflops, flags, &context] {
+    if (gflops->count() == 0 && flags->accelerator.empty())
+      throw CLI::RequiredError("--gflops and --gbytes, or --accelerator,");
+    context.action = [flags, &context] { return write_spec(context, *flags); };
+  });
+}
+
 }  // namespace
 
 void add_predict(CLI::App& program, Context& context) {
@@ -291,6 +347,7 @@ void add_predict(CLI::App& program, Context& context) {
   add_train(*predict, context);
   add_run(*predict, context);
   add_eval(*predict, context);
+  add_spec(*predict, context);
 }
 
 }  // namespace fleetfit::cli

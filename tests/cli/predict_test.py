@@ -100,6 +100,31 @@ class Run(PredictCase):
         self.refuse("predict", "run", self.predictor, self.files[0], naming=str(self.predictor))
 
 
+class Spec(PredictCase):
+    def test_a_roofline_prices_by_its_rates(self):
+        model = self.zoo("net", "mobilenet_v2")
+        self.succeed("predict", "spec", "board", "--gflops", "30", "--gbytes", "1e6", "--kernel-us", "0", "-o", self.predictor)
+        (price,) = self.run_predictor(model)
+        gflops = self.succeed_json("model", "inspect", model)["totals"]["flops"] / 1e9
+        self.assertAlmostEqual(price["latency_ms"], 1e3 * gflops / 30, delta=0.01 * price["latency_ms"])
+        self.assertEqual((price["device"], price["source"]), ("board", "predicted"))
+
+    def test_accelerators_of_the_literature_differ(self):
+        model = self.zoo("net", "mobilenet_v2")
+        times = set()
+        for number in (1, 9):
+            self.succeed("predict", "spec", "fpga", "--accelerator", f"zcu102-{number}", "-o", self.predictor)
+            times.add(self.run_predictor(model)[0]["latency_ms"])
+        self.assertEqual(len(times), 2)
+
+    def test_refuses_what_makes_no_device(self):
+        self.refuse("predict", "spec", "board", "-o", self.predictor, naming="--gflops")
+        self.refuse("predict", "spec", "board", "--gflops", "0", "--gbytes", "1", "-o", self.predictor, naming="gflops")
+        self.refuse("predict", "spec", "board", "--accelerator", "mine", "-o", self.predictor, naming="zcu102-1")
+        self.refuse("predict", "spec", "board", "--gflops", "1", "--gbytes", "1", "--rules", "mine", "-o", self.predictor, naming="mine")
+        self.assertFalse(self.predictor.exists())
+
+
 class BadInput(PredictCase):
     def test_names_what_is_wrong(self):
         def train(*args):

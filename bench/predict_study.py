@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""How well latency is predicted: methods x numbers of training networks x devices of this machine, as in Li, Paolieri and Golubchik.
+
+Two steps, each of which can be stopped and goes on where it was:
+    bench/predict_study.py measure [--networks 1000]    designs of the space icpe and the zoo, on six devices in turns
+    bench/predict_study.py report [-o study.json]                   trains, tests, prints tables for docs/benchmarks.md
+The machine should have nothing else to do while it measures.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+DEVICES = {  # name: how it is added
+    "engine-1": ["--runtime", "auto", "--threads", "1"],
+    "engine-2": ["--runtime", "auto", "--threads", "2"],
+    "engine-int8-1": ["--runtime", "auto", "--threads", "1", "--precision", "int8"],
+    "ort-1": ["--runtime", "onnxruntime", "--threads", "1"],
+    "ort-2": ["--runtime", "onnxruntime", "--threads", "2"],
+    "ort-int8-1": ["--runtime", "onnxruntime", "--threads", "1", "--precision", "int8"],
+}
+METHODS = ("lasso", "rf", "gbdt", "mlp", "auto")
+SIZES = (900, 100, 30)
+TEST = 100  # designs after those of the largest training set
+ZOO = ("alexnet", "densenet121", "efficientnet_b0", "efficientnet_lite0", "ghostnet_x1_0", "googlenet", "lcnet_x1_0", "mnasnet0_5", "mnasnet1_0",
+       "mobilenet_v1_x0_5", "mobilenet_v1_x1_0", "mobilenet_v2", "mobilenet_v3_large", "mobilenet_v3_small", "regnet_x_400mf", "regnet_y_400mf",
+       "regnet_y_800mf", "resnet18", "resnet34", "resnet50", "resnext50_32x4d", "shufflenet_v2_x0_5", "shufflenet_v2_x1_0", "squeezenet1_0",
+       "squeezenet1_1", "wide_resnet50_2")
+
+
+class Study:
+    def __init__(self, args):
+        self.args = args
+        self.folder = pathlib.Path(args.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def fleetfit(self, *args, ok=(0,)):
+        command = [self.args.program, "--store", f"sqlite:{self.folder / 'study.db'}", "--json", *map(str, args)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        if done.returncode not in ok:
+            sys.exit(f"predict_study: {' '.join(command)} ended with status {done.returncode}")
+        return json.loads(done.stdout)
+
+    def zoo(self):
+        listed = {entry["name"] for entry in self.fleetfit("model", "zoo")}
+        files = []
+        for name in ZOO:
+            if name not in listed:
+                print(f"predict_study: the zoo has no {name}", file=sys.stderr)
+                continue
+            files.append(self.folder / f"{name}.onnx")
+            if not files[-1].exists():
+                self.fleetfit("model", "zoo", name, "-o", files[-1])
+        return files
+
+    def measure(self):
+        known = {device["name"] for device in self.fleetfit("device", "list")}
+        for name, how in DEVICES.items():
+            if name not in known:
+                self.fleetfit("device", "add", name, *how)
+        devices = [flag for name in DEVICES for flag in ("--device", name)]
+        self.fleetfit("measure", "--space", "icpe", "--samples", self.args.networks, *devices, "--ops", "--max-time", self.args.max_time, "--quiet",
+                      ok=(0, 1))
+
+    def rows(self):
+        files = self.zoo()
+        for device in DEVICES:
+            for size in SIZES:
+                for method in METHODS:
+                    yield self.row(device, size, method, files)
+
+    def row(self, device, size, method, files):
+        predictor = self.folder / f"{device}-{method}-{size}.json"
+        trained = self.fleetfit("predict", "train", "--device", device, "--method", method, "--space", "icpe", "--samples", size, "-o", predictor)
+        space = self.fleetfit("predict", "eval", predictor, "--space", "icpe", "--samples", TEST, "--first", max(SIZES))
+        zoo = self.fleetfit("predict", "eval", predictor, *files, "--max-time", 5)
+        return {"device": device, "networks": size, "method": method, "cross_validation": trained["cross_validation_mape"], "space": summary(space),
+                "zoo": summary(zoo)}
+
+    def report(self):
+        rows = []
+        print("| device | networks | method | icpe: error | in interval | zoo: error | in interval |\n|---|---|---|---|---|---|---|")
+        for row in self.rows():
+            rows.append(row)
+            space, zoo = row["space"], row["zoo"]
+            print(f"| {row['device']} | {row['networks']} | {row['method']} | {space['mape']:.1f} % | {space['coverage90']:.2f} "
+                  f"| {zoo['mape']:.1f} % | {zoo['coverage90']:.2f} |", flush=True)
+        if self.args.output:
+            pathlib.Path(self.args.output).write_text(json.dumps(rows, indent=1))
+
+
+def summary(evaluation):
+    return {key: evaluation[key] for key in ("models", "mape", "within_5pct", "within_10pct", "coverage90")}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("step", choices=("measure", "report"))
+    parser.add_argument("--program", default=str(ROOT / "build/release/bin/fleetfit"))
+    parser.add_argument("--folder", default=str(ROOT / "build/predict-study"))
+    parser.add_argument("--networks", type=int, default=max(SIZES) + TEST)
+    parser.add_argument("--max-time", type=float, default=0.6, help="seconds for each network on each device")
+    parser.add_argument("-o", "--output")
+    study = Study(parser.parse_args())
+    getattr(study, study.args.step)()
+
+
+if __name__ == "__main__":
+    main()
