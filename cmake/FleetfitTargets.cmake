@@ -52,7 +52,7 @@ function(fleetfit_program name)
 endfunction()
 
 # fleetfit_test(NAME SOURCES file… USES module… [LIBRARIES target…] [NIGHTLY])
-#   A GoogleTest program; each of its cases is a test of ctest. NIGHTLY keeps it out of the everyday run.
+#   A GoogleTest program; each of its cases is a test of ctest, but under sanitizers. NIGHTLY keeps it out of the everyday run.
 #   A test sees the private headers of src/, so that a module's inner parts can be tested alone.
 function(fleetfit_test name)
   cmake_parse_arguments(arg "NIGHTLY" "" "SOURCES;USES;LIBRARIES" ${ARGN})
@@ -64,7 +64,13 @@ function(fleetfit_test name)
   if(arg_NIGHTLY)
     set(labels nightly)
   endif()
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 LABELS ${labels})
+  if(FLEETFIT_SANITIZE)
+    # A sanitized program takes long to start: all of its cases in one process.
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 1200 LABELS ${labels})
+  else()
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 LABELS ${labels})
+  endif()
 endfunction()
 
 # fleetfit_fuzzer(NAME SOURCES file… USES module… CORPUS folder)
