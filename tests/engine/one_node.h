@@ -251,4 +251,13 @@ inline void expect_as_interpreted(const OneNode& one, const Tolerance& tolerance
   }
 }
 
+/// Every activation with the parameters that it needs.
+inline std::vector<graph::Activation> activations() {
+  using Kind = graph::ActivationKind;
+  return {graph::kRelu,      graph::kRelu6,    {Kind::clip, -1, 2}, {Kind::leaky_relu, 0.1F},
+          {Kind::elu, 0.7F}, graph::kSigmoid,  graph::kHardSigmoid, graph::kTanh,
+          graph::kHardSwish, graph::kSilu,     graph::kGelu,        {Kind::gelu_tanh},
+          {Kind::softplus},  {Kind::softsign}, graph::kSelu,        {Kind::mish}};
+}
+
 }  // namespace fleetfit::engine
