@@ -179,9 +179,9 @@ TensorId NetBuilder::conv_transpose(TensorId x, const ConvSpec& spec) {
                 std::move(inputs), "ConvTranspose");
 }
 
-TensorId NetBuilder::batch_norm(TensorId x, float epsilon) {
+TensorId NetBuilder::batch_norm(TensorId x, float epsilon, double scale_center) {
   const Shape per_channel{channels(x)};
-  const auto scale = parameter("BatchNorm.scale", per_channel, 0.1, 1);
+  const auto scale = parameter("BatchNorm.scale", per_channel, 0.1 * scale_center, scale_center);
   const auto shift = parameter("BatchNorm.shift", per_channel, 0.1);
   const auto mean = parameter("BatchNorm.mean", per_channel, 0.1);
   const auto variance = parameter("BatchNorm.variance", per_channel, 0.1, 1);
@@ -190,7 +190,12 @@ TensorId NetBuilder::batch_norm(TensorId x, float epsilon) {
 
 TensorId NetBuilder::conv_bn(TensorId x, const ConvSpec& spec, const Activation& activation,
                              float epsilon) {
-  return activate(batch_norm(conv(x, spec), epsilon), activation);
+  // A layer without activation mostly ends a branch that is added to its input. As in a trained
+  // network it adds little: otherwise activations double with every block, and rounding grows until
+  // no two runtimes agree on the output of a deep network.
+  constexpr double kEndOfBranch = 0.25;
+  const double scale = activation.kind == ActivationKind::none ? kEndOfBranch : 1;
+  return activate(batch_norm(conv(x, spec), epsilon, scale), activation);
 }
 
 TensorId NetBuilder::linear(TensorId x, std::int64_t out) {

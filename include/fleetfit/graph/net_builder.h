@@ -52,7 +52,7 @@ class NetBuilder {
   // Layers with weights.
   TensorId conv(TensorId x, const ConvSpec& spec);
   TensorId conv_transpose(TensorId x, const ConvSpec& spec);
-  TensorId batch_norm(TensorId x, float epsilon = 1e-5F);
+  TensorId batch_norm(TensorId x, float epsilon = 1e-5F, double scale_center = 1);
   TensorId conv_bn(TensorId x, const ConvSpec& spec, const Activation& activation = {},
                    float epsilon = 1e-5F);
   TensorId linear(TensorId x, std::int64_t out);  ///< over the last dimension, with bias
