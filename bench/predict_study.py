@@ -25,7 +25,7 @@ METHODS = ("lasso", "rf", "gbdt", "mlp", "auto")
 SIZES = (900, 100, 30)
 TEST = 100  # designs after those of the largest training set
 ZOO = ("alexnet", "densenet121", "efficientnet_b0", "efficientnet_lite0", "ghostnet_x1_0", "googlenet", "lcnet_x1_0", "mnasnet0_5", "mnasnet1_0",
-       "mobilenet_v1_x0_5", "mobilenet_v1_x1_0", "mobilenet_v2", "mobilenet_v3_large", "mobilenet_v3_small", "regnet_x_400mf", "regnet_y_400mf",
+       "mobilenet_v1_x0_5", "mobilenet_v1", "mobilenet_v2", "mobilenet_v3_large", "mobilenet_v3_small", "regnet_x_400mf", "regnet_y_400mf",
        "regnet_y_800mf", "resnet18", "resnet34", "resnet50", "resnext50_32x4d", "shufflenet_v2_x0_5", "shufflenet_v2_x1_0", "squeezenet1_0",
        "squeezenet1_1", "wide_resnet50_2")
 
@@ -61,7 +61,7 @@ class Study:
             if name not in known:
                 self.fleetfit("device", "add", name, *how)
         devices = [flag for name in DEVICES for flag in ("--device", name)]
-        self.fleetfit("measure", "--space", "icpe", "--samples", self.args.networks, *devices, "--ops", "--max-time", self.args.max_time, "--quiet",
+        self.fleetfit("measure", "--space", "icpe", "--samples", self.args.networks, *devices, "--ops", "--max-time", self.args.max_time,
                       ok=(0, 1))
 
     def rows(self):

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "fleetfit/measure/series.h"
 
@@ -44,19 +45,29 @@ Latency latency_of(std::span<const double> run_ms) {
           .mean_ci95_ms = mean_interval(run_ms)};
 }
 
-// The operators of the profiled requests: those of all requests must be the same.
+std::vector<std::size_t> order_by_name(const std::vector<OperatorTime>& operators) {
+  std::vector<std::size_t> order(operators.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {},
+                           [&](std::size_t i) { return std::string_view(operators[i].name); });
+  return order;
+}
+
+// The operators of the profiled requests: all requests must have the same ones. Their order is that
+// of the first request; ONNX Runtime executes branches in another order in each session.
 class Profile {
  public:
-  void add(RunTimes times) {
+  /// Fails, naming the operator, if the first request had others.
+  Status add(RunTimes times) {
+    if (!requests_.empty()) {
+      if (auto ok = arrange_as_first(times.operators); !ok) return ok;
+    }
     run_ms_.insert(run_ms_.end(), times.ms.begin(), times.ms.end());
     requests_.push_back(std::move(times.operators));
+    return {};
   }
   bool is_complete() const { return requests_.size() >= kProfiledRequests; }
   bool has_operators() const { return !requests_.empty() && !requests_.front().empty(); }
-  bool fits(const std::vector<OperatorTime>& operators) const {
-    const auto same = [](const OperatorTime& a, const OperatorTime& b) { return a.name == b.name; };
-    return requests_.empty() || std::ranges::equal(operators, requests_.front(), same);
-  }
   double median_ms() const { return median_of(run_ms_); }
   std::vector<OperatorTime> operators() const {
     auto result = requests_.front();
@@ -69,6 +80,30 @@ class Profile {
   }
 
  private:
+  Status arrange_as_first(std::vector<OperatorTime>& operators) const {
+    const auto& first = requests_.front();
+    if (operators.size() != first.size()) {
+      return fail(ErrorCode::device_failed,
+                  fmt::format("the runtime told {} operators, and {} in an earlier run",
+                              operators.size(), first.size()));
+    }
+    auto arranged = first;
+    const auto order = order_by_name(operators);
+    const auto first_order = order_by_name(first);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      auto& op = operators[order[i]];
+      auto& place = arranged[first_order[i]];
+      if (op.name != place.name) {
+        return fail(ErrorCode::device_failed,
+                    fmt::format("the runtime told of operator {} in one run and not in another",
+                                std::min(op.name, place.name)));
+      }
+      place = std::move(op);
+    }
+    operators = std::move(arranged);
+    return {};
+  }
+
   std::vector<double> run_ms_;
   std::vector<std::vector<OperatorTime>> requests_;
 };
@@ -202,10 +237,7 @@ class Course {
   void run_profiled() {
     auto times = request(runs_per_request(), true);
     if (!times) return;
-    if (!profile_.fits(times->operators)) {
-      return fail_with("the runtime told other operators than in an earlier run");
-    }
-    profile_.add(*std::move(times));
+    if (auto ok = profile_.add(*std::move(times)); !ok) fail_with(std::move(ok.error().message));
   }
 
   bool start_meter() {

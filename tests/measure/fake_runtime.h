@@ -26,6 +26,8 @@ class FakeRuntime final : public Runtime {
   double profiling_cost = 1;                 ///< a profiled run takes so many times as long
   std::function<void(int run)> before_run = {};
   bool loses_a_time = false;
+  /// Changes the operators of each profiled request.
+  std::function<void(std::vector<OperatorTime>&)> change_operators = {};
 
   int runs() const { return runs_; }
   int unloads() const { return unloads_; }
@@ -53,6 +55,7 @@ class FakeRuntime final : public Runtime {
     if (per_operator) {
       times.operators = operators;
       for (auto& op : times.operators) op.ms *= sum / runs;
+      if (change_operators) change_operators(times.operators);
     }
     if (loses_a_time) times.ms.pop_back();
     return times;

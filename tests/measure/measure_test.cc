@@ -236,6 +236,32 @@ TEST_F(MeasureModel, SaysWhenProfilingChangesTheTimes) {
               Contains(HasSubstr("operators and overhead add up to 15 ms, +50 % from the median")));
 }
 
+TEST_F(MeasureModel, TakesOperatorsInAnyOrder) {
+  FakeRuntime runtime(clock, noisy(10, 0.02));
+  runtime.operators = {{"conv", "Conv", "", 0.6}, {"fc", "Gemm", "", 0.3}, {"fc", "Gemm", "", 0.1}};
+  int requests = 0;
+  runtime.change_operators = [&](std::vector<OperatorTime>& operators) {
+    if (requests++ % 2 == 1) std::ranges::rotate(operators, operators.begin() + 1);
+  };
+  const auto result = measure(runtime, {.operators = true});
+  ASSERT_EQ(result.operators.size(), 3u);
+  EXPECT_EQ(result.operators[0].name, "conv");
+  EXPECT_NEAR(result.operators[0].ms / result.operators[1].ms, 2, 0.05);
+  EXPECT_NEAR(result.operators[1].ms / result.operators[2].ms, 3, 0.05);
+}
+
+TEST_F(MeasureModel, FailsWhenOperatorsChange) {
+  FakeRuntime runtime(clock, noisy(10, 0.02));
+  runtime.operators = {{"conv", "Conv", "", 0.6}, {"fc", "Gemm", "", 0.3}};
+  int requests = 0;
+  runtime.change_operators = [&](std::vector<OperatorTime>& operators) {
+    if (requests++ == 2) operators[0].name = "add";
+  };
+  const auto result = measure(runtime, {.operators = true});
+  EXPECT_EQ(result.status, MeasurementStatus::failed);
+  EXPECT_EQ(result.reason, "the runtime told of operator add in one run and not in another");
+}
+
 TEST_F(MeasureModel, SaysWhenARuntimeTellsNoOperators) {
   FakeRuntime runtime(clock, [](int) { return 10.0; });
   const auto result = measure(runtime, {.operators = true});
