@@ -2,7 +2,7 @@
 """How well latency is predicted: methods x numbers of training networks x devices of this machine, as in Li, Paolieri and Golubchik.
 
 Two steps, each of which can be stopped and goes on where it was:
-    bench/predict_study.py measure [--networks 1000]    designs of the space icpe and the zoo, on six devices in turns
+    bench/predict_study.py measure [--networks 900]     designs of the space icpe, on six devices one after the other
     bench/predict_study.py report [-o study.json]                   trains, tests, prints tables for docs/benchmarks.md
 The machine should have nothing else to do while it measures.
 """
@@ -11,12 +11,13 @@ import json
 import pathlib
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 DEVICES = {  # name: how it is added
-    "engine-1": ["--runtime", "auto", "--threads", "1"],
-    "engine-2": ["--runtime", "auto", "--threads", "2"],
-    "engine-int8-1": ["--runtime", "auto", "--threads", "1", "--precision", "int8"],
+    "engine-1": ["--runtime", "xnnpack", "--threads", "1"],  # not auto: it would time the candidates of every new shape
+    "engine-2": ["--runtime", "xnnpack", "--threads", "2"],
+    "engine-int8-1": ["--runtime", "onednn", "--threads", "1", "--precision", "int8"],
     "ort-1": ["--runtime", "onnxruntime", "--threads", "1"],
     "ort-2": ["--runtime", "onnxruntime", "--threads", "2"],
     "ort-int8-1": ["--runtime", "onnxruntime", "--threads", "1", "--precision", "int8"],
@@ -24,6 +25,7 @@ DEVICES = {  # name: how it is added
 METHODS = ("lasso", "rf", "gbdt", "mlp", "auto")
 SIZES = (900, 100, 30)
 TEST = 100  # designs after those of the largest training set
+BLOCK = 50  # designs on one device before it is the next one's turn: whoever stops early has some of each
 ZOO = ("alexnet", "densenet121", "efficientnet_b0", "efficientnet_lite0", "ghostnet_x1_0", "googlenet", "lcnet_x1_0", "mnasnet0_5", "mnasnet1_0",
        "mobilenet_v1_x0_5", "mobilenet_v1", "mobilenet_v2", "mobilenet_v3_large", "mobilenet_v3_small", "regnet_x_400mf", "regnet_y_400mf",
        "regnet_y_800mf", "resnet18", "resnet34", "resnet50", "resnext50_32x4d", "shufflenet_v2_x0_5", "shufflenet_v2_x1_0", "squeezenet1_0",
@@ -60,9 +62,16 @@ class Study:
         for name, how in DEVICES.items():
             if name not in known:
                 self.fleetfit("device", "add", name, *how)
-        devices = [flag for name in DEVICES for flag in ("--device", name)]
-        self.fleetfit("measure", "--space", "icpe", "--samples", self.args.networks, *devices, "--ops", "--max-time", self.args.max_time,
-                      ok=(0, 1))
+        self.measure_designs(max(SIZES), TEST)
+        for first in range(0, self.args.networks, BLOCK):
+            self.measure_designs(first, min(BLOCK, self.args.networks - first))
+
+    def measure_designs(self, first, count):
+        # Not in turns: the caches would be another device's each time.
+        for device in DEVICES:
+            self.fleetfit("measure", "--space", "icpe", "--first", first, "--samples", count, "--device", device, "--ops",
+                          "--max-time", self.args.max_time, ok=(0, 1))
+            print(f"{time.strftime('%T')} designs {first} to {first + count - 1} on {device}", file=sys.stderr, flush=True)
 
     def rows(self):
         files = self.zoo()
@@ -100,8 +109,8 @@ def main():
     parser.add_argument("step", choices=("measure", "report"))
     parser.add_argument("--program", default=str(ROOT / "build/release/bin/fleetfit"))
     parser.add_argument("--folder", default=str(ROOT / "build/predict-study"))
-    parser.add_argument("--networks", type=int, default=max(SIZES) + TEST)
-    parser.add_argument("--max-time", type=float, default=0.6, help="seconds for each network on each device")
+    parser.add_argument("--networks", type=int, default=max(SIZES), help="designs to learn from")
+    parser.add_argument("--max-time", type=float, default=0.7, help="seconds for each network on each device")
     parser.add_argument("-o", "--output")
     study = Study(parser.parse_args())
     getattr(study, study.args.step)()

@@ -1,12 +1,11 @@
 #include "fleetfit/app/predicting.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "app/dates.h"
 #include "app/graph_pricing.h"
 #include "app/kernel_rules.h"
 #include "app/kernel_samples.h"
@@ -17,11 +16,6 @@
 
 namespace fleetfit::app {
 namespace {
-
-std::string today(const core::Clock& clock) {
-  const auto now = std::chrono::system_clock::to_time_t(clock.date());
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
-}
 
 /// What the predictor is told of the device that it stands for, as the device is now.
 Result<predict::Identity> identity_of(Workplace& workplace, const TrainPredictorRequest& request) {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cli/open_dimensions.h"
+#include "cli/predict_designs.h"
 #include "cli/program.h"
 #include "cli/text_table.h"
 #include "fleetfit/app/paper_devices.h"
@@ -84,21 +85,55 @@ void add_train(CLI::App& predict, Context& context) {
     std::string device;
     std::string method = "auto";
     std::string output;
+    std::string table;
+    std::string encoding = "auto";
+    std::optional<double> budget_s;
     NetworkFlags networks;
+
+    TableTraining of_table() const {
+      return {.table = table,
+              .space = networks.space,
+              .samples = networks.samples,
+              .method = method,
+              .encoding = encoding,
+              .budget_s = budget_s,
+              .output = output};
+    }
   };
   auto flags = std::make_shared<Flags>();
   auto* verb = predict.add_subcommand(
       "train", "Learn a device's latency from networks measured on it; measures what is missing");
-  verb->add_option("--device", flags->device, "The device")->required();
+  auto* device = verb->add_option("--device", flags->device, "The device");
   verb->add_option("--method", flags->method,
-                   "auto (the best of them for each kind of kernel), lasso, rf, gbdt, mlp or table")
+                   "auto (the best of them for each kind of kernel), lasso, rf, gbdt, mlp or "
+                   "table; with --table auto, linear, trees, table or graph")
       ->capture_default_str();
+  auto* table = verb->add_option(
+      "--table", flags->table,
+      "FILE.csv#COLUMN instead of a device: times of whole networks, designs of --space");
+  table->excludes(device);
+  verb->add_option("--encoding", flags->encoding,
+                   "What is seen of a design: auto, or an encoding of the space")
+      ->needs(table)
+      ->capture_default_str();
+  verb->add_option("--budget-s", flags->budget_s,
+                   "Most seconds to train a graph network; by default as long as it takes")
+      ->needs(table)
+      ->check(CLI::PositiveNumber);
   verb->add_option("-o,--output", flags->output, "The predictor's file to write")->required();
   add_networks(*verb, flags->networks);
   verb->footer(
       "Thirty networks make a new device usable. Stopped work goes on where it was.\n\nExample:\n"
-      "  fleetfit predict train --device local --space icpe --samples 30 -o local.json");
-  verb->callback([flags, &context] {
+      "  fleetfit predict train --device local --space icpe --samples 30 -o local.json\n"
+      "  fleetfit predict train --table cells.csv#pixel3 --space nasbench201 --samples 100 -o "
+      "p.json");
+  verb->callback([flags, device, table, &context] {
+    if (device->count() + table->count() == 0) throw CLI::RequiredError("--device or --table");
+    if (table->count() > 0) {
+      if (flags->networks.space.empty()) throw CLI::RequiredError("--table needs --space, which");
+      context.action = [flags, &context] { return train_on_table(context, flags->of_table()); };
+      return;
+    }
     context.action = [flags, &context]() -> Result<int> {
       const auto method = predict::method_from(flags->method);
       if (!method) return core::within("--method", method.error());
@@ -174,21 +209,33 @@ void add_run(CLI::App& predict, Context& context) {
     std::string predictor;
     std::string device;
     std::vector<std::string> files;
+    std::vector<std::string> designs;
     OpenDimensionFlags open;
   };
   auto flags = std::make_shared<Flags>();
   auto* verb =
       predict.add_subcommand("run", "How long models take on a device, without the device");
   verb->add_option("PREDICTOR", flags->predictor, "A predictor's file")->required();
-  verb->add_option("FILE", flags->files, "Models: ONNX, TFLite or ncnn's .param")->required();
+  auto* files = verb->add_option("FILE", flags->files, "Models: ONNX, TFLite or ncnn's .param");
+  auto* designs = verb->add_option("--design", flags->designs,
+                                   "Designs, for a predictor that was trained with --table");
+  designs->excludes(files);
   verb->add_option("--device", flags->device,
                    "Refuse a predictor that was not made for this device as it is now");
   add_open_dimension_flags(*verb, flags->open);
   verb->footer(
       "Kernels unlike all that were measured are priced by a guess and listed (--verbose, "
       "--json).\n\n"
-      "Example:\n  fleetfit predict run local.json mobilenet_v2.onnx");
-  verb->callback([flags, &context] {
+      "Example:\n  fleetfit predict run local.json mobilenet_v2.onnx\n"
+      "  fleetfit predict run p.json --design 334131 --design 421211");
+  verb->callback([flags, files, designs, &context] {
+    if (files->count() + designs->count() == 0) throw CLI::RequiredError("FILE or --design");
+    if (designs->count() > 0) {
+      context.action = [flags, &context] {
+        return predict_designs(context, flags->predictor, flags->designs);
+      };
+      return;
+    }
     context.action = [flags, &context]() -> Result<int> {
       auto options = model_options(flags->open);
       if (!options) return tl::unexpected(options.error());
@@ -247,6 +294,7 @@ void add_eval(CLI::App& predict, Context& context) {
   struct Flags {
     std::string predictor;
     std::string plot;
+    std::string table;
     NetworkFlags networks;
   };
   auto flags = std::make_shared<Flags>();
@@ -254,11 +302,20 @@ void add_eval(CLI::App& predict, Context& context) {
       "eval", "Hold a predictor against its device; measures what is missing");
   verb->add_option("PREDICTOR", flags->predictor, "A predictor's file")->required();
   verb->add_option("--plot", flags->plot, "Write a page of HTML with charts");
+  auto* table = verb->add_option("--table", flags->table,
+                                 "FILE.csv#COLUMN, for a predictor that was trained with --table");
   add_networks(*verb, flags->networks);
   verb->footer(
       "Designs and models that the predictor was trained with are left out.\n\nExample:\n"
-      "  fleetfit predict eval local.json --space icpe --samples 20 --plot local.html");
-  verb->callback([flags, &context] {
+      "  fleetfit predict eval local.json --space icpe --samples 20 --plot local.html\n"
+      "  fleetfit predict eval p.json --table cells.csv#pixel3");
+  verb->callback([flags, table, &context] {
+    if (table->count() > 0) {
+      context.action = [flags, &context] {
+        return evaluate_on_table(context, flags->predictor, flags->table);
+      };
+      return;
+    }
     context.action = [flags, &context]() -> Result<int> {
       auto networks = networks_of(context, flags->networks);
       if (!networks) return tl::unexpected(networks.error());

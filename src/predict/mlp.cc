@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "fleetfit/core/companion.h"
 #include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/predict/training_files.h"
+#include "predict/trainer.h"
 
 namespace fleetfit::predict {
 namespace {
-
-constexpr std::string_view kTrainer = "fleetfit-train";
 
 RowSet row_set_of(const TrainingSet& set) {
   RowSet rows{.name = "rows",
@@ -19,14 +17,6 @@ RowSet row_set_of(const TrainingSet& set) {
               .folds = set.folds};
   for (std::size_t i = 0; i < set.x.columns; ++i) rows.features.push_back(fmt::format("{}", i));
   return rows;
-}
-
-Status run_trainer(const std::vector<std::string>& arguments, const std::stop_token& stop) {
-  const auto done = core::run_companion(kTrainer, arguments, {.stop = stop});
-  if (!done) return tl::unexpected(done.error());
-  // One that was stopped says so by its status, but has written what it had.
-  if (done->status.succeeded() || stop.stop_requested()) return {};
-  return fail(ErrorCode::internal, fmt::format("{} failed: {}", kTrainer, to_string(done->status)));
 }
 
 Result<FittedRegressor> fit(const TrainingSet& set, const core::Random& random, int threads,

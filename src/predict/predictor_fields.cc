@@ -116,6 +116,21 @@ Result<Identity> read_identity(const core::JsonView& document) {
   return identity;
 }
 
+Result<const space::Space*> read_space(const core::JsonView& json) {
+  const auto name = json.text("space");
+  if (!name) return tl::unexpected(name.error());
+  const auto space = space::find_space(*name);
+  if (!space) return json.at("space")->error(space.error().message);
+  const auto version = json.integer_or("space_version", 1);
+  if (!version) return tl::unexpected(version.error());
+  if (*version != (*space)->version()) {
+    return json.at("space_version")
+        ->error(fmt::format("is {}, the space {} here has version {}", *version, *name,
+                            (*space)->version()));
+  }
+  return *space;
+}
+
 Result<double> positive(const core::JsonView& json, std::string_view key) {
   return at_least(json, key, std::numeric_limits<double>::min());
 }

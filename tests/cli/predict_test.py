@@ -31,6 +31,47 @@ class PredictCase(cli.Case):
         return self.succeed_json("predict", "run", self.predictor, *args)
 
 
+class Tables(PredictCase):
+    """Predictors of whole networks, from a table of cells whose times add up."""
+
+    COSTS = {"0": 0.0, "1": 0.1, "2": 1.5, "3": 4.0, "4": 0.7}
+
+    def table(self):
+        cells = ["".join(str(i // 5**k % 5) for k in range(6)) for i in range(0, 15625, 89)]
+        rows = [f"{cell},{3 + sum(self.COSTS[op] * (1 + 0.2 * k) for k, op in enumerate(cell)):.4f}," for cell in cells]
+        file = self.folder / "cells.csv"
+        file.write_text("\n".join(["ops,phone,other", *rows]) + "\n")
+        return file, cells
+
+    def train_on(self, table, *args):
+        return self.succeed_json("predict", "train", "--table", f"{table}#phone", "--space", "nasbench201", *args, "-o", self.predictor)
+
+    def test_a_column_makes_a_predictor_that_is_held_against_the_rest_of_it(self):
+        table, cells = self.table()
+        trained = self.train_on(table, "--samples", "100", "--method", "linear")
+        self.assertEqual((trained["device"], trained["networks"], trained["reads"], trained["missing"]), ("phone", 100, "genes", 0))
+        result = self.succeed_json("predict", "eval", self.predictor, "--table", f"{table}#phone")
+        self.assertEqual((result["models"], result["left_out"]), (len(cells) - 100, 100))
+        self.assertLess(result["mape"], 0.1)
+        self.assertGreater(result["srcc"], 0.999)
+        [one] = self.succeed_json("predict", "run", self.predictor, "--design", "333333")
+        self.assertAlmostEqual(one["latency_ms"], 3 + 4 * (6 + 0.2 * 15), delta=0.05)
+        self.assertEqual(one["source"], "predicted")
+        self.assertIn("333333", self.succeed("predict", "run", self.predictor, "--design", "333333").stdout)
+
+    def test_bad_tables_are_named(self):
+        table, _ = self.table()
+        train = ("predict", "train", "--space", "nasbench201", "-o", self.predictor, "--table")
+        self.refuse(*train, str(table), naming="--table: '")
+        self.refuse(*train, f"{table}#tablet", naming="tablet")
+        self.refuse(*train, f"{table}#other", naming="too few to learn from")
+        self.refuse(*train, f"{table}#phone", "--samples", "9999", naming="column phone has 176 numbers, 9999 are asked for")
+        self.refuse(*train, f"{table}#phone", "--method", "gbdt", naming="there is no method 'gbdt'")
+        self.train_on(table)
+        self.refuse("predict", "run", self.predictor, "--design", "33333", naming="design '33333'")
+        self.refuse("predict", "eval", self.predictor, "--table", f"{table}#phone", naming="was trained with all designs")
+
+
 class Train(PredictCase):
     def test_files_are_measured_once_and_make_a_predictor(self):
         files = self.known()

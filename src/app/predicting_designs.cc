@@ -1,0 +1,211 @@
+#include "fleetfit/app/predicting_designs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "app/dates.h"
+#include "fleetfit/core/json.h"
+#include "fleetfit/core/random.h"
+#include "fleetfit/space/table.h"
+
+namespace fleetfit::app {
+namespace {
+
+/// Designs with their times.
+struct TimedDesigns {
+  const space::Space* space;
+  space::Population designs;
+  std::vector<double> ms = {};
+  std::size_t missing = 0;
+};
+
+Result<TimedDesigns> read_column(const space::Space& space, const TableColumn& from) {
+  const auto table = space::read_design_table(from.file, space, {.columns = {from.column}});
+  if (!table) return tl::unexpected(table.error());
+  TimedDesigns timed{.space = &space, .designs = space::Population(space.genes().size())};
+  for (std::size_t row = 0; row < table->designs.size(); ++row) {
+    const double ms = table->values[0][row];
+    if (std::isnan(ms)) {
+      ++timed.missing;
+      continue;
+    }
+    timed.designs.add(table->designs[row]);
+    timed.ms.push_back(ms);
+  }
+  return timed;
+}
+
+/// Keeps `count` of them, drawn by the seed.
+Status draw(TimedDesigns& timed, std::size_t count, std::uint64_t seed, const TableColumn& from) {
+  if (count == 0) return {};
+  if (count > timed.ms.size()) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{}: column {} has {} numbers, {} are asked for", from.file.string(),
+                            from.column, timed.ms.size(), count));
+  }
+  std::vector<std::size_t> order(timed.ms.size());
+  std::iota(order.begin(), order.end(), 0);
+  core::Random(seed).split("samples").shuffle(order);
+  TimedDesigns drawn{.space = timed.space, .designs = space::Population(timed.designs.genes())};
+  for (const auto row : std::span(order).first(count)) {
+    drawn.designs.add(std::as_const(timed.designs)[row]);
+    drawn.ms.push_back(timed.ms[row]);
+  }
+  drawn.missing = timed.missing;
+  timed = std::move(drawn);
+  return {};
+}
+
+std::vector<std::string> texts_of(const TimedDesigns& timed) {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < timed.designs.size(); ++i)
+    texts.push_back(timed.space->format(std::as_const(timed.designs)[i]));
+  return texts;
+}
+
+Result<TableEvaluation> compare(const predict::DesignPredictor& predictor,
+                                const TimedDesigns& timed) {
+  std::vector<double> predicted(timed.ms.size());
+  if (auto ok = predictor.evaluate(timed.designs, predicted); !ok)
+    return tl::unexpected(std::move(ok.error()));
+  TableEvaluation evaluation{.predictor = predictor.identity(), .designs = timed.ms.size()};
+  const double share = 1.0 / static_cast<double>(timed.ms.size());
+  for (std::size_t i = 0; i < timed.ms.size(); ++i) {
+    const double error = std::abs(predicted[i] / timed.ms[i] - 1);
+    const auto interval = predictor.interval90(predicted[i]);
+    evaluation.mape += 100 * error * share;
+    if (error <= 0.05) evaluation.within_5pct += share;
+    if (error <= 0.10) evaluation.within_10pct += share;
+    if (interval.low <= timed.ms[i] && timed.ms[i] <= interval.high) evaluation.coverage90 += share;
+  }
+  const auto srcc = core::spearman(predicted, timed.ms);
+  if (!srcc) return tl::unexpected(srcc.error());
+  evaluation.srcc = *srcc;
+  return evaluation;
+}
+
+}  // namespace
+
+Result<TableColumn> table_column_from(std::string_view text) {
+  const auto mark = text.rfind('#');
+  if (mark == std::string_view::npos || mark == 0 || mark + 1 == text.size())
+    return fail(ErrorCode::invalid_input, fmt::format("'{}' is not FILE.csv#COLUMN", text));
+  return TableColumn{.file = text.substr(0, mark), .column = std::string(text.substr(mark + 1))};
+}
+
+Result<TrainedOnTable> train_on_table(const core::Clock& clock, const TrainOnTableRequest& request,
+                                      const std::stop_token& stop) {
+  const auto space = space::find_space(request.space);
+  if (!space) return tl::unexpected(space.error());
+  auto timed = read_column(**space, request.table);
+  if (!timed) return tl::unexpected(std::move(timed.error()));
+  if (auto ok = draw(*timed, request.samples, request.seed, request.table); !ok)
+    return tl::unexpected(std::move(ok.error()));
+  predict::Identity identity{.device = request.table.column, .date = today(clock)};
+  identity.trained_on.space = request.space;
+  identity.trained_on.models = texts_of(*timed);
+  core::ThreadPool pool(request.threads);
+  const auto predictor = predict::train_design_predictor(**space, timed->designs, timed->ms,
+                                                         {.method = request.method,
+                                                          .encoding = request.encoding,
+                                                          .identity = std::move(identity),
+                                                          .seed = request.seed,
+                                                          .budget_s = request.budget_s,
+                                                          .stop = stop},
+                                                         pool);
+  if (!predictor) return tl::unexpected(predictor.error());
+  if (auto ok = core::write_json(request.output, (*predictor)->to_json()); !ok)
+    return tl::unexpected(std::move(ok.error()));
+  return TrainedOnTable{.output = request.output,
+                        .identity = (*predictor)->identity(),
+                        .space = request.space,
+                        .reads = std::string((*predictor)->reads()),
+                        .settings = std::string((*predictor)->settings()),
+                        .mape = (*predictor)->mape(),
+                        .missing = timed->missing};
+}
+
+Result<PredictedDesigns> predict_designs(const std::filesystem::path& predictor,
+                                         const std::vector<std::string>& designs) {
+  const auto read = predict::read_design_predictor(predictor);
+  if (!read) return tl::unexpected(read.error());
+  const auto& space = (*read)->space();
+  space::Population population(space.genes().size());
+  for (const auto& text : designs) {
+    const auto design = space.parse(text);
+    if (!design) return core::within(fmt::format("design '{}'", text), design.error());
+    population.add(*design);
+  }
+  std::vector<double> ms(designs.size());
+  if (auto ok = (*read)->evaluate(population, ms); !ok)
+    return tl::unexpected(std::move(ok.error()));
+  PredictedDesigns predictions{.predictor = (*read)->identity()};
+  for (std::size_t i = 0; i < designs.size(); ++i)
+    predictions.designs.push_back({designs[i], ms[i], (*read)->interval90(ms[i])});
+  return predictions;
+}
+
+Result<TableEvaluation> evaluate_on_table(const EvaluateOnTableRequest& request) {
+  const auto predictor = predict::read_design_predictor(request.predictor);
+  if (!predictor) return tl::unexpected(predictor.error());
+  const auto timed = read_column((*predictor)->space(), request.table);
+  if (!timed) return tl::unexpected(timed.error());
+  const auto& models = (*predictor)->identity().trained_on.models;
+  const std::set<std::string> known(models.begin(), models.end());
+  TimedDesigns unseen{.space = timed->space, .designs = space::Population(timed->designs.genes())};
+  const auto texts = texts_of(*timed);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (known.contains(texts[i])) continue;
+    unseen.designs.add(timed->designs[i]);
+    unseen.ms.push_back(timed->ms[i]);
+  }
+  if (unseen.ms.empty()) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{}: the predictor was trained with all designs of column {}",
+                            request.table.file.string(), request.table.column));
+  }
+  auto evaluation = compare(**predictor, unseen);
+  if (evaluation) evaluation->left_out = timed->ms.size() - unseen.ms.size();
+  return evaluation;
+}
+
+nlohmann::ordered_json to_json(const TrainedOnTable& trained) {
+  return {{"output", trained.output.string()},
+          {"device", trained.identity.device},
+          {"space", trained.space},
+          {"method", trained.identity.method},
+          {"reads", trained.reads},
+          {"settings", trained.settings},
+          {"networks", trained.identity.networks},
+          {"missing", trained.missing},
+          {"cross_validation_mape", trained.mape}};
+}
+
+nlohmann::ordered_json to_json(const PredictedDesigns& predictions) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& one : predictions.designs) {
+    list.push_back({{"model", one.design},
+                    {"device", predictions.predictor.device},
+                    {"source", "predicted"},
+                    {"method", predictions.predictor.method},
+                    {"latency_ms", one.latency_ms},
+                    {"interval90", {one.interval90.low, one.interval90.high}}});
+  }
+  return list;
+}
+
+nlohmann::ordered_json to_json(const TableEvaluation& evaluation) {
+  return {{"models", evaluation.designs},          {"device", evaluation.predictor.device},
+          {"method", evaluation.predictor.method}, {"mape", evaluation.mape},
+          {"within_5pct", evaluation.within_5pct}, {"within_10pct", evaluation.within_10pct},
+          {"coverage90", evaluation.coverage90},   {"srcc", evaluation.srcc},
+          {"left_out", evaluation.left_out}};
+}
+
+}  // namespace fleetfit::app

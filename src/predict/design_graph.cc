@@ -1,0 +1,178 @@
+#include "predict/design_graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
+
+#include "fleetfit/core/random.h"
+#include "fleetfit/core/scratch_folder.h"
+#include "fleetfit/predict/kernel_graph.h"
+#include "fleetfit/predict/training_files.h"
+#include "predict/conformal.h"
+#include "predict/predictor_fields.h"
+#include "predict/trainer.h"
+
+namespace fleetfit::predict {
+namespace {
+
+constexpr std::size_t kLeastDesigns = 20;
+constexpr std::size_t kHeldOutOf = 5;  // one in five is set aside for the interval
+
+/// The operators of a design's network and how they are connected.
+Result<NodeGraph> graph_of(const space::Space& space, space::Design design,
+                           const cost::KernelRules& rules) {
+  const auto network = space.lower(design);
+  if (!network) return tl::unexpected(network.error());
+  const auto plan = cost::deduce_kernels(*network, rules);
+  if (!plan) return tl::unexpected(plan.error());
+  return kernel_graph(*network, *plan);
+}
+
+/// A kernel for each operator: which ones a device fuses is for the network to learn.
+Result<cost::KernelRules> operator_rules() { return cost::KernelRules::builtin("plain"); }
+
+struct Parts {
+  Identity identity;
+  const space::Space* space;
+  cost::KernelRules rules;
+  GraphNetwork network;
+  double mape = 0;
+  double spread90 = 0;
+};
+
+class GraphDesignPredictor final : public DesignPredictor {
+ public:
+  explicit GraphDesignPredictor(Parts parts) : parts_(std::move(parts)) {}
+
+  const Identity& identity() const override { return parts_.identity; }
+  const space::Space& space() const override { return *parts_.space; }
+  std::string_view reads() const override { return "graph"; }
+  std::string_view settings() const override { return "graph network"; }
+  double mape() const override { return parts_.mape; }
+  core::Interval interval90(double ms) const override { return around(ms, parts_.spread90); }
+
+  Status evaluate(space::DesignBatch designs, std::span<double> out) const override {
+    for (std::size_t i = 0; i < designs.size(); ++i) {
+      const auto graph = graph_of(*parts_.space, designs[i], parts_.rules);
+      if (!graph) return core::within(parts_.space->format(designs[i]), graph.error());
+      const auto ms = parts_.network.predict(*graph);
+      if (!ms) return core::within(parts_.space->format(designs[i]), ms.error());
+      out[i] = *ms;
+    }
+    return {};
+  }
+
+  nlohmann::json to_json() const override {
+    auto json = document_head("network-graph", parts_.identity);
+    json["space"] = parts_.space->name();
+    json["space_version"] = parts_.space->version();
+    json["network"] = parts_.network.to_json();
+    json["mape"] = parts_.mape;
+    json["spread90"] = parts_.spread90;
+    return json;
+  }
+
+ private:
+  Parts parts_;
+};
+
+Result<GraphNetwork> train(const GraphSet& set, const DesignTrainOptions& options) {
+  const auto folder = core::ScratchFolder::create();
+  if (!folder) return tl::unexpected(folder.error());
+  const auto graphs = folder->path() / "graphs.json";
+  const auto network = folder->path() / "network.json";
+  if (auto ok = write_graph_set(graphs, set); !ok) return tl::unexpected(std::move(ok.error()));
+  const auto seed = core::Random(options.seed).split("graph network").seed();
+  std::vector<std::string> arguments{"graph-network",  graphs.string(), "--output",
+                                     network.string(), "--seed",        std::to_string(seed),
+                                     "--json"};
+  if (options.budget_s)
+    arguments.insert(arguments.end(), {"--budget-s", fmt::format("{}", *options.budget_s)});
+  if (auto ok = run_trainer(arguments, options.stop); !ok)
+    return tl::unexpected(std::move(ok.error()));
+  if (!std::filesystem::exists(network))
+    return fail(ErrorCode::cancelled, "training was stopped before there was a network");
+  return GraphNetwork::read(network);
+}
+
+/// Graphs to learn from, and others to see how well that worked.
+struct Split {
+  GraphSet learned;
+  GraphSet held_out;
+};
+
+Result<Split> split_designs(const space::Space& space, space::DesignBatch designs,
+                            std::span<const double> latency_ms, std::uint64_t seed) {
+  const auto rules = operator_rules();
+  if (!rules) return tl::unexpected(rules.error());
+  std::vector<std::size_t> order(designs.size());
+  std::iota(order.begin(), order.end(), 0);
+  core::Random(seed).split("held out").shuffle(order);
+  Split split{.learned = {.features = kernel_graph_features()},
+              .held_out = {.features = kernel_graph_features()}};
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    auto& set = i % kHeldOutOf == 0 ? split.held_out : split.learned;
+    const auto design = designs[order[i]];
+    auto graph = graph_of(space, design, *rules);
+    if (!graph) return core::within(space.format(design), graph.error());
+    set.names.push_back(space.format(design));
+    set.graphs.push_back(*std::move(graph));
+    set.ms.push_back(latency_ms[order[i]]);
+  }
+  return split;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<const DesignPredictor>> train_design_graph(
+    const space::Space& space, space::DesignBatch designs, std::span<const double> latency_ms,
+    const DesignTrainOptions& options) {
+  if (designs.size() < kLeastDesigns) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{} designs are too few for a graph network, at least {} needed",
+                            designs.size(), kLeastDesigns));
+  }
+  const auto split = split_designs(space, designs, latency_ms, options.seed);
+  if (!split) return tl::unexpected(split.error());
+  auto network = train(split->learned, options);
+  if (!network) return tl::unexpected(std::move(network.error()));
+  const auto predicted = network->predict(split->held_out.graphs);
+  if (!predicted) return tl::unexpected(predicted.error());
+  return std::make_unique<const GraphDesignPredictor>(
+      Parts{.identity = options.identity,
+            .space = &space,
+            .rules = *operator_rules(),
+            .network = *std::move(network),
+            .mape = mape_percent(*predicted, split->held_out.ms),
+            .spread90 = conformal_score90(log_errors(*predicted, split->held_out.ms))});
+}
+
+Result<std::unique_ptr<const DesignPredictor>> design_graph_from_json(const core::JsonView& json) {
+  auto identity = read_identity(json);
+  if (!identity) return tl::unexpected(std::move(identity.error()));
+  const auto space = read_space(json);
+  if (!space) return tl::unexpected(space.error());
+  const auto network_json = json.at("network");
+  if (!network_json) return tl::unexpected(network_json.error());
+  auto network = GraphNetwork::from_json(*network_json);
+  if (!network) return tl::unexpected(std::move(network.error()));
+  if (network->parts().features != kernel_graph_features())
+    return network_json->error("was trained with other features than this program knows");
+  const auto mape = not_negative(json, "mape");
+  if (!mape) return tl::unexpected(mape.error());
+  const auto spread = not_negative(json, "spread90");
+  if (!spread) return tl::unexpected(spread.error());
+  auto rules = operator_rules();
+  if (!rules) return tl::unexpected(std::move(rules.error()));
+  return std::make_unique<const GraphDesignPredictor>(Parts{.identity = *std::move(identity),
+                                                            .space = *space,
+                                                            .rules = *std::move(rules),
+                                                            .network = *std::move(network),
+                                                            .mape = *mape,
+                                                            .spread90 = *spread});
+}
+
+}  // namespace fleetfit::predict

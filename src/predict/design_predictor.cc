@@ -1,0 +1,195 @@
+#include "fleetfit/predict/design_predictor.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "fleetfit/core/version.h"
+#include "predict/design_graph.h"
+#include "predict/predictor_fields.h"
+
+namespace fleetfit::predict {
+namespace {
+
+using Named = std::pair<DesignMethod, std::string_view>;
+constexpr std::array kMethods = {
+    Named{DesignMethod::automatic, "auto"}, Named{DesignMethod::linear, "linear"},
+    Named{DesignMethod::trees, "trees"},    Named{DesignMethod::table, "table"},
+    Named{DesignMethod::graph, "graph"},
+};
+constexpr std::size_t kBlock = 1024;  // designs that are encoded at once
+
+NetworkMethod network_method(DesignMethod method) {
+  switch (method) {
+    case DesignMethod::linear:
+      return NetworkMethod::linear;
+    case DesignMethod::trees:
+      return NetworkMethod::trees;
+    case DesignMethod::table:
+      return NetworkMethod::table;
+    default:
+      return NetworkMethod::automatic;
+  }
+}
+
+class EncodedDesignPredictor final : public DesignPredictor {
+ public:
+  EncodedDesignPredictor(NetworkPredictor predictor, const space::Space& space,
+                         std::size_t encoding)
+      : predictor_(std::move(predictor)), space_(space), encoding_(encoding) {}
+
+  const Identity& identity() const override { return predictor_.identity(); }
+  const space::Space& space() const override { return space_; }
+  std::string_view reads() const override { return predictor_.encoding(); }
+  std::string_view settings() const override { return predictor_.settings(); }
+  double mape() const override { return predictor_.mape(); }
+  core::Interval interval90(double ms) const override { return predictor_.interval90(ms); }
+
+  Status evaluate(space::DesignBatch designs, std::span<double> out) const override {
+    const auto columns = space_.encodings()[encoding_].features.size();
+    std::vector<double> rows(std::min(kBlock, designs.size()) * columns);
+    for (std::size_t first = 0; first < designs.size(); first += kBlock) {
+      const auto count = std::min(kBlock, designs.size() - first);
+      const auto block = std::span(rows).first(count * columns);
+      space_.encode(designs.part(first, count), encoding_, block);
+      predictor_.price({.values = block, .columns = columns}, out.subspan(first, count));
+    }
+    return {};
+  }
+
+  nlohmann::json to_json() const override {
+    auto json = predictor_.to_json();
+    json["space_version"] = space_.version();
+    return json;
+  }
+
+ private:
+  NetworkPredictor predictor_;
+  const space::Space& space_;
+  std::size_t encoding_;
+};
+
+Result<NetworkPredictor> train_on_encoding(const space::Space& space, space::DesignBatch designs,
+                                           std::span<const double> latency_ms,
+                                           const DesignTrainOptions& options, std::size_t encoding,
+                                           core::ThreadPool& pool) {
+  const auto& chosen = space.encodings()[encoding];
+  std::vector<double> rows(designs.size() * chosen.features.size());
+  space.encode(designs, encoding, rows);
+  return train_network_predictor({.values = rows, .columns = chosen.features.size()}, latency_ms,
+                                 {.method = network_method(options.method),
+                                  .identity = options.identity,
+                                  .space = space.name(),
+                                  .encoding = chosen.name,
+                                  .seed = options.seed},
+                                 pool);
+}
+
+Result<std::vector<std::size_t>> encodings_to_try(const space::Space& space,
+                                                  const std::string& name) {
+  if (name == "auto") {
+    std::vector<std::size_t> all(space.encodings().size());
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+    return all;
+  }
+  const auto found = space.find_encoding(name);
+  if (!found) return fail(ErrorCode::invalid_input, found.error().message);
+  return std::vector{*found};
+}
+
+Result<std::unique_ptr<const DesignPredictor>> train_encoded(const space::Space& space,
+                                                             space::DesignBatch designs,
+                                                             std::span<const double> latency_ms,
+                                                             const DesignTrainOptions& options,
+                                                             core::ThreadPool& pool) {
+  const auto encodings = encodings_to_try(space, options.encoding);
+  if (!encodings) return tl::unexpected(encodings.error());
+  std::optional<NetworkPredictor> best;
+  std::size_t best_encoding = 0;
+  for (const auto encoding : *encodings) {
+    auto trained = train_on_encoding(space, designs, latency_ms, options, encoding, pool);
+    if (!trained) return tl::unexpected(std::move(trained.error()));
+    if (best && trained->mape() >= best->mape()) continue;
+    best = std::move(*trained);
+    best_encoding = encoding;
+  }
+  return std::make_unique<const EncodedDesignPredictor>(*std::move(best), space, best_encoding);
+}
+
+Status check_times(const space::Space& space, space::DesignBatch designs,
+                   std::span<const double> latency_ms) {
+  for (std::size_t i = 0; i < designs.size(); ++i) {
+    if (latency_ms[i] > 0 && latency_ms[i] < std::numeric_limits<double>::infinity()) continue;
+    return fail(ErrorCode::invalid_input,
+                fmt::format("design {}: {} is no time", space.format(designs[i]), latency_ms[i]));
+  }
+  return {};
+}
+
+Result<std::unique_ptr<const DesignPredictor>> encoded_from_json(const core::JsonView& json) {
+  auto predictor = NetworkPredictor::from_json(json);
+  if (!predictor) return tl::unexpected(std::move(predictor.error()));
+  const auto space = read_space(json);
+  if (!space) return tl::unexpected(space.error());
+  const auto encoding = (*space)->find_encoding(predictor->encoding());
+  if (!encoding) return json.at("encoding")->error(encoding.error().message);
+  const auto columns = (*space)->encodings()[*encoding].features.size();
+  if (predictor->model().features() != columns) {
+    return json.at("features")
+        ->error(fmt::format("the encoding {} has {} now", predictor->encoding(), columns));
+  }
+  return std::make_unique<const EncodedDesignPredictor>(*std::move(predictor), **space, *encoding);
+}
+
+}  // namespace
+
+std::string_view to_string(DesignMethod method) {
+  return std::ranges::find(kMethods, method, &Named::first)->second;
+}
+
+Result<DesignMethod> design_method_from(std::string_view name) {
+  const auto found = std::ranges::find(kMethods, name, &Named::second);
+  if (found != kMethods.end()) return found->first;
+  std::vector<std::string_view> names;
+  for (const auto& [method, its_name] : kMethods) names.push_back(its_name);
+  return fail(ErrorCode::invalid_input,
+              fmt::format("there is no method '{}'; there are {}", name, fmt::join(names, ", ")));
+}
+
+Result<std::unique_ptr<const DesignPredictor>> train_design_predictor(
+    const space::Space& space, space::DesignBatch designs, std::span<const double> latency_ms,
+    const DesignTrainOptions& options, core::ThreadPool& pool) {
+  if (auto ok = check_times(space, designs, latency_ms); !ok)
+    return tl::unexpected(std::move(ok.error()));
+  if (options.method != DesignMethod::graph)
+    return train_encoded(space, designs, latency_ms, options, pool);
+  auto with_method = options;
+  with_method.identity.method = to_string(options.method);
+  with_method.identity.networks = static_cast<int>(designs.size());
+  with_method.identity.fleetfit_version = core::version();
+  return train_design_graph(space, designs, latency_ms, with_method);
+}
+
+Result<std::unique_ptr<const DesignPredictor>> design_predictor_from_json(
+    const core::JsonView& json) {
+  const auto type = read_document_type(json);
+  if (!type) return tl::unexpected(type.error());
+  if (*type == "network") return encoded_from_json(json);
+  if (*type == "network-graph") return design_graph_from_json(json);
+  return json.at("type")->error(fmt::format("'{}' is no predictor of designs of a space", *type));
+}
+
+Result<std::unique_ptr<const DesignPredictor>> read_design_predictor(
+    const std::filesystem::path& file) {
+  const auto document = core::read_json(file);
+  if (!document) return tl::unexpected(document.error());
+  return design_predictor_from_json(core::JsonView(*document, file.string()));
+}
+
+}  // namespace fleetfit::predict
