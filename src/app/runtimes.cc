@@ -24,7 +24,9 @@ Result<std::vector<std::string>> engine_command(const Programs& programs) {
     return fail(ErrorCode::io,
                 fmt::format("the running program cannot be found: {}", error.message()));
   }
-  return std::vector<std::string>{self.string(), "runtime"};
+  // A program that was replaced by a newer one while it works goes on with itself.
+  const bool replaced = !std::filesystem::exists(self, error);
+  return std::vector<std::string>{replaced ? "/proc/self/exe" : self.string(), "runtime"};
 }
 
 Result<std::vector<std::string>> command_of(std::string_view runtime, const Programs& programs) {
