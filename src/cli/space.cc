@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "cli/program.h"
@@ -19,8 +20,7 @@ constexpr std::size_t kShownChoices = 12;
 /// "15625", "2.26e+21".
 std::string designs_text(const app::SpaceSummary& space) {
   if (space.designs.size() <= kLongNumber) return space.designs;
-  return fmt::format("{}.{}e+{}", space.designs[0], space.designs.substr(1, 2),
-                     space.designs.size() - 1);
+  return fmt::format("{:.3g}", std::strtod(space.designs.c_str(), nullptr));
 }
 
 std::string spaces_text(const std::vector<app::SpaceSummary>& spaces) {

@@ -78,6 +78,14 @@ TEST(SearchedSpaces, SamplesLowerAndReadBack) {
   }
 }
 
+TEST(SearchedSpaces, SlotsAreActiveWithTheirGenes) {
+  for (const Space* space : searched_spaces()) {
+    const auto designs = sample_designs(*space, {.count = 50}).value();
+    for (std::size_t i = 0; i < designs.size(); ++i)
+      EXPECT_EQ(space->active_slots(designs[i]), space->Space::active_slots(designs[i]));
+  }
+}
+
 TEST(SearchedSpaces, TheEngineRunsThem) {
   for (const Space* space : searched_spaces()) {
     const std::vector<Choice> first(space->genes().size());  // the smallest, or nearly so
