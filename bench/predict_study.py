@@ -24,6 +24,7 @@ DEVICES = {  # name: how it is added
 }
 METHODS = ("lasso", "rf", "gbdt", "mlp", "auto")
 SIZES = (900, 100, 30)
+WHOLE = ("engine-1", "ort-1")  # devices that are measured with all sizes, unless --whole is given; the others with the two small ones
 TEST = 100  # designs after those of the largest training set
 BLOCK = 50  # designs on one device before it is the next one's turn: whoever stops early has some of each
 ZOO = ("alexnet", "densenet121", "efficientnet_b0", "efficientnet_lite0", "ghostnet_x1_0", "googlenet", "lcnet_x1_0", "mnasnet0_5", "mnasnet1_0",
@@ -62,13 +63,14 @@ class Study:
         for name, how in DEVICES.items():
             if name not in known:
                 self.fleetfit("device", "add", name, *how)
-        self.measure_designs(max(SIZES), TEST)
+        self.measure_designs(DEVICES, max(SIZES), TEST)
         for first in range(0, self.args.networks, BLOCK):
-            self.measure_designs(first, min(BLOCK, self.args.networks - first))
+            devices = DEVICES if self.args.whole or first < SIZES[1] else WHOLE
+            self.measure_designs(devices, first, min(BLOCK, self.args.networks - first))
 
-    def measure_designs(self, first, count):
+    def measure_designs(self, devices, first, count):
         # Not in turns: the caches would be another device's each time.
-        for device in DEVICES:
+        for device in devices:
             self.fleetfit("measure", "--space", "icpe", "--first", first, "--samples", count, "--device", device, "--ops",
                           "--max-time", self.args.max_time, ok=(0, 1))
             print(f"{time.strftime('%T')} designs {first} to {first + count - 1} on {device}", file=sys.stderr, flush=True)
@@ -76,7 +78,7 @@ class Study:
     def rows(self):
         files = self.zoo()
         for device in DEVICES:
-            for size in SIZES:
+            for size in SIZES if self.args.whole or device in WHOLE else SIZES[1:]:
                 for method in METHODS:
                     yield self.row(device, size, method, files)
 
@@ -110,6 +112,7 @@ def main():
     parser.add_argument("--program", default=str(ROOT / "build/release/bin/fleetfit"))
     parser.add_argument("--folder", default=str(ROOT / "build/predict-study"))
     parser.add_argument("--networks", type=int, default=max(SIZES), help="designs to learn from")
+    parser.add_argument("--whole", action="store_true", help="the largest training set on all devices: three hours")
     parser.add_argument("--max-time", type=float, default=0.7, help="seconds for each network on each device")
     parser.add_argument("-o", "--output")
     study = Study(parser.parse_args())
