@@ -9,6 +9,7 @@
 #include "app/search_problem.h"
 #include "fleetfit/app/searching.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/search/scaling.h"
 
 namespace fleetfit::app {
 namespace {
@@ -61,7 +62,6 @@ class Bisecting {
     for (const auto& cost : costs)
       if (auto ok = open_target(cost, *proxy); !ok) return tl::unexpected(std::move(ok.error()));
     if (auto ok = bisect(*proxy); !ok) return tl::unexpected(std::move(ok.error()));
-    count_costs();
     return std::move(report_);
   }
 
@@ -95,6 +95,81 @@ class Bisecting {
     report_.result = *std::move(result);
     const std::chrono::duration<double> took = workplace_.clock.now() - start;
     report_.elapsed_s = took.count();
+    count_costs();
+    if (request_.compare_scaling) {
+      if (auto ok = scale_depth(*solutions, proxy, pool); !ok) return ok;
+    }
+    if (!request_.compare_predictor.empty()) return search_own_predictor(proxy, pool);
+    return {};
+  }
+
+  /// The most accurate of these designs that keeps the budgets on the device.
+  Result<std::optional<search::Candidate>> best_measured(const OpenedProblem& proxy,
+                                                         space::DesignBatch designs,
+                                                         core::ThreadPool& pool) {
+    auto problem = proxy.problem;
+    for (std::size_t c = 0; c < device_.size(); ++c) {
+      problem.costs[c].source = device_[c].source;
+      problem.costs[c].limit = device_[c].limit;
+    }
+    space::Population listed(designs.genes());
+    for (std::size_t i = 0; i < designs.size(); ++i) listed.add(designs[i]);
+    const auto strategy = search::make_listed(std::move(listed));
+    auto found = search::run_search(problem, *strategy, pool, {.stop = stop_});
+    if (!found && found.error().code == ErrorCode::not_found) return std::nullopt;
+    if (!found) return tl::unexpected(std::move(found.error()));
+    return std::move(found->best);
+  }
+
+  /// The middle design of the proxy, with blocks more and less.
+  Status scale_depth(search::ProxySolutions& solutions, const OpenedProblem& proxy,
+                     core::ThreadPool& pool) {
+    const double each = 0.5 / static_cast<double>(device_.size());
+    const auto middle = solutions.solve(std::vector<double>(device_.size(), each));
+    if (!middle) return tl::unexpected(middle.error());
+    Baseline baseline{.name = "scaling"};
+    const auto scaled = search::scaled_designs(*report_.space, solutions.designs()[*middle]);
+    if (scaled) {
+      auto best = best_measured(proxy, *scaled, pool);
+      if (!best) return tl::unexpected(std::move(best.error()));
+      baseline.best = *std::move(best);
+      baseline.measurements = scaled->size();
+      if (!baseline.best) baseline.remark = "no scaled design keeps the budgets";
+    } else {
+      baseline.remark = scaled.error().message;
+    }
+    report_.baselines.push_back(std::move(baseline));
+    return {};
+  }
+
+  /// What a predictor made for the device finds, as the device has it.
+  Status search_own_predictor(const OpenedProblem& proxy, core::ThreadPool& pool) {
+    const auto own =
+        open_source({*report_.space, workplace_, progress_, stop_}, request_.compare_predictor,
+                    Quantity::latency_ms, request_.sources);
+    if (!own) return tl::unexpected(own.error());
+    auto problem = proxy.problem;
+    problem.costs.resize(1);
+    problem.costs[0].source = own->source.get();
+    problem.costs[0].limit = device_[0].limit;
+    Result<std::unique_ptr<search::Strategy>> strategy =
+        proxy.listed ? search::make_listed(*proxy.listed)
+                     : search::make_evolution(*report_.space, core::Random(request_.sources.seed),
+                                              request_.evolution);
+    if (!strategy) return tl::unexpected(std::move(strategy.error()));
+    const auto found = search::run_search(problem, **strategy, pool, {.stop = stop_});
+    if (!found) return tl::unexpected(found.error());
+    Baseline baseline{.name = "own predictor"};
+    if (found->best) {
+      const auto& design = found->best->design;
+      auto best = best_measured(proxy, {design, design.size()}, pool);
+      if (!best) return tl::unexpected(std::move(best.error()));
+      baseline.best = *std::move(best);
+      baseline.measurements = 1;
+    }
+    if (!baseline.best) baseline.remark = "the design that it promises does not keep the budgets";
+    report_.sources.push_back(report_of("own_latency_ms", *own));
+    report_.baselines.push_back(std::move(baseline));
     return {};
   }
 

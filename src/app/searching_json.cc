@@ -91,6 +91,12 @@ ordered_json to_json(const BisectReport& report) {
   for (std::size_t i = 0; i < report.costs.size(); ++i)
     json["budgets"][report.costs[i]] = report.budgets[i];
   json["sources"] = sources_json(report.sources);
+  for (const auto& baseline : report.baselines) {
+    ordered_json one{{"best", candidate_or_null(report, baseline.best)},
+                     {"measurements", baseline.measurements}};
+    if (!baseline.remark.empty()) one["remark"] = baseline.remark;
+    json["baselines"][baseline.name] = std::move(one);
+  }
   json["cost"] = {{"devices", report.devices},
                   {"each_device_s", report.fleet.each_device_s},
                   {"each_predictor_s", report.fleet.each_predictor_s},

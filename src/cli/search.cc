@@ -208,9 +208,17 @@ std::string bisect_text(const app::BisectReport& report) {
         steps, *report.space, step.measured,
         {std::to_string(i + 1), bisected ? "bisection" : "neighbour", weights_text(step.weights)});
   }
+  std::string baselines;
+  for (const auto& [name, best, measurements, remark] : report.baselines) {
+    baselines += fmt::format(
+        "{}, {} measurements: {}\n", name, measurements,
+        best ? fmt::format("{}, {:.4g} ms, accuracy {:.4g}", report.space->format(best->design),
+                           best->costs[0], best->accuracy)
+             : remark);
+  }
   const auto& fleet = report.fleet;
   return best_text(*report.space, report.costs, report.result.best, report.result.nearest) +
-         steps.text() + "\n" + sources_text(report.sources) +
+         steps.text() + "\n" + baselines + sources_text(report.sources) +
          fmt::format(
              "{} measurements, {:.4g} s of the device ({}). A fleet of {}: {:.3g} h by this proxy, "
              "{:.3g} h with a predictor of {} designs for each.\n",
@@ -268,6 +276,11 @@ void add_bisect(CLI::App& search, Context& context) {
                    "Most designs to measure on the device")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
+  verb->add_flag("--compare-scaling", request.compare_scaling,
+                 "Also measure what scaling the depth of one good design gives");
+  verb->add_option("--compare-predictor", request.compare_predictor,
+                   "Also search with a predictor of the device's own")
+      ->type_name("SOURCE");
   verb->add_option("--devices", request.devices, "Devices of the fleet, for the account of costs")
       ->check(CLI::Range(1, 1'000'000'000))
       ->capture_default_str();

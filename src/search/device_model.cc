@@ -13,6 +13,7 @@ namespace {
 constexpr double kLevel = 3;        // devices differ by factors of e^3 and more
 constexpr double kSlope = 0.3;      // how much faster or slower than the proxy's the cost may grow
 constexpr double kInteraction = 5;  // how much pairs of choices count beside single ones
+constexpr double kKindPrices = 5;   // spread of the price of a kind, in units of the shared part
 constexpr double kUsualShared = 0.22;
 constexpr double kUsualNoise = 0.03;
 
@@ -46,33 +47,58 @@ void factorize(std::vector<double>& matrix, std::size_t size) {
 }  // namespace
 
 DeviceModel::DeviceModel(const space::Space& space)
-    : designs_(space.genes().size()), expected_equal_(0) {
-  for (const auto& gene : space.genes())
-    expected_equal_ += 1.0 / static_cast<double>(gene.choices.size());
+    : space_(&space), designs_(space.genes().size()), expected_equal_(0) {
+  // Genes with the same choices decide on the same kinds of operators.
+  const auto genes = space.genes();
+  for (std::size_t gene = 0; gene < genes.size(); ++gene) {
+    expected_equal_ += 1.0 / static_cast<double>(genes[gene].choices.size());
+    const auto alike = std::ranges::find(genes, genes[gene].choices, &space::Gene::choices);
+    const auto first = static_cast<std::size_t>(alike - genes.begin());
+    first_kind_.push_back(first < gene ? first_kind_[first] : kinds_);
+    if (first == gene) kinds_ += genes[gene].choices.size();
+  }
+}
+
+/// For each choice, the share of the genes that have taken it.
+std::vector<double> DeviceModel::shares_of(space::Design design) const {
+  std::vector<double> shares(kinds_, 0);
+  const double each = 1.0 / static_cast<double>(design.size());
+  for (std::size_t gene = 0; gene < design.size(); ++gene)
+    if (space_->is_active(design, gene)) shares[first_kind_[gene] + design[gene]] += each;
+  return shares;
+}
+
+DeviceModel::Point DeviceModel::point(std::size_t i) const {
+  return {designs_[i], logs_[i], std::span(shares_).subspan(i * kinds_, kinds_)};
 }
 
 void DeviceModel::add(space::Design design, double proxy, double measured) {
   designs_.add(design);
+  const auto shares = shares_of(design);
+  shares_.insert(shares_.end(), shares.begin(), shares.end());
   logs_.push_back(std::log(proxy));
   ratios_.push_back(std::log(measured) - std::log(proxy));
 }
 
-double DeviceModel::kernel(space::Design a, double log_a, space::Design b, double log_b) const {
+double DeviceModel::kernel(const Point& a, const Point& b) const {
   std::size_t equal = 0;
-  for (std::size_t gene = 0; gene < a.size(); ++gene) equal += a[gene] == b[gene] ? 1U : 0U;
-  const double range = static_cast<double>(a.size()) - expected_equal_;
+  for (std::size_t gene = 0; gene < a.design.size(); ++gene)
+    equal += a.design[gene] == b.design[gene] ? 1U : 0U;
+  const double range = static_cast<double>(a.design.size()) - expected_equal_;
   const double likeness = range > 0 ? (static_cast<double>(equal) - expected_equal_) / range : 1;
-  return square(kLevel) + square(kSlope) * (log_a - middle_log_) * (log_b - middle_log_) +
+  double prices = 0;
+  for (std::size_t kind = 0; kind < kinds_; ++kind) prices += a.shares[kind] * b.shares[kind];
+  return square(kLevel) +
+         square(kSlope) * (a.log_proxy - middle_log_) * (b.log_proxy - middle_log_) +
+         square(kKindPrices * settings_.shared) * prices +
          square(settings_.shared * (1 + kInteraction * likeness) / (1 + kInteraction));
 }
 
 double DeviceModel::try_settings(const Settings& settings) {
   settings_ = settings;
-  const auto& designs = std::as_const(designs_);
   factor_.clear();
   for (std::size_t i = 0; i < size(); ++i) {
-    for (std::size_t j = 0; j <= i; ++j)
-      factor_.push_back(kernel(designs[i], logs_[i], designs[j], logs_[j]));
+    for (std::size_t j = 0; j <= i; ++j) factor_.push_back(kernel(point(i), point(j)));
     factor_.back() += square(settings.noise);
   }
   factorize(factor_, size());
@@ -109,11 +135,12 @@ void DeviceModel::fit() {
 DeviceModel::Belief DeviceModel::believe(space::Design design, double proxy) const {
   const double log_proxy = std::log(proxy);
   std::vector<double> with(size());
-  for (std::size_t i = 0; i < size(); ++i)
-    with[i] = kernel(design, log_proxy, designs_[i], logs_[i]);
+  const auto shares = shares_of(design);
+  const Point here{design, log_proxy, shares};
+  for (std::size_t i = 0; i < size(); ++i) with[i] = kernel(here, point(i));
   solve_lower(factor_, with);
   double mean = middle_ratio_ + log_proxy;
-  double variance = kernel(design, log_proxy, design, log_proxy) + square(settings_.noise);
+  double variance = kernel(here, here) + square(settings_.noise);
   for (std::size_t i = 0; i < size(); ++i) {
     mean += with[i] * whitened_[i];
     variance -= square(with[i]);

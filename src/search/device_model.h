@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "fleetfit/space/space.h"
@@ -9,8 +10,9 @@ namespace fleetfit::search {
 
 /// What a design will cost on a device, from what it costs on a proxy and a few measurements. The
 /// logarithm of device over proxy is a Gaussian process: a common factor, a drift with the proxy's
-/// cost, and a part that designs share the more of, the more choices they have in common. How large
-/// the shared part and the noise are is what makes the measurements most likely.
+/// cost, a price of each choice wherever it is taken (a kind of operator that the device is good or
+/// bad at), and a part that designs share the more of, the more choices they have in common. How
+/// large these and the noise are is what makes the measurements most likely.
 class DeviceModel {
  public:
   explicit DeviceModel(const space::Space& space);
@@ -39,10 +41,23 @@ class DeviceModel {
     double noise = 0.03;
   };
 
-  double kernel(space::Design a, double log_a, space::Design b, double log_b) const;
+  /// What the kernel looks at.
+  struct Point {
+    space::Design design;
+    double log_proxy;
+    std::span<const double> shares;
+  };
+
+  std::vector<double> shares_of(space::Design design) const;
+  Point point(std::size_t i) const;
+  double kernel(const Point& a, const Point& b) const;
   double try_settings(const Settings& settings);
 
+  const space::Space* space_;
+  std::vector<std::size_t> first_kind_;  // of each gene: the place of its choice 0 in shares
+  std::size_t kinds_ = 0;
   space::Population designs_;
+  std::vector<double> shares_;  // of the measured designs, row by row
   std::vector<double> logs_;    // of the proxy's costs
   std::vector<double> ratios_;  // logarithms of device over proxy
   double expected_equal_;       // genes that two random designs have in common

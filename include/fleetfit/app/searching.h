@@ -90,9 +90,21 @@ struct BisectRequest {
   std::size_t max_measurements = 10;
   search::EvolutionOptions evolution = {};
   SourceOptions sources = {};
+  /// Also try what people do without a search: scale the depth of one design of the proxy's.
+  bool compare_scaling = false;
+  /// A predictor of the device's own, to compare with what a search with it finds; "": none.
+  std::string compare_predictor = {};
   std::size_t devices = 1;                    ///< of the fleet, for the account of costs
   std::size_t predictor_measurements = 5000;  ///< what a predictor would take
   std::filesystem::path plot = {};
+};
+
+/// Another way to the same goal.
+struct Baseline {
+  std::string name = {};
+  std::optional<search::Candidate> best = std::nullopt;  ///< with its costs on the device
+  std::size_t measurements = 0;                          ///< on the device
+  std::string remark = {};                               ///< why there is none; may be ""
 };
 
 struct BisectReport {
@@ -105,6 +117,7 @@ struct BisectReport {
   double machine_s = 0;                ///< of measuring on the device
   bool machine_s_is_measured = false;  ///< else 20 s for each, as the paper has it
   search::FleetCost fleet = {};
+  std::vector<Baseline> baselines = {};
   std::size_t devices = 1;
   std::size_t predictor_measurements = 0;
 };
