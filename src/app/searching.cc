@@ -85,11 +85,12 @@ std::optional<Hypervolume> hypervolume_of(const std::vector<Candidate>& pareto,
 class Searching {
  public:
   Searching(const SearchRequest& request, const OpenedProblem& opened, core::ThreadPool& pool,
-            const std::stop_token& stop)
+            core::ProgressTask& task, const std::stop_token& stop)
       : request_(request),
         opened_(opened),
         problem_(opened.problem),
         pool_(pool),
+        task_(task),
         stop_(stop),
         random_(request.sources.seed),
         worst_(problem_.objectives()) {}
@@ -157,10 +158,12 @@ class Searching {
   }
 
   Result<search::Found> run(const search::Problem& problem, search::Strategy& strategy) {
+    const auto see = [&](const search::Outcome& outcome) {
+      worst_.see(outcome);
+      task_.advance(outcome.designs.size());
+    };
     return search::run_search(problem, strategy, pool_,
-                              {.scales = scales_,
-                               .stop = stop_,
-                               .observe = [&](const auto& outcome) { worst_.see(outcome); }});
+                              {.scales = scales_, .stop = stop_, .observe = see});
   }
 
   tl::unexpected<Error> hinted(Error error) const {
@@ -214,6 +217,7 @@ class Searching {
   const OpenedProblem& opened_;
   const search::Problem& problem_;
   core::ThreadPool& pool_;
+  core::ProgressTask& task_;
   const std::stop_token& stop_;
   core::Random random_;
   search::Scales scales_;
@@ -238,7 +242,8 @@ Result<SearchReport> search_designs(Workplace& workplace, const SearchRequest& r
                               .sources = request.sources});
   if (!opened) return tl::unexpected(std::move(opened.error()));
   core::ThreadPool pool(request.sources.threads);
-  Searching searching(request, *opened, pool, stop);
+  core::ProgressTask task(progress, {.name = "search", .unit = "designs"});
+  Searching searching(request, *opened, pool, task, stop);
   const auto start = workplace.clock.now();
   auto found = searching.run();
   if (!found) return tl::unexpected(std::move(found.error()));

@@ -135,7 +135,8 @@ class KernelSource final : public space::Source {
   GraphPricing pricing_;
 };
 
-Result<OpenedSource> open_predictor(const SourcePlace& place, std::string_view text) {
+Result<OpenedSource> open_predictor(const SourcePlace& place, std::string_view text,
+                                    Quantity quantity) {
   const std::string file(text);
   const auto document = core::read_json(file);
   if (!document) return tl::unexpected(document.error());
@@ -143,6 +144,10 @@ Result<OpenedSource> open_predictor(const SourcePlace& place, std::string_view t
   const auto type = json.text("type");
   if (!type) return tl::unexpected(type.error());
   if (*type == "network") return open_network_predictor(place, file, json);
+  if (quantity != Quantity::latency_ms) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{}: it predicts latencies, not {}", file, to_string(quantity)));
+  }
   auto pricing = GraphPricing::open(file);
   if (!pricing) return tl::unexpected(std::move(pricing.error()));
   auto about = fmt::format("predictor of {}, kernel by kernel", pricing->identity().device);
@@ -174,6 +179,7 @@ double quantity_of(const store::MeasurementRecord& record, Quantity quantity) {
 }
 
 /// Measures what the store does not know; one batch at a time, as a device does one thing at once.
+/// Designs that failed, or were not reached before the user stopped it, have no number.
 class DeviceSource final : public space::Source {
  public:
   DeviceSource(const SourcePlace& place, DesignsRequest request, Quantity quantity)
@@ -197,8 +203,6 @@ class DeviceSource final : public space::Source {
       anything = true;
     }
     if (anything) spent_.machine_s += took.count();
-    if (place_.stop.stop_requested())
-      return fail(ErrorCode::cancelled, "measuring was stopped; what was measured is kept");
     return {};
   }
 
@@ -258,7 +262,7 @@ Result<OpenedSource> open_kind(const SourcePlace& place, std::string_view kind,
                                std::string_view rest, Quantity quantity,
                                const SourceOptions& options) {
   if (kind == "table") return open_table(place, rest, quantity);
-  if (kind == "predictor") return open_predictor(place, rest);
+  if (kind == "predictor") return open_predictor(place, rest, quantity);
   if (kind == "adapted") return open_adapted(place, rest);
   if (kind == "device") return open_device_source(place, rest, quantity, options);
   if (kind == "fitted") return open_fitted(place, rest, quantity, options);

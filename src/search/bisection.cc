@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kBisectionShare = 0.4;  // of the measurements; the others go to neighbours
 constexpr int kMostHalvings = 40;
+constexpr int kMostRepetitions = 8;  // halvings in a row that gave designs measured before
 constexpr double kUnlikely = 0.25;
 
 class Bisection {
@@ -37,7 +38,7 @@ class Bisection {
     return result_.steps.size() < most && !options_.stop.stop_requested();
   }
 
-  /// Measures a design that was not measured yet, and takes note of it.
+  /// Measures a design that was not measured yet, and takes note of it, unless it was stopped.
   Status measure(std::size_t design, BisectPhase phase) {
     const auto row = proxy_.points()[design];
     Candidate measured = candidate_of(proxy_.designs()[design], row);
@@ -51,6 +52,8 @@ class Bisection {
         models_[c].add(measured.design, row[c], measured.costs[c]);
       }
     }
+    const bool failed = std::ranges::any_of(measured.costs, [](double c) { return std::isnan(c); });
+    if (failed && options_.stop.stop_requested()) return {};
     measured_.emplace(design, result_.steps.size());
     keep_best(measured);
     result_.steps.push_back({phase, weights_, std::move(measured)});
@@ -84,13 +87,16 @@ class Bisection {
         std::ceil(kBisectionShare * static_cast<double>(options_.max_measurements)));
     std::vector<double> low(device_.size(), 0);
     std::vector<double> high(device_.size(), 1);
+    int repetitions = 0;
     for (int i = 0; i < kMostHalvings && may_measure(most); ++i) {
       weights_ = between(low, high);
       const auto design = proxy_.solve(weights_);
       if (!design) return tl::unexpected(design.error());
-      if (!measured_.contains(*design)) {
+      repetitions = measured_.contains(*design) ? repetitions + 1 : 0;
+      if (repetitions == 0) {
         if (auto ok = measure(*design, BisectPhase::bisection); !ok) return ok;
       }
+      if (repetitions == kMostRepetitions || !measured_.contains(*design)) break;
       const auto& costs = result_.steps[measured_.at(*design)].measured.costs;
       for (std::size_t c = 0; c < device_.size(); ++c)
         (costs[c] <= device_[c].limit ? high : low)[c] = weights_[c];

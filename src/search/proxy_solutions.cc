@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -119,7 +120,8 @@ Result<std::size_t> ProxySolutions::solve(const std::vector<double>& weights) {
   if (!is_complete_) {
     space::Population seeds(index_.designs().genes());
     for (const std::size_t i : best_of(weighted, kSeeds)) seeds.add(designs()[i]);
-    const auto random = core::Random(options_.seed).split(solutions_.size());
+    const auto random =
+        core::Random(options_.seed).split(fmt::format("weights {}", fmt::join(weights, " ")));
     auto strategy = make_evolution(*proxy_.space, random, options_.evolution, seeds);
     if (!strategy) return tl::unexpected(std::move(strategy.error()));
     if (auto ok = run(**strategy, weighted); !ok) return tl::unexpected(std::move(ok.error()));

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -111,6 +112,26 @@ TEST_F(Sources, ADeviceMeasuresADesignOnce) {
   EXPECT_EQ(ask(opened, {"222222", "111111"}), (std::vector<double>{first[1], first[0]}));
   EXPECT_EQ(opened.spent().measurements, 2U);
   EXPECT_GT(opened.spent().machine_s, 0);
+}
+
+TEST_F(Sources, APredictorOfKernelsHasNoEnergy) {
+  const auto file = write("p.json", R"({"type": "roofline"})");
+  const auto refused = open("predictor:" + file, Quantity::energy_mj);
+  EXPECT_NE(refused.error().message.find("not energy_mj"), std::string::npos);
+}
+
+TEST_F(Sources, ADeviceThatIsStoppedGivesNoNumberForTheRest) {
+  ASSERT_TRUE(
+      add_device(*workplace_, {.name = "fake", .runtime = std::string("exec:") + FAKE_RUNTIME}));
+  std::stop_source stop;
+  const auto opened = open_source({space(), *workplace_, progress_, stop.get_token()},
+                                  "device:fake", Quantity::latency_ms, options())
+                          .value();
+  EXPECT_GT(ask(opened, {"111111"})[0], 0);
+  stop.request_stop();
+  const auto numbers = ask(opened, {"111111", "222222"});
+  EXPECT_GT(numbers[0], 0);  // the store knows it
+  EXPECT_TRUE(std::isnan(numbers[1]));
 }
 
 TEST_F(Sources, AFittedOneLearnsWhatDesignsAreWorth) {

@@ -189,6 +189,19 @@ TEST_F(Bisect, WorksInASpaceThatIsTooLargeToBeListed) {
   EXPECT_GT(result.best->costs[0], 270);  // makes use of what is allowed
 }
 
+TEST_F(Bisect, GivesWhatItHasWhenStopped) {
+  std::stop_source stop;
+  std::size_t asked = 0;
+  const Device device([&](space::Design d) {
+    if (++asked < 3) return proxy_ms(d);
+    stop.request_stop();
+    return std::nan("");
+  });
+  const auto result = run(device, 20, {.stop = stop.get_token()});
+  EXPECT_EQ(result.measurements, 2U);
+  for (const auto& step : result.steps) EXPECT_FALSE(std::isnan(step.measured.costs[0]));
+}
+
 TEST_F(Bisect, ConsidersListedDesignsAlone) {
   space::Population listed(5, 3);
   listed[1][0] = 1;
