@@ -10,7 +10,7 @@
 namespace fleetfit::search {
 namespace {
 
-constexpr std::size_t kChunk = 512;
+constexpr std::size_t kChunk = 32;  // small, as some sources take milliseconds for a design
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kRounding = 1e-9;  // of weights such as 0.1 + 0.2 + 0.7
 
