@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <utility>
 
 #include "app/svg_chart.h"
 
@@ -20,32 +22,51 @@ struct Points {
   const std::vector<std::string>& costs;
 };
 
-/// "latency_ms" as people read it: "latency, ms".
-std::string label_of(std::string name) {
-  std::ranges::replace(name, '_', ' ');
-  if (const auto space = name.find(' '); space != std::string::npos) name.insert(space, ",");
-  return name;
+/// "latency_ms" taken apart; a name without unit has "".
+std::pair<std::string_view, std::string_view> name_and_unit(std::string_view name) {
+  const auto bar = name.rfind('_');
+  if (bar == std::string_view::npos) return {name, ""};
+  return {name.substr(0, bar), name.substr(bar + 1)};
+}
+
+/// As people read it: "latency, ms".
+std::string label_of(std::string_view full_name) {
+  const auto [name, unit] = name_and_unit(full_name);
+  return unit.empty() ? std::string(name) : fmt::format("{}, {}", name, unit);
 }
 
 std::string about(const Points& points, const Candidate& candidate) {
   auto text =
       fmt::format("{}: accuracy {:.4g}", points.space.format(candidate.design), candidate.accuracy);
-  for (std::size_t i = 0; i < points.costs.size(); ++i)
-    text += fmt::format(", {} {:.4g}", label_of(points.costs[i]), candidate.costs[i]);
+  for (std::size_t i = 0; i < points.costs.size(); ++i) {
+    const auto [name, unit] = name_and_unit(points.costs[i]);
+    text += fmt::format(", {} {:.4g} {}", name, candidate.costs[i], unit);
+  }
   return text;
 }
 
-/// Axes that hold all these points and a place for the budget.
+/// Where the axis of accuracies begins: at the least, unless few points far below all others would
+/// press those together. They are then cut off, and stand in the table.
+double lowest_shown(std::span<const Candidate> candidates) {
+  std::vector<double> accuracies;
+  for (const auto& candidate : candidates) accuracies.push_back(candidate.accuracy);
+  std::ranges::sort(accuracies);
+  const double tenth = accuracies[accuracies.size() / 10];
+  const double high = accuracies.back();
+  return high - accuracies.front() > 4 * (high - tenth) && high > tenth ? tenth
+                                                                        : accuracies.front();
+}
+
+/// Axes that hold these points and a place for the budget.
 Chart chart_for(const Points& points, std::span<const Candidate> candidates,
                 std::optional<double> budget) {
   double left = candidates[0].costs[0];
   double right = left;
-  double low = candidates[0].accuracy;
+  const double low = lowest_shown(candidates);
   double high = low;
   for (const auto& candidate : candidates) {
     left = std::min(left, candidate.costs[0]);
     right = std::max(right, candidate.costs[0]);
-    low = std::min(low, candidate.accuracy);
     high = std::max(high, candidate.accuracy);
   }
   if (budget) {
