@@ -7,5 +7,6 @@
 namespace fleetfit::space {
 
 std::unique_ptr<const Space> make_icpe();
+std::unique_ptr<const Space> make_nasbench201();
 
 }  // namespace fleetfit::space

@@ -10,7 +10,8 @@
 namespace fleetfit::space {
 
 std::span<const std::unique_ptr<const Space>> spaces() {
-  static const std::array<std::unique_ptr<const Space>, 1> kSpaces = {make_icpe()};
+  static const std::array<std::unique_ptr<const Space>, 2> kSpaces = {make_icpe(),
+                                                                      make_nasbench201()};
   return kSpaces;
 }
 

@@ -13,19 +13,6 @@ namespace {
 constexpr std::size_t kShownChoices = 12;
 constexpr std::size_t kShownText = 24;
 
-Encoding genes_encoding(std::span<const Gene> genes) {
-  Encoding encoding{.name = "genes"};
-  for (const Gene& gene : genes) {
-    if (!gene.values.empty()) {
-      encoding.features.push_back(gene.name);
-      continue;
-    }
-    for (const auto& choice : gene.choices)
-      encoding.features.push_back(fmt::format("{} {}", gene.name, choice));
-  }
-  return encoding;
-}
-
 std::string choices_text(const Gene& gene) {
   if (gene.choices.size() <= kShownChoices) return fmt::format("{}", fmt::join(gene.choices, ", "));
   return fmt::format("{} to {}", gene.choices.front(), gene.choices.back());
@@ -47,13 +34,24 @@ tl::unexpected<Error> unreadable(const Gene& gene, std::string_view wanted, std:
   return fail(ErrorCode::invalid_input, fmt::format("{}: {}, not {}", gene.name, found, wanted));
 }
 
-}  // namespace
+/// Takes the gene's choice off the front of the text.
+Result<Choice> take_choice(const Gene& gene, std::string_view& text) {
+  if (!text.starts_with(gene.before))
+    return unreadable(gene, fmt::format("'{}'", gene.before), text);
+  text.remove_prefix(gene.before.size());
+  const auto choice = leading_choice(gene, text);
+  if (!choice) return unreadable(gene, choices_text(gene), text);
+  text.remove_prefix(gene.choices[*choice].size());
+  return *choice;
+}
 
-Space::Space(Description description, std::vector<Gene> genes)
-    : name_(std::move(description.name)),
-      description_(std::move(description.line)),
-      genes_(std::move(genes)),
-      encodings_{genes_encoding(genes_)} {}
+Status expect_end(std::string_view rest) {
+  if (rest.empty()) return {};
+  return fail(ErrorCode::invalid_input,
+              fmt::format("'{}' stands behind the end of the design", rest.substr(0, kShownText)));
+}
+
+}  // namespace
 
 bool Space::is_active(Design /*design*/, std::size_t /*gene*/) const { return true; }
 
@@ -68,7 +66,7 @@ Choice Space::draw(core::Random& random, std::size_t gene) const {
 }
 
 Status Space::check_gene(Design design, std::size_t gene) const {
-  const auto& [name, choices, values, before] = genes_[gene];
+  const auto& [name, choices, values, before, column] = genes_[gene];
   if (design[gene] >= choices.size()) {
     return fail(ErrorCode::invalid_input,
                 fmt::format("{}: there is no choice {}, there are {} from 0 on", name, design[gene],
@@ -147,48 +145,6 @@ bool Space::next(std::span<Choice> design) const {
   return false;
 }
 
-Result<std::size_t> Space::find_encoding(std::string_view name) const {
-  const auto found = std::ranges::find(encodings_, name, &Encoding::name);
-  if (found == encodings_.end()) {
-    return fail(ErrorCode::not_found,
-                fmt::format("the space {} has no encoding '{}'", name_, name));
-  }
-  return static_cast<std::size_t>(found - encodings_.begin());
-}
-
-void Space::encode(DesignBatch designs, std::size_t encoding, std::span<double> out) const {
-  const std::size_t width = encodings_[encoding].features.size();
-  assert(out.size() == designs.size() * width);
-  for (std::size_t row = 0; row < designs.size(); ++row) {
-    const auto features = out.subspan(row * width, width);
-    if (encoding == 0) {
-      encode_genes(designs[row], features);
-    } else {
-      encode_one(designs[row], encoding, features);
-    }
-  }
-}
-
-void Space::encode_genes(Design design, std::span<double> out) const {
-  std::ranges::fill(out, 0.0);
-  std::size_t column = 0;
-  for (std::size_t gene = 0; gene < genes_.size(); ++gene) {
-    const auto& values = genes_[gene].values;
-    if (is_active(design, gene)) {
-      if (values.empty()) {
-        out[column + design[gene]] = 1;
-      } else {
-        out[column] = values[design[gene]];
-      }
-    }
-    column += values.empty() ? genes_[gene].choices.size() : 1;
-  }
-}
-
-void Space::encode_one(Design /*design*/, std::size_t /*encoding*/, std::span<double> out) const {
-  std::ranges::fill(out, 0.0);
-}
-
 Result<graph::Graph> Space::lower(Design design) const {
   if (auto ok = check(design); !ok) return core::within(name_, ok.error());
   return build(design);
@@ -208,24 +164,56 @@ Result<std::vector<Choice>> Space::parse(std::string_view text) const {
   std::vector<Choice> design(genes_.size());
   for (std::size_t i = 0; i < genes_.size(); ++i) {
     if (!is_active(design, i)) continue;
-    const Gene& gene = genes_[i];
-    if (!text.starts_with(gene.before))
-      return unreadable(gene, fmt::format("'{}'", gene.before), text);
-    text.remove_prefix(gene.before.size());
-    const auto choice = leading_choice(gene, text);
-    if (!choice) return unreadable(gene, choices_text(gene), text);
+    const auto choice = take_choice(genes_[i], text);
+    if (!choice) return tl::unexpected(choice.error());
     design[i] = *choice;
-    text.remove_prefix(gene.choices[*choice].size());
   }
-  if (text.empty()) return design;
-  return fail(ErrorCode::invalid_input,
-              fmt::format("'{}' stands behind the end of the design", text.substr(0, kShownText)));
+  if (auto end = expect_end(text); !end) return tl::unexpected(std::move(end.error()));
+  return design;
+}
+
+std::string Space::cell(Design design, std::size_t column) const {
+  std::string text;
+  for (std::size_t i = 0; i < genes_.size(); ++i) {
+    if (genes_[i].column == column) text += genes_[i].choices[design[i]];
+  }
+  return text;
+}
+
+std::vector<std::string> Space::cells(Design design) const {
+  if (columns_.size() == 1) return {format(design)};
+  std::vector<std::string> cells;
+  for (std::size_t column = 0; column < columns_.size(); ++column)
+    cells.push_back(cell(design, column));
+  return cells;
+}
+
+Status Space::parse_cell(std::string_view text, std::size_t column,
+                         std::span<Choice> design) const {
+  for (std::size_t i = 0; i < genes_.size(); ++i) {
+    if (genes_[i].column != column) continue;
+    const auto choice = leading_choice(genes_[i], text);
+    if (!choice) return unreadable(genes_[i], choices_text(genes_[i]), text);
+    design[i] = *choice;
+    text.remove_prefix(genes_[i].choices[*choice].size());
+  }
+  return expect_end(text);
 }
 
 Result<std::vector<Choice>> Space::parse_cells(std::span<const std::string_view> cells) const {
+  if (cells.size() != columns_.size()) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("a design of the space {} has {} {}, not {}", name_, columns_.size(),
+                            columns_.size() == 1 ? "cell" : "cells", cells.size()));
+  }
   if (cells.size() == 1) return parse(cells[0]);
-  return fail(ErrorCode::invalid_input,
-              fmt::format("a design of the space {} has 1 cell, not {}", name_, cells.size()));
+  std::vector<Choice> design(genes_.size());
+  for (std::size_t column = 0; column < cells.size(); ++column) {
+    if (auto read = parse_cell(cells[column], column, design); !read)
+      return core::within(columns_[column], read.error());
+  }
+  make_canonical(design);
+  return design;
 }
 
 }  // namespace fleetfit::space

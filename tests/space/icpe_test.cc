@@ -61,7 +61,7 @@ TEST(Icpe, ReachesEveryChoice) {
     }
   }
   for (std::size_t gene = 0; gene < seen.size(); ++gene) {
-    const auto& [name, choices, values, before] = icpe().genes()[gene];
+    const auto& [name, choices, values, before, column] = icpe().genes()[gene];
     const auto block = (gene - 3) / 18;
     const bool halves = block % 2 == 1;  // where no shortcut is possible
     if (name.ends_with("shortcut") && halves) {

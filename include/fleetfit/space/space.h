@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,7 +25,21 @@ struct Gene {
   /// What the choices stand for if they are amounts (3, 5, 7), else empty.
   std::vector<double> values = {};
   std::string before = {};  ///< stands before the choice in the design's text
+  std::size_t column = 0;   ///< which of the space's key columns it stands in
 };
+
+/// A place in the network that holds one operator, which one or several genes choose together.
+/// Nothing is there while one of them is inactive.
+struct Slot {
+  std::string name = {};                ///< "block 3"
+  std::vector<std::size_t> genes = {};  ///< at least one
+  /// What each joint choice puts there (the choices of the last gene change first). A kind has the
+  /// same name wherever it stands, so that it can be counted. Empty: the genes name them.
+  std::vector<std::string> kinds = {};
+};
+
+inline constexpr std::size_t kMostSlots = 256;
+using SlotSet = std::bitset<kMostSlots>;
 
 /// A way to write designs as numbers for a predictor.
 struct Encoding {
@@ -35,8 +50,9 @@ struct Encoding {
 /// A set of networks. A design has a choice for each gene; genes that mean nothing under the
 /// choices before them are inactive and 0, so that one network is not written in several ways.
 ///
-/// Adding a space is one file: a class with its genes, `is_active` where genes depend on each
-/// other, `size`, and `lower`; a line in registry.cc. Immutable; safe to use from many threads.
+/// Adding a space is one file: a class with its genes, `is_active` and `size` where genes depend on
+/// each other, `live_slots` where parts of a network can work for nothing, and `build`; a line in
+/// registry.cc. Immutable; safe to use from many threads.
 class Space {
  public:
   virtual ~Space() = default;
@@ -78,8 +94,15 @@ class Space {
   /// false after the last. All designs can be visited so where `size` allows it.
   bool next(std::span<Choice> design) const;
 
-  /// The first one, "genes", is the same for all spaces: the amount of a gene that has amounts,
-  /// else a column for each choice with a 1 for the one that was taken; inactive genes are 0.
+  /// All spaces have
+  /// - "genes": the amount of a gene that has amounts, else a column for each choice with a 1 for
+  ///   the one that was taken; inactive genes are 0;
+  /// - "one-hot": a column for each joint choice of each slot, a 1 for the one that was taken, 0
+  ///   where nothing is; at the end a constant 1 for what all networks have;
+  /// - "live": the same, but 0 for slots that work for nothing;
+  /// - "counts": how often each kind of operator occurs; if networks of the space can have slots
+  ///   that work for nothing, also how often without those. Where a gene has more choices than can
+  ///   be told apart so, the sum of its amounts.
   std::span<const Encoding> encodings() const { return encodings_; }
 
   /// `not_found` if there is no encoding of that name.
@@ -87,6 +110,21 @@ class Space {
 
   /// Writes a row of features for each design into `out`, which has room for just that.
   void encode(DesignBatch designs, std::size_t encoding, std::span<double> out) const;
+
+  std::span<const Slot> slots() const { return slots_; }
+
+  /// Slots in which something is.
+  SlotSet active_slots(Design design) const;
+
+  /// Active slots whose operator gets an input and has a way to the output: what is left by a
+  /// runtime that removes dead paths.
+  virtual SlotSet live_slots(Design design) const { return active_slots(design); }
+
+  /// For the encodings "one-hot" and "live": writes the numbers of the columns that are 1 into
+  /// `out`, which has room for one more than there are slots, and tells how many there are. Much
+  /// quicker than whole rows for whoever adds up weights.
+  std::size_t taken_columns(Design design, std::size_t encoding,
+                            std::span<std::uint32_t> out) const;
 
   /// The network, with random weights that are the same each time. Fails as `check` does.
   Result<graph::Graph> lower(Design design) const;
@@ -97,17 +135,25 @@ class Space {
   /// Reads what `format` wrote. Errors are `invalid_input` and name the gene.
   Result<std::vector<Choice>> parse(std::string_view text) const;
 
-  /// Key columns of tables of this space; a design has a cell in each.
-  virtual std::vector<std::string> columns() const { return {"design"}; }
-  virtual std::vector<std::string> cells(Design design) const { return {format(design)}; }
-  virtual Result<std::vector<Choice>> parse_cells(std::span<const std::string_view> cells) const;
+  /// Key columns of tables of this space; a design has a cell in each. If there are several, a cell
+  /// holds a choice for each of its genes, inactive ones too: those are written as their first
+  /// choice and not looked at when read.
+  const std::vector<std::string>& columns() const { return columns_; }
+  std::vector<std::string> cells(Design design) const;
+  Result<std::vector<Choice>> parse_cells(std::span<const std::string_view> cells) const;
 
  protected:
+  enum class DeadPaths : std::uint8_t { never, possible };
+
   struct Description {
     std::string name;
     std::string line;
+    std::vector<std::string> columns = {"design"};
+    DeadPaths dead_paths = DeadPaths::never;  ///< whether live and active slots can differ
   };
-  Space(Description description, std::vector<Gene> genes);
+
+  /// Without slots, each gene is one.
+  Space(Description description, std::vector<Gene> genes, std::vector<Slot> slots = {});
 
   /// Builds the network of a design that was checked.
   virtual Result<graph::Graph> build(Design design) const = 0;
@@ -120,12 +166,33 @@ class Space {
   void add_encoding(Encoding encoding) { encodings_.push_back(std::move(encoding)); }
 
  private:
+  /// What a joint choice of a slot adds to which kind's count.
+  struct Count {
+    std::uint32_t kind;
+    double amount;
+  };
+
   void encode_genes(Design design, std::span<double> out) const;
+  void encode_ones(Design design, std::size_t encoding, std::span<double> out) const;
+  void encode_counts(Design design, std::span<double> out) const;
+  void add_one_hot_encodings();
+  void add_counts_encoding();
+  std::size_t joint_choices(const Slot& slot) const;
+  std::size_t joint_choice(Design design, const Slot& slot) const;
+  std::string joint_text(const Slot& slot, std::size_t joint) const;
+  std::vector<std::pair<std::string, double>> kinds_of(const Slot& slot) const;
+  std::string cell(Design design, std::size_t column) const;
+  Status parse_cell(std::string_view text, std::size_t column, std::span<Choice> design) const;
   Status check_gene(Design design, std::size_t gene) const;
 
   std::string name_;
   std::string description_;
+  std::vector<std::string> columns_;
+  DeadPaths dead_paths_;
   std::vector<Gene> genes_;
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> first_columns_;  // of each slot in "one-hot"; at the end the constant
+  std::vector<Count> counts_;                 // for each of those columns but the constant
   std::vector<Encoding> encodings_;
 };
 
