@@ -72,6 +72,12 @@ bool is_enough(const std::vector<double>& values, std::size_t trials, bool holds
 
 }  // namespace
 
+core::Interval srcc_interval(double srcc, std::size_t samples) {
+  const double z = fisher(srcc);
+  const double reach = kNormal95 * deviation(srcc, std::max(samples, kLeastForInterval));
+  return {.low = std::tanh(z - reach), .high = std::tanh(z + reach)};
+}
+
 Result<SrccEstimate> estimate_srcc(std::span<const double> a, std::span<const double> b) {
   if (a.size() < kLeastForInterval) {
     return fail(
@@ -80,11 +86,7 @@ Result<SrccEstimate> estimate_srcc(std::span<const double> a, std::span<const do
   }
   const auto srcc = core::spearman(a, b);
   if (!srcc) return tl::unexpected(srcc.error());
-  const double z = fisher(*srcc);
-  const double reach = kNormal95 * deviation(*srcc, a.size());
-  return SrccEstimate{.srcc = *srcc,
-                      .ci95 = {.low = std::tanh(z - reach), .high = std::tanh(z + reach)},
-                      .samples = a.size()};
+  return SrccEstimate{.srcc = *srcc, .ci95 = srcc_interval(*srcc, a.size()), .samples = a.size()};
 }
 
 Verdict compare(const SrccEstimate& estimate, double threshold) {
