@@ -62,15 +62,35 @@ class Builder {
     append(set, std::move(kinds), paths);
   }
 
+  /// How often a kind occurs late rather than early, and at the ends rather than in the middle: an
+  /// operator costs more or less as the network gets smaller and wider.
+  void add_kinds_by_place(std::vector<Direction>& set, Paths paths) const {
+    auto late = kinds_with_names(", late rather than early");
+    auto outer = kinds_with_names(", at the ends rather than in the middle");
+    const auto counts = space_.column_counts();
+    const auto most = largest_amounts();
+    const auto last = static_cast<double>(std::max<std::size_t>(1, space_.slots().size() - 1));
+    std::size_t column = 0;
+    for (std::size_t slot = 0; slot < space_.slots().size(); ++slot) {
+      const double place = 2 * static_cast<double>(slot) / last - 1;
+      for (const std::size_t end = column + choices_of(slot); column < end; ++column) {
+        const auto& [kind, amount] = counts[column];
+        const double weight = usual_ * amount / most[kind];
+        late[kind].amounts.emplace_back(column, weight * place);
+        outer[kind].amounts.emplace_back(column, weight * (1.5 * place * place - 0.5));
+      }
+    }
+    append(set, std::move(late), paths);
+    append(set, std::move(outer), paths);
+  }
+
   /// What a place costs on the proxy.
   void add_priced_slots(std::vector<Direction>& set, Paths paths) const {
     std::vector<Direction> slots;
     std::size_t column = 0;
-    for (const auto& slot : space_.slots()) {
-      Direction direction{.name = slot.name};
-      std::size_t count = 1;
-      for (const auto gene : slot.genes) count *= space_.genes()[gene].choices.size();
-      for (const std::size_t end = column + count; column < end; ++column)
+    for (std::size_t slot = 0; slot < space_.slots().size(); ++slot) {
+      Direction direction{.name = space_.slots()[slot].name};
+      for (const std::size_t end = column + choices_of(slot); column < end; ++column)
         if (costs_[column] > 0) direction.amounts.emplace_back(column, costs_[column]);
       slots.push_back(std::move(direction));
     }
@@ -78,6 +98,12 @@ class Builder {
   }
 
  private:
+  std::size_t choices_of(std::size_t slot) const {
+    std::size_t count = 1;
+    for (const auto gene : space_.slots()[slot].genes) count *= space_.genes()[gene].choices.size();
+    return count;
+  }
+
   std::vector<Direction> kinds_with_names(std::string_view addition) const {
     std::vector<Direction> kinds;
     for (std::size_t kind = 0; kind < largest_amounts().size(); ++kind)
@@ -119,11 +145,13 @@ std::vector<std::vector<Direction>> direction_sets(const LinearProxy& proxy) {
   const auto floored = [&](std::size_t column) {
     return std::max(builder.cost(column), kLeastCost * builder.usual());
   };
-  std::vector<std::vector<Direction>> sets(4);
+  std::vector<std::vector<Direction>> sets(6);
   for (const Paths which : paths) {
     for (auto& set : sets) builder.add_kinds(set, which);
-    for (const std::size_t set : {1, 2, 3}) builder.add_priced_kinds(sets[set], which);
-    for (const std::size_t set : {1, 2}) builder.add_priced_slots(sets[set], which);
+    for (const std::size_t set : {1, 2, 3, 4, 5}) builder.add_priced_kinds(sets[set], which);
+    for (const std::size_t set : {1, 2, 4, 5}) builder.add_priced_slots(sets[set], which);
+    for (const std::size_t set : {4, 5}) builder.add_kinds_by_place(sets[set], which);
+    builder.add_operators(sets[5], which, floored);
     builder.add_operators(sets[2], which, floored);
     builder.add_operators(sets[3], which, usual);
   }
