@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
+#include "fleetfit/core/random.h"
 #include "fleetfit/core/statistics.h"
 #include "transfer/lasso_path.h"
 
@@ -23,6 +25,8 @@ constexpr int kRobustRounds = 2;
 constexpr double kOutlier = 1.5;            // standard deviations
 constexpr double kDeviationOfMad = 1.4826;  // of a normal distribution
 constexpr double kNothing = 1e-12;
+constexpr int kResamples = 200;
+constexpr double kClearly = 0.9;  // of the resamples
 
 std::span<const double> span_of(const VectorXd& v) {
   return {v.data(), static_cast<std::size_t>(v.size())};
@@ -33,22 +37,68 @@ double srcc_or_worst(const VectorXd& x, const VectorXd& y) {
   return core::spearman(span_of(x), span_of(y)).value_or(-1.0);
 }
 
+/// Whether the order of `better` would be nearer to the target's than that of `proxy` for other
+/// samples, too, as far as resampling tells.
+bool is_clearly_better(const VectorXd& better, const VectorXd& proxy, const VectorXd& target) {
+  core::Random random(1);
+  Rows rows(static_cast<std::size_t>(target.size()));
+  int wins = 0;
+  for (int i = 0; i < kResamples; ++i) {
+    for (auto& row : rows) row = static_cast<Index>(random.below(rows.size()));
+    const VectorXd drawn = target(rows);
+    if (srcc_or_worst(better(rows), drawn) > srcc_or_worst(proxy(rows), drawn)) ++wins;
+  }
+  return wins >= kClearly * kResamples;
+}
+
 /// By which samples are divided, so that lambda means the same for every device.
 double size_of(const VectorXd& v) {
   const double size = v.norm() / std::sqrt(static_cast<double>(v.size()));
   return size > 0 ? size : 1;
 }
 
-std::vector<double> falling_shares(int count) {
-  std::vector<double> shares;
-  for (int i = 0; i < count; ++i)
-    shares.push_back(std::pow(kLeastShare, static_cast<double>(i) / std::max(1, count - 1)));
-  return shares;
-}
+/// The samples without what constant and alpha can tell, which are free: what is left is a plain
+/// lasso.
+class Projected {
+ public:
+  Projected(const VectorXd& proxy, const MatrixXd& basis, const VectorXd& target)
+      : proxy_mean_(proxy.mean()),
+        target_mean_(target.mean()),
+        basis_mean_(basis.colwise().mean().transpose()),
+        shadow_(VectorXd::Zero(basis.cols())),
+        x(basis.rowwise() - basis_mean_.transpose()),
+        y(target.array() - target_mean_) {
+    const VectorXd p = proxy.array() - proxy_mean_;
+    const double square = p.squaredNorm();
+    if (square <= kNothing * proxy.squaredNorm()) return;
+    shadow_ = x.transpose() * p / square;
+    slope_ = p.dot(y) / square;
+    x -= p * shadow_.transpose();
+    y -= p * slope_;
+  }
+
+  VectorXd alphas(const MatrixXd& coefficients) const {
+    return slope_ - (coefficients.transpose() * shadow_).array();
+  }
+  VectorXd constants(const MatrixXd& coefficients) const {
+    return target_mean_ - (coefficients.transpose() * basis_mean_).array() -
+           alphas(coefficients).array() * proxy_mean_;
+  }
+
+ private:
+  double proxy_mean_;
+  double target_mean_;
+  double slope_ = 0;
+  VectorXd basis_mean_;
+  VectorXd shadow_;  // how much of the proxy is in each column
+
+ public:
+  MatrixXd x;
+  VectorXd y;
+};
 
 /// Models for all lambdas, fitted to some of the samples.
 struct PathModels {
-  std::vector<double> lambdas;
   MatrixXd coefficients;  // a column for each lambda
   VectorXd constants;
   VectorXd alphas;
@@ -58,46 +108,41 @@ struct PathModels {
   }
 };
 
-/// Constant and alpha are free, so they are projected out first: what is left is a plain lasso.
+/// `penalties` are lambdas for each sample.
 PathModels fit_path(const VectorXd& proxy, const MatrixXd& basis, const VectorXd& target,
-                    std::span<const double> shares) {
-  const VectorXd mean = basis.colwise().mean().transpose();
-  MatrixXd x = basis.rowwise() - mean.transpose();
-  VectorXd y = target.array() - target.mean();
-  const VectorXd p = proxy.array() - proxy.mean();
-  const double square = p.squaredNorm();
-  const bool has_order = square > kNothing * proxy.squaredNorm();
-  VectorXd shadow = VectorXd::Zero(basis.cols());
-  double slope = 0;
-  if (has_order) {
-    shadow = x.transpose() * p / square;
-    slope = p.dot(y) / square;
-    x -= p * shadow.transpose();
-    y -= p * slope;
-  }
-  auto path = lasso_path(x, y, shares);
-  PathModels models{.lambdas = std::move(path.lambdas),
-                    .coefficients = std::move(path.coefficients)};
-  models.alphas = slope - (models.coefficients.transpose() * shadow).array();
-  models.constants = target.mean() - (models.coefficients.transpose() * mean).array() -
-                     models.alphas.array() * proxy.mean();
+                    std::span<const double> penalties) {
+  const Projected projected(proxy, basis, target);
+  std::vector<double> lambdas(penalties.begin(), penalties.end());
+  for (double& lambda : lambdas) lambda *= static_cast<double>(target.size());
+  PathModels models{.coefficients = lasso_path(projected.x, projected.y, lambdas)};
+  models.alphas = projected.alphas(models.coefficients);
+  models.constants = projected.constants(models.coefficients);
   return models;
 }
 
-PathModels fit_path(const VectorXd& proxy, const MatrixXd& basis, const VectorXd& target,
-                    const Rows& rows, std::span<const double> shares) {
-  return fit_path(proxy(rows), basis(rows, Eigen::all), target(rows), shares);
+/// From the least penalty under which nothing changes down.
+std::vector<double> falling_penalties(const VectorXd& proxy, const MatrixXd& basis,
+                                      const VectorXd& target, int count) {
+  const Projected projected(proxy, basis, target);
+  const double largest =
+      largest_lambda(projected.x, projected.y) / static_cast<double>(target.size());
+  std::vector<double> penalties;
+  for (int i = 0; i < count; ++i) {
+    const double share = std::pow(kLeastShare, static_cast<double>(i) / std::max(1, count - 1));
+    penalties.push_back(std::max(largest * share, std::numeric_limits<double>::min()));
+  }
+  return penalties;
 }
 
-/// Answers for each sample (row) and lambda (column) by a model that did not see the sample.
+/// Answers for each sample (row) and penalty (column) by a model that did not see the sample.
 MatrixXd held_out_answers(const VectorXd& proxy, const MatrixXd& basis, const VectorXd& target,
-                          Index folds, std::span<const double> shares) {
-  MatrixXd answers(target.size(), static_cast<Index>(shares.size()));
+                          Index folds, std::span<const double> penalties) {
+  MatrixXd answers(target.size(), static_cast<Index>(penalties.size()));
   for (Index fold = 0; fold < folds; ++fold) {
     Rows rows;
     for (Index i = 0; i < target.size(); ++i)
       if (i % folds != fold) rows.push_back(i);
-    const auto models = fit_path(proxy, basis, target, rows, shares);
+    const auto models = fit_path(proxy(rows), basis(rows, Eigen::all), target(rows), penalties);
     for (Index i = fold; i < target.size(); i += folds)
       answers.row(i) = models.answers(basis, proxy, i).transpose();
   }
@@ -106,7 +151,8 @@ MatrixXd held_out_answers(const VectorXd& proxy, const MatrixXd& basis, const Ve
 
 struct Choice {
   std::size_t basis = 0;
-  Index lambda = 0;
+  Index number = 0;  ///< of the penalty; 0: nothing changes
+  double penalty = 0;
   double error = std::numeric_limits<double>::infinity();
   VectorXd answers = {};  ///< for samples that were held out
 };
@@ -117,7 +163,7 @@ class Fit {
       : proxy_(samples.proxy / size_of(samples.proxy)),
         target_(samples.target / size_of(samples.target)),
         bases_(samples.bases),
-        shares_(falling_shares(options.lambdas)) {
+        lambdas_(options.lambdas) {
     const auto count = static_cast<int>(target_.size());
     folds_ = std::clamp((count + options.held_out / 2) / std::max(1, options.held_out), 2,
                         std::min(kMostFolds, count));
@@ -127,7 +173,7 @@ class Fit {
     const VectorXd measured = target_;
     Choice choice;
     for (std::size_t i = 0; i < bases_.size(); ++i) consider(i, choice);
-    for (int round = 0; round < kRobustRounds && choice.lambda > 0; ++round) {
+    for (int round = 0; round < kRobustRounds && choice.number > 0; ++round) {
       if (!draw_outliers_in(measured, choice)) break;
       Choice again;
       consider(choice.basis, again);
@@ -136,27 +182,30 @@ class Fit {
     Correction correction = correction_of(choice);
     correction.proxy_srcc = srcc_or_worst(proxy_, measured);
     correction.held_out_srcc =
-        choice.lambda > 0 ? srcc_or_worst(choice.answers, measured) : correction.proxy_srcc;
+        choice.number > 0 ? srcc_or_worst(choice.answers, measured) : correction.proxy_srcc;
     correction.keeps_proxy =
-        choice.lambda == 0 || correction.held_out_srcc <= correction.proxy_srcc;
+        choice.number == 0 || !is_clearly_better(choice.answers, proxy_, measured);
     return correction;
   }
 
  private:
   void consider(std::size_t basis, Choice& best) const {
-    const MatrixXd answers = held_out_answers(proxy_, bases_[basis], target_, folds_, shares_);
+    const auto penalties = falling_penalties(proxy_, bases_[basis], target_, lambdas_);
+    const MatrixXd answers = held_out_answers(proxy_, bases_[basis], target_, folds_, penalties);
     for (Index i = 0; i < answers.cols(); ++i) {
       const double error = (answers.col(i) - target_).squaredNorm();
-      if (error < best.error)
-        best = {.basis = basis, .lambda = i, .error = error, .answers = answers.col(i)};
+      if (error >= best.error) continue;
+      best = {.basis = basis,
+              .number = i,
+              .penalty = penalties[static_cast<std::size_t>(i)],
+              .error = error,
+              .answers = answers.col(i)};
     }
   }
 
   /// Brings samples that lie far from the model nearer to it. False if there are none.
   bool draw_outliers_in(const VectorXd& measured, const Choice& choice) {
-    const auto model = correction_of(choice);
-    const VectorXd said = (model.constant + model.alpha * proxy_.array()).matrix() +
-                          bases_[choice.basis] * model.coefficients;
+    const VectorXd& said = choice.answers;
     const VectorXd rest = measured - said;
     const double deviation = kDeviationOfMad * core::mad(span_of(rest)).value_or(0.0);
     if (deviation <= kNothing) return false;
@@ -166,19 +215,19 @@ class Fit {
   }
 
   Correction correction_of(const Choice& choice) const {
-    const auto models = fit_path(proxy_, bases_[choice.basis], target_, shares_);
+    const auto models =
+        fit_path(proxy_, bases_[choice.basis], target_, std::span(&choice.penalty, 1));
     return {.basis = choice.basis,
-            .constant = models.constants[choice.lambda],
-            .alpha = models.alphas[choice.lambda],
-            .coefficients = models.coefficients.col(choice.lambda),
-            .lambda = 2 * models.lambdas[static_cast<std::size_t>(choice.lambda)] /
-                      static_cast<double>(target_.size())};
+            .constant = models.constants[0],
+            .alpha = models.alphas[0],
+            .coefficients = models.coefficients.col(0),
+            .lambda = 2 * choice.penalty};
   }
 
   VectorXd proxy_;   // mean square 1
   VectorXd target_;  // mean square 1, later with outliers drawn in
   std::span<const MatrixXd> bases_;
-  std::vector<double> shares_;
+  int lambdas_;
   Index folds_ = 2;
 };
 

@@ -112,27 +112,23 @@ class Walk {
     lambda_ = x.cols() > 0 ? correlation_.cwiseAbs().maxCoeff(&first_) : 0;
   }
 
-  double lambda() const { return lambda_; }
-
-  LassoPath follow(std::span<const double> shares) {
-    LassoPath path{.coefficients = MatrixXd::Zero(x_.cols(), static_cast<Index>(shares.size()))};
-    for (const double share : shares) path.lambdas.push_back(share * lambda_);
+  MatrixXd follow(std::span<const double> lambdas) {
+    MatrixXd path = MatrixXd::Zero(x_.cols(), static_cast<Index>(lambdas.size()));
+    std::size_t next = 0;
+    while (next < lambdas.size() && lambdas[next] >= lambda_) ++next;
     if (lambda_ <= 0) return path;
     active_.add(first_, correlation_[first_] < 0 ? -1 : 1);
     const Index most_steps = kStepsForEachColumn * std::min(x_.rows(), x_.cols());
-    std::size_t next = 0;
-    for (Index step = 0; step < most_steps && next < shares.size(); ++step) {
+    for (Index step = 0; step < most_steps && next < lambdas.size(); ++step) {
       const VectorXd direction = active_.direction();
       const VectorXd rate = x_.transpose() * active_.combine(direction);
       const Corner corner = next_corner(direction, rate);
       const double reached = lambda_ - std::min(corner.fall, lambda_);
-      for (; next < shares.size() && path.lambdas[next] >= reached; ++next)
-        write(direction, lambda_ - path.lambdas[next],
-              path.coefficients.col(static_cast<Index>(next)));
-      if (next < shares.size()) turn(corner, direction, rate);
+      for (; next < lambdas.size() && lambdas[next] >= reached; ++next)
+        write(direction, lambda_ - lambdas[next], path.col(static_cast<Index>(next)));
+      if (next < lambdas.size()) turn(corner, direction, rate);
     }
-    for (; next < shares.size(); ++next)
-      path.coefficients.col(static_cast<Index>(next)) = coefficient_;
+    for (; next < lambdas.size(); ++next) path.col(static_cast<Index>(next)) = coefficient_;
     return path;
   }
 
@@ -184,8 +180,12 @@ class Walk {
 
 }  // namespace
 
-LassoPath lasso_path(const MatrixXd& x, const VectorXd& y, std::span<const double> shares) {
-  return Walk(x, y).follow(shares);
+MatrixXd lasso_path(const MatrixXd& x, const VectorXd& y, std::span<const double> lambdas) {
+  return Walk(x, y).follow(lambdas);
+}
+
+double largest_lambda(const MatrixXd& x, const VectorXd& y) {
+  return x.cols() == 0 ? 0 : (x.transpose() * y).cwiseAbs().maxCoeff();
 }
 
 }  // namespace fleetfit::transfer
