@@ -21,7 +21,7 @@ using Rows = std::vector<Index>;
 
 constexpr double kLeastShare = 1e-4;  // of the largest lambda
 constexpr int kMostFolds = 10;
-constexpr int kRobustRounds = 2;
+constexpr int kRobustRounds = 4;
 constexpr double kOutlier = 1.5;            // standard deviations
 constexpr double kDeviationOfMad = 1.4826;  // of a normal distribution
 constexpr double kNothing = 1e-12;
