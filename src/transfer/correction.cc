@@ -26,7 +26,11 @@ constexpr double kOutlier = 1.5;            // standard deviations
 constexpr double kDeviationOfMad = 1.4826;  // of a normal distribution
 constexpr double kNothing = 1e-12;
 constexpr int kResamples = 200;
-constexpr double kClearly = 0.9;  // of the resamples
+// Share of resamples in which a changed proxy has to win. One that is strong already has more to
+// lose than to win.
+constexpr double kClearly = 0.9;
+constexpr double kVeryClearly = 0.99;
+constexpr double kStrong = 0.9;
 
 std::span<const double> span_of(const VectorXd& v) {
   return {v.data(), static_cast<std::size_t>(v.size())};
@@ -48,7 +52,8 @@ bool is_clearly_better(const VectorXd& better, const VectorXd& proxy, const Vect
     const VectorXd drawn = target(rows);
     if (srcc_or_worst(better(rows), drawn) > srcc_or_worst(proxy(rows), drawn)) ++wins;
   }
-  return wins >= kClearly * kResamples;
+  const bool is_strong = srcc_or_worst(proxy, target) >= kStrong;
+  return wins >= (is_strong ? kVeryClearly : kClearly) * kResamples;
 }
 
 /// By which samples are divided, so that lambda means the same for every device.
