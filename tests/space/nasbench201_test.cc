@@ -71,6 +71,18 @@ TEST(NasBench201, ConvolutionsAreCountedAsPublishedEvenIfDead) {
   }
 }
 
+TEST(NasBench201, CellsWithoutALivePathAreThoseThatGuess) {
+  const auto data = shared_data();
+  if (!data) GTEST_SKIP() << "there is no folder of shared data";
+  const auto table = read_design_table(*data / "accuracy/nasbench201.csv", cells(),
+                                       {.columns = {"c10_test_200ep"}, .cells = CellRule::any})
+                         .value();
+  for (std::size_t row = 0; row < table.designs.size(); ++row) {
+    EXPECT_EQ(cells().live_slots(table.designs[row]).none(), table.values[0][row] == 10.0)
+        << cells().format(table.designs[row]);
+  }
+}
+
 TEST(NasBench201, ParametersOfTheEmptyAndOfTheLargestCell) {
   EXPECT_EQ(cost::count_cost(lowered("000000")).value().total.params, 73'306);
   // Six 3x3 convolutions in 5 cells of 16, 32 and 64 channels, each with a batch norm.
