@@ -1,0 +1,139 @@
+#include "fleetfit/transfer/monotonicity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace fleetfit::transfer {
+namespace {
+
+/// A device's measured designs in the order of their latency.
+struct OrderedColumn {
+  const std::string* name = nullptr;
+  std::span<const double> values = {};
+  std::vector<std::uint32_t> order = {};  ///< without those that were not measured
+  std::vector<double> unit_ranks = {};    ///< of a column that lacks nothing, else empty
+
+  bool is_complete() const { return order.size() == values.size(); }
+};
+
+std::vector<std::uint32_t> order_of(std::span<const double> values) {
+  std::vector<std::uint32_t> order;
+  order.reserve(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (!std::isnan(values[i])) order.push_back(static_cast<std::uint32_t>(i));
+  std::ranges::sort(order, {}, [&](std::uint32_t row) { return values[row]; });
+  return order;
+}
+
+/// Ranks of the rows that both columns have, brought to mean 0 and length 1, so that the product of
+/// two such columns is their correlation; 0 in all other rows. Empty if all values are equal.
+std::vector<double> unit_ranks(const OrderedColumn& column, const OrderedColumn& other) {
+  std::vector<std::uint32_t> order;
+  order.reserve(column.order.size());
+  for (const auto row : column.order)
+    if (other.is_complete() || !std::isnan(other.values[row])) order.push_back(row);
+  std::vector<double> ranks(column.values.size(), 0.0);
+  const double middle = (static_cast<double>(order.size()) - 1) / 2;
+  double squares = 0;
+  for (std::size_t first = 0; first < order.size();) {
+    std::size_t last = first;
+    while (last + 1 < order.size() && column.values[order[last + 1]] == column.values[order[first]])
+      ++last;
+    const double rank = static_cast<double>(first + last) / 2 - middle;
+    squares += static_cast<double>(last - first + 1) * rank * rank;
+    for (; first <= last; ++first) ranks[order[first]] = rank;
+  }
+  if (squares == 0) return {};
+  const double factor = 1 / std::sqrt(squares);
+  for (double& rank : ranks) rank *= factor;
+  return ranks;
+}
+
+std::size_t common_designs(const OrderedColumn& a, const OrderedColumn& b) {
+  if (a.is_complete()) return b.order.size();
+  if (b.is_complete()) return a.order.size();
+  return static_cast<std::size_t>(
+      std::ranges::count_if(a.order, [&](auto row) { return !std::isnan(b.values[row]); }));
+}
+
+double product(std::span<const double> a, std::span<const double> b) {
+  const double sum = std::transform_reduce(a.begin(), a.end(), b.begin(), 0.0);
+  return std::clamp(sum, -1.0, 1.0);
+}
+
+Result<double> correlate(const OrderedColumn& a, const OrderedColumn& b, std::size_t designs) {
+  if (designs < 2) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("devices '{}' and '{}' have {} measured designs in common, expected at "
+                            "least 2",
+                            *a.name, *b.name, designs));
+  }
+  if (a.is_complete() && b.is_complete()) return product(a.unit_ranks, b.unit_ranks);
+  const auto first = unit_ranks(a, b);
+  const auto second = unit_ranks(b, a);
+  if (first.empty() || second.empty()) {
+    return fail(
+        ErrorCode::invalid_input,
+        fmt::format("device '{}': all latencies are equal on the designs that '{}' has, too",
+                    first.empty() ? *a.name : *b.name, first.empty() ? *b.name : *a.name));
+  }
+  return product(first, second);
+}
+
+Result<OrderedColumn> ordered(const std::string& name, std::span<const double> values) {
+  OrderedColumn column{.name = &name, .values = values, .order = order_of(values)};
+  if (column.order.size() < 2) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("device '{}' has {} measured designs, expected at least 2", name,
+                            column.order.size()));
+  }
+  auto ranks = unit_ranks(column, column);
+  if (ranks.empty()) {
+    return fail(
+        ErrorCode::invalid_input,
+        fmt::format("device '{}': all latencies are equal, so designs have no order on it", name));
+  }
+  if (column.is_complete()) column.unit_ranks = std::move(ranks);
+  return column;
+}
+
+Result<std::vector<OrderedColumn>> order_columns(const DeviceColumns& columns) {
+  std::vector<OrderedColumn> result;
+  for (std::size_t i = 0; i < columns.names.size(); ++i) {
+    auto column = ordered(columns.names[i], columns.values[i]);
+    if (!column) return tl::unexpected(std::move(column.error()));
+    result.push_back(*std::move(column));
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<CorrelationMatrix> correlation_matrix(const DeviceColumns& columns) {
+  const auto ordered_columns = order_columns(columns);
+  if (!ordered_columns) return tl::unexpected(ordered_columns.error());
+  const std::size_t devices = ordered_columns->size();
+  CorrelationMatrix matrix{
+      .devices = {columns.names.begin(), columns.names.end()},
+      .srcc = std::vector(devices, std::vector(devices, 1.0)),
+      .designs = std::vector(devices, std::vector<std::size_t>(devices, 0)),
+  };
+  for (std::size_t i = 0; i < devices; ++i) {
+    const auto& a = (*ordered_columns)[i];
+    matrix.designs[i][i] = a.order.size();
+    for (std::size_t j = 0; j < i; ++j) {
+      const auto& b = (*ordered_columns)[j];
+      const std::size_t common = common_designs(a, b);
+      const auto srcc = correlate(a, b, common);
+      if (!srcc) return tl::unexpected(srcc.error());
+      matrix.srcc[i][j] = matrix.srcc[j][i] = *srcc;
+      matrix.designs[i][j] = matrix.designs[j][i] = common;
+    }
+  }
+  return matrix;
+}
+
+}  // namespace fleetfit::transfer
