@@ -8,6 +8,7 @@
 
 #include "fleetfit/graph/net_builder.h"
 #include "space/all_spaces.h"
+#include "space/genes.h"
 
 namespace fleetfit::space {
 namespace {
@@ -78,16 +79,6 @@ constexpr std::size_t kStemOut = 2;
 constexpr std::size_t kStemGenes = 3;
 constexpr std::size_t kHeadActivation = kStemGenes + kBlocks * kBlockGenes;
 constexpr std::size_t kHeadOut = kHeadActivation + 1;
-
-Gene amounts(std::string name, std::string_view prefix, std::span<const std::int64_t> values,
-             std::string before = "-") {
-  Gene gene{.name = std::move(name), .before = std::move(before)};
-  for (const auto value : values) {
-    gene.choices.push_back(fmt::format("{}{}", prefix, value));
-    gene.values.push_back(static_cast<double>(value));
-  }
-  return gene;
-}
 
 Gene channels_gene(std::string name, Range range) {
   std::vector<std::int64_t> values(static_cast<std::size_t>(range.high - range.low + 1));

@@ -10,8 +10,9 @@
 namespace fleetfit::space {
 
 std::span<const std::unique_ptr<const Space>> spaces() {
-  static const std::array<std::unique_ptr<const Space>, 2> kSpaces = {make_icpe(),
-                                                                      make_nasbench201()};
+  static const std::array<std::unique_ptr<const Space>, 7> kSpaces = {
+      make_fbnet(),       make_icpe(),     make_mobilenetv2(), make_mobilenetv3(),
+      make_nasbench201(), make_ofa_mbv3(), make_proxylessnas()};
   return kSpaces;
 }
 

@@ -1,6 +1,6 @@
 #include <array>
 
-#include "graph/zoo/blocks.h"
+#include "fleetfit/graph/blocks.h"
 #include "graph/zoo/rows.h"
 
 namespace fleetfit::graph {

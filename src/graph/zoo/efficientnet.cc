@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "graph/zoo/blocks.h"
+#include "fleetfit/graph/blocks.h"
 #include "graph/zoo/rows.h"
 
 namespace fleetfit::graph {

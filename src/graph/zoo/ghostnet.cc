@@ -1,4 +1,4 @@
-#include "graph/zoo/blocks.h"
+#include "fleetfit/graph/blocks.h"
 #include "graph/zoo/rows.h"
 
 namespace fleetfit::graph {

@@ -1,21 +1,17 @@
+#include "fleetfit/graph/once_for_all.h"
+
 #include <algorithm>
 #include <array>
 #include <span>
 #include <vector>
 
-#include "graph/zoo/blocks.h"
 #include "graph/zoo/rows.h"
 
 namespace fleetfit::graph {
 
 namespace {
 
-struct Layer {
-  std::int64_t kernel;
-  std::int64_t expansion;
-};
-
-using Layers = std::vector<Layer>;
+using Layers = std::vector<SearchedLayer>;
 
 /// What is the same in all subnets of the MobileNetV3 supernet.
 struct Stage {
@@ -40,7 +36,7 @@ struct Subnet {
   std::array<Layers, 5> stages;
 };
 
-std::array<Layers, 5> uniform(std::size_t depth, Layer layer) {
+std::array<Layers, 5> uniform(std::size_t depth, SearchedLayer layer) {
   std::array<Layers, 5> stages;
   stages.fill(Layers(depth, layer));
   return stages;
@@ -81,32 +77,43 @@ std::vector<Subnet> subnets() {
 }
 
 TensorId build(NetBuilder& net, TensorId x, const NetOptions& options, const Subnet& subnet) {
-  const double width = subnet.width * options.width;
-  const std::int64_t stem = scaled_channels(16, width);
-  x = net.conv_bn(x, {.out = stem, .kernel = 3, .stride = 2}, kHardSwish);
-  x = inverted_residual(net, x, {.out = stem, .activation = kRelu});
-  for (std::size_t i = 0; i < kStages.size(); ++i) {
-    const Stage& stage = kStages[i];
-    std::int64_t stride = stage.stride;
-    for (const Layer& layer : subnet.stages[i]) {
-      const std::int64_t expanded = layer.expansion * net.channels(x);
-      const std::int64_t reduced = stage.se ? scaled_channels(expanded / 4, 1) : 0;
-      x = inverted_residual(net, x,
-                            {.kernel = layer.kernel,
-                             .stride = stride,
-                             .expanded = expanded,
-                             .out = scaled_channels(stage.out, width),
-                             .se = {.reduced = reduced, .gate = kHardSigmoid},
-                             .activation = stage.activation});
-      stride = 1;
-    }
-  }
-  x = net.conv_bn(x, {.out = 6 * net.channels(x)}, kHardSwish);
-  x = net.conv(net.global_average_pool(x), {.out = scaled_channels(1280, std::max(1.0, width))});
-  return net.linear(net.flatten(net.activate(x, kHardSwish)), options.classes);
+  return once_for_all_mobilenet_v3(
+      net, x, {.width = subnet.width * options.width, .stages = subnet.stages}, options.classes);
+}
+
+TensorId elastic_block(NetBuilder& net, TensorId x, const SearchedLayer& layer,
+                       const Stage& stage) {
+  const std::int64_t expanded = layer.expansion * net.channels(x);
+  const std::int64_t reduced = stage.se ? scaled_channels(expanded / 4, 1) : 0;
+  return inverted_residual(net, x,
+                           {.kernel = layer.kernel,
+                            .stride = stage.stride,
+                            .expanded = expanded,
+                            .out = stage.out,
+                            .se = {.reduced = reduced, .gate = kHardSigmoid},
+                            .activation = stage.activation});
 }
 
 }  // namespace
+
+TensorId once_for_all_mobilenet_v3(NetBuilder& net, TensorId image, const OnceForAllSubnet& subnet,
+                                   std::int64_t classes) {
+  const std::int64_t stem = scaled_channels(16, subnet.width);
+  TensorId x = net.conv_bn(image, {.out = stem, .kernel = 3, .stride = 2}, kHardSwish);
+  x = inverted_residual(net, x, {.out = stem, .activation = kRelu});
+  for (std::size_t i = 0; i < kStages.size(); ++i) {
+    Stage stage = kStages[i];
+    stage.out = scaled_channels(stage.out, subnet.width);
+    for (const SearchedLayer& layer : subnet.stages[i]) {
+      x = elastic_block(net, x, layer, stage);
+      stage.stride = 1;
+    }
+  }
+  x = net.conv_bn(x, {.out = 6 * net.channels(x)}, kHardSwish);
+  const std::int64_t hidden = scaled_channels(1280, std::max(1.0, subnet.width));
+  x = net.conv(net.global_average_pool(x), {.out = hidden});
+  return net.linear(net.flatten(net.activate(x, kHardSwish)), classes);
+}
 
 void add_once_for_all(ZooList& zoo) {
   for (const Subnet& subnet : subnets()) {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "graph/zoo/blocks.h"
+#include "fleetfit/graph/blocks.h"
 #include "graph/zoo/rows.h"
 
 namespace fleetfit::graph {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "graph/zoo/blocks.h"
+#include "fleetfit/graph/blocks.h"
 #include "graph/zoo/rows.h"
 
 namespace fleetfit::graph {

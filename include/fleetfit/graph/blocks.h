@@ -6,7 +6,7 @@
 #include "fleetfit/graph/net_builder.h"
 #include "fleetfit/graph/zoo.h"
 
-/// Blocks that several families of the zoo share.
+/// Blocks that several families of the zoo share, and spaces of networks with them.
 namespace fleetfit::graph {
 
 /// Weighs channels by a small network on their means: a 1x1 convolution to `reduced` channels, the
