@@ -63,6 +63,9 @@ void add_predict(CLI::App& program, Context& context);
 void add_transfer(CLI::App& program, Context& context);
 void add_runtime(CLI::App& program, Context& context);
 
+// Of `transfer`.
+void add_transfer_fewshot(CLI::App& transfer, Context& context);
+
 // Of `device`.
 void add_device_probe(CLI::App& device, Context& context);
 

@@ -8,7 +8,7 @@ void add_transfer(CLI::App& program, Context& context) {
   auto* transfer =
       program.add_subcommand("transfer", "From devices that are known to one that is not");
   transfer->require_subcommand(1);
-  (void)context;
+  add_transfer_fewshot(*transfer, context);
 }
 
 }  // namespace fleetfit::cli
