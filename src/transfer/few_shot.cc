@@ -46,6 +46,8 @@ namespace {
 
 constexpr std::size_t kFewest = 3;
 constexpr std::size_t kChunk = 1024;
+/// Variance of Student's t with four degrees of freedom and a width of 1.
+constexpr double kTailFactor = 2;
 constexpr Index kJudged = 300;  // designs by which a model is judged
 
 /// The largest power of ten, at most ten milliseconds and at least a microsecond, of which all are
@@ -112,7 +114,7 @@ FewShotVerdict FewShotModel::Parts::judge() const {
     rounded += rounding(scale.to_ms(level(one))) / static_cast<double>(count);
   const double told = (mean - mean.mean()).square().mean();
   const double open = std::max(covariance.diagonal().mean() - covariance.mean(), 0.0);
-  const double noise = posterior.noise + rounded;
+  const double noise = kTailFactor * posterior.noise + rounded;
   FewShotVerdict result{.expected_srcc = rank_correlation(share_root(told, told + open + noise)),
                         .ceiling = rank_correlation(share_root(told + open, told + open + noise)),
                         .noise_ms = std::sqrt(noise) * lessons->unit * 2 * scale.typical_ms};

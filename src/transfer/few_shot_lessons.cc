@@ -26,6 +26,8 @@ constexpr std::size_t kRehearsed = 20;  // most samples of a reference in a rehe
 constexpr std::size_t kTests = 150;     // other samples of it in a rehearsal
 constexpr std::size_t kMostRehearsals = 12;
 constexpr double kLeastNoise = 1e-5;
+constexpr double kNoiseDeviationLow = 1.5;
+constexpr double kNoiseDeviationHigh = 2.5;
 constexpr double kWideningLow = 0.7;
 constexpr double kWideningHigh = 3;
 
@@ -191,10 +193,15 @@ void add_relative_errors(const Rehearsal& rehearsal, Index samples, const Device
   for (Index i = 0; i < error.size(); ++i) errors.push_back(error[i] / deviation[i]);
 }
 
-double median_noise(std::span<const ReferenceModel> models) {
-  std::vector<double> noises;
-  for (const auto& model : models) noises.push_back(model.noise);
-  return core::median(noises).value_or(0);
+/// What noise a device may have, by that of the references.
+DevicePrior noise_prior(std::span<const ReferenceModel> models, double unit) {
+  std::vector<double> logarithms;
+  for (const auto& model : models)
+    logarithms.push_back(std::log(kLeastNoise + model.noise / (unit * unit)));
+  return {.weights = {},
+          .noise = std::exp(core::median(logarithms).value_or(0)),
+          .noise_deviation = std::clamp(core::stddev(logarithms).value_or(0),
+                                        kNoiseDeviationLow, kNoiseDeviationHigh)};
 }
 
 void learn_from_each(FewShotLessons& lessons, const Points& points,
@@ -208,8 +215,8 @@ void learn_from_each(FewShotLessons& lessons, const Points& points,
     evidence.push_back(leave_one_out.evidence(reference));
     if (i < kMostRehearsals) lessons.rehearsals.push_back(leave_one_out.rehearsal(reference));
   }
-  lessons.prior = {.weights = learn_weights(evidence),
-                   .noise = kLeastNoise + median_noise(models) / (lessons.unit * lessons.unit)};
+  lessons.prior = noise_prior(models, lessons.unit);
+  lessons.prior.weights = learn_weights(evidence);
 }
 
 ReferenceFunctions stack(std::span<const ReferenceModel> models) {

@@ -15,13 +15,14 @@ using Eigen::VectorXd;
 constexpr double kFreedom = 4;
 /// Rounds of weighing samples; in the first ones the prior stands, so that an outlier is told from
 /// the other samples before noise is made large enough to hold it.
-constexpr int kRounds = 5;
+constexpr int kRounds = 8;
 constexpr int kRoundsWithPrior = 2;
 
 /// How far a device lies from the prior, as logarithms.
 enum Shift : std::size_t { kScale, kNoise, kOwn, kShifts };
 using Shifts = std::array<double, kShifts>;
-constexpr Shifts kDeviation = {0.7, 1.0, 1.0};  // of devices from each other
+constexpr double kScaleDeviation = 0.7;  // of devices from each other
+constexpr double kOwnDeviation = 1;
 
 /// `kOwn` moves all that the references do not say along lines.
 DevicePrior shifted(const DevicePrior& prior, std::span<const double> shifts) {
@@ -47,12 +48,13 @@ VectorXd noise_of_samples(const Observations& observations, double noise, const 
 
 void fit_shifts(const Observations& observations, const DevicePrior& prior, const VectorXd& trust,
                 Shifts& shifts) {
+  const Shifts deviations = {kScaleDeviation, prior.noise_deviation, kOwnDeviation};
   const auto objective = [&](std::span<const double> tried) {
     const DevicePrior moved = shifted(prior, tried);
     double cost = misfit(
         covariance(observations, moved.weights, noise_of_samples(observations, moved.noise, trust)),
         observations.levels);
-    for (std::size_t i = 0; i < kShifts; ++i) cost += 0.5 * std::pow(tried[i] / kDeviation[i], 2);
+    for (std::size_t i = 0; i < kShifts; ++i) cost += 0.5 * std::pow(tried[i] / deviations[i], 2);
     return cost;
   };
   pattern_search(objective, shifts, {});

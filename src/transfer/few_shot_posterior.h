@@ -20,13 +20,14 @@ struct Observations {
 /// What is thought of a device before it is measured.
 struct DevicePrior {
   LogWeights weights = {};
-  double noise = 0;  ///< variance of measurements of one design
+  double noise = 0;            ///< variance of measurements of one design
+  double noise_deviation = 2;  ///< of its logarithm, between devices
 };
 
 /// A Gaussian process after the measurements: what is known about each design.
 struct Posterior {
   LogWeights weights = {};
-  double noise = 0;
+  double noise = 0;  ///< squared width of Student's t, whose variance is twice that
   Eigen::VectorXd sample_noise;  ///< large for outliers
   Eigen::LLT<Eigen::MatrixXd> factor;
   Eigen::VectorXd coefficients;

@@ -58,7 +58,7 @@ struct Line {
     const auto posterior = fit_posterior(observations, {.weights = kCommonAlone, .noise = 0.01});
     const VectorXd at = VectorXd{{0, 1}};
     const VectorXd mean =
-        posterior.mean(weighted_sum(common_part(at * x.transpose()), kCommonAlone));
+        posterior.mean(weighted_sum(common_part(at * x.transpose()), posterior.weights));
     return mean[1] - mean[0];
   }
 };
