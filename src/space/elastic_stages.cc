@@ -79,6 +79,14 @@ bool ElasticStages::is_active(Design design, std::size_t gene) const {
   return stage >= kStages || block % kMostDepth < depth(design, stage);
 }
 
+SlotSet ElasticStages::active_slots(Design design) const {
+  SlotSet active;
+  for (std::size_t stage = 0; stage < kStages; ++stage)
+    active |= SlotSet((1ULL << depth(design, stage)) - 1) << (stage * kMostDepth);
+  for (std::size_t block = kStages * kMostDepth; block < blocks_; ++block) active.set(block);
+  return active;
+}
+
 DesignCount ElasticStages::size() const {
   const DesignCount block = kKernels.size() * kExpansions.size();
   DesignCount stage;

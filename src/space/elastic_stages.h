@@ -28,6 +28,7 @@ class ElasticStages {
 
   constexpr std::size_t gene_count() const { return kStages + 2 * blocks_; }
   bool is_active(Design design, std::size_t gene) const;
+  SlotSet active_slots(Design design) const;
   DesignCount size() const;
 
   /// The blocks of a stage that are there.

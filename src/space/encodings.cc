@@ -67,19 +67,20 @@ Space::Space(Description description, std::vector<Gene> genes, std::vector<Slot>
       slots_(slots.empty() ? slot_for_each(genes_) : std::move(slots)),
       encodings_{genes_encoding(genes_)} {
   assert(slots_.size() <= kMostSlots);
+  for (const Gene& gene : genes_) choice_counts_.push_back(gene.choices.size());
   add_one_hot_encodings();
   add_counts_encoding();
 }
 
 std::size_t Space::joint_choices(const Slot& slot) const {
   std::size_t count = 1;
-  for (const auto gene : slot.genes) count *= genes_[gene].choices.size();
+  for (const auto gene : slot.genes) count *= choice_counts_[gene];
   return count;
 }
 
 std::size_t Space::joint_choice(Design design, const Slot& slot) const {
   std::size_t joint = 0;
-  for (const auto gene : slot.genes) joint = joint * genes_[gene].choices.size() + design[gene];
+  for (const auto gene : slot.genes) joint = joint * choice_counts_[gene] + design[gene];
   return joint;
 }
 

@@ -36,6 +36,7 @@ class MobileNetV2 final : public Space {
   bool is_active(Design design, std::size_t gene) const override {
     return kStages.is_active(design, gene);
   }
+  SlotSet active_slots(Design design) const override { return kStages.active_slots(design); }
   DesignCount size() const override { return kStages.size(); }
 
  protected:

@@ -20,6 +20,7 @@ constexpr std::size_t kImageColumn = 3;
 
 constexpr ElasticStages kStages(0);
 constexpr std::size_t kImageGene = kStages.gene_count();
+constexpr std::size_t kImageSlot = ElasticStages::kStages * ElasticStages::kMostDepth;
 
 std::int64_t image_of(Choice choice) { return kSmallestImage + kImageStep * choice; }
 
@@ -54,6 +55,9 @@ class OfaMbv3 final : public Space {
 
   bool is_active(Design design, std::size_t gene) const override {
     return kStages.is_active(design, gene);
+  }
+  SlotSet active_slots(Design design) const override {
+    return kStages.active_slots(design).set(kImageSlot);
   }
   DesignCount size() const override { return kStages.size() * DesignCount(kImages); }
 

@@ -14,6 +14,9 @@ VERBS = [
     ["device", "show"],
     ["device", "remove"],
     ["measure", "export"],
+    ["space", "list"],
+    ["space", "show"],
+    ["space", "sample"],
 ]
 
 

@@ -113,8 +113,8 @@ class Space {
 
   std::span<const Slot> slots() const { return slots_; }
 
-  /// Slots in which something is.
-  SlotSet active_slots(Design design) const;
+  /// Slots in which something is: all of their genes are active. A space may know a quicker way.
+  virtual SlotSet active_slots(Design design) const;
 
   /// Active slots whose operator gets an input and has a way to the output: what is left by a
   /// runtime that removes dead paths.
@@ -191,6 +191,7 @@ class Space {
   DeadPaths dead_paths_;
   std::vector<Gene> genes_;
   std::vector<Slot> slots_;
+  std::vector<std::size_t> choice_counts_;    // of each gene
   std::vector<std::uint32_t> first_columns_;  // of each slot in "one-hot"; at the end the constant
   std::vector<Count> counts_;                 // for each of those columns but the constant
   std::vector<Encoding> encodings_;
