@@ -9,6 +9,7 @@
 #include <numbers>
 #include <utility>
 
+#include "fleetfit/core/random.h"
 #include "fleetfit/core/statistics.h"
 #include "transfer/few_shot_lessons.h"
 
@@ -45,6 +46,8 @@ struct FewShotModel::Parts {
 namespace {
 
 constexpr std::size_t kFewest = 3;
+/// The work grows with the cube of their number.
+constexpr std::size_t kMostSamples = 400;
 constexpr std::size_t kChunk = 1024;
 /// Variance of Student's t with four degrees of freedom and a width of 1.
 constexpr double kTailFactor = 2;
@@ -88,7 +91,7 @@ Status check_samples(space::DesignBatch designs, std::span<const double> latenci
 
 PredictedLatency FewShotModel::Parts::range(double mean, double variance) const {
   const double ms = scale.to_ms(level(mean));
-  const double reach = kNineOfTen * widening * std::sqrt(variance + posterior.noise + rounding(ms));
+  const double reach = widening * posterior.reach(variance + rounding(ms));
   return {.ms = ms,
           .low_ms = scale.to_ms(level(mean - reach)),
           .high_ms = scale.to_ms(level(mean + reach))};
@@ -169,9 +172,22 @@ std::vector<std::size_t> KnownDevices::choose(space::DesignBatch candidates,
   return lessons_->choose(candidates, count, nullptr, nullptr);
 }
 
+Result<std::unique_ptr<const FewShotModel>> KnownDevices::fit_some(
+    space::DesignBatch designs, std::span<const double> latencies_ms) const {
+  space::Population some(designs.genes());
+  std::vector<double> latencies;
+  core::Random random = core::Random(lessons_->options.seed).split("samples");
+  for (const auto place : random.sample(designs.size(), kMostSamples)) {
+    some.add(designs[place]);
+    latencies.push_back(latencies_ms[place]);
+  }
+  return fit(some, latencies);
+}
+
 Result<std::unique_ptr<const FewShotModel>> KnownDevices::fit(
     space::DesignBatch designs, std::span<const double> latencies_ms) const {
   if (auto ok = check_samples(designs, latencies_ms); !ok) return tl::unexpected(ok.error());
+  if (designs.size() > kMostSamples) return fit_some(designs, latencies_ms);
   auto parts = std::make_unique<FewShotModel::Parts>();
   parts->lessons = lessons_;
   parts->scale.typical_ms = *core::median(latencies_ms);

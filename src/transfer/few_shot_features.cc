@@ -13,8 +13,10 @@ using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::Ro
 
 /// Products of more kinds than these would be too many columns.
 constexpr Index kMostKindsToMultiply = 16;
-/// Products matter less than what they are made of.
-constexpr double kProductWeight = 0.3;
+/// How much columns may contribute at equal penalty: first how many operators of each kind there
+/// are, then together with which others, then where they stand.
+constexpr double kProductWeight = 0.5;
+constexpr double kPlaceWeight = 0.3;
 
 MatrixXd raw_encoding(const space::Space& space, std::size_t encoding, space::DesignBatch designs) {
   const std::size_t width = space.encodings()[encoding].features.size();
@@ -65,7 +67,11 @@ FewShotEncoder::FewShotEncoder(const space::Space& space, space::DesignBatch typ
       counts_(make_block(space, "counts", typical)) {
   const EncodedDesigns encoded = encode(typical);
   one_hot_columns_ = standardize_columns(encoded.one_hot);
-  if (encoded.live != encoded.one_hot) live_columns_ = standardize_columns(encoded.live);
+  one_hot_columns_.factor *= kPlaceWeight;
+  if (encoded.live != encoded.one_hot) {
+    live_columns_ = standardize_columns(encoded.live);
+    live_columns_.factor *= kPlaceWeight;
+  }
   count_columns_ = standardize_columns(encoded.counts);
   if (encoded.counts.cols() <= kMostKindsToMultiply) {
     product_columns_ = standardize_columns(products(count_columns_.apply(encoded.counts)));

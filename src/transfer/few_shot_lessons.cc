@@ -173,7 +173,7 @@ double middle(const VectorXd& values) {
   return core::median(std::vector<double>(values.begin(), values.end())).value_or(0);
 }
 
-/// Errors of a rehearsal, each as a multiple of the deviation that was predicted for it.
+/// Errors of a rehearsal, each as a multiple of the reach that was predicted for it.
 void add_relative_errors(const Rehearsal& rehearsal, Index samples, const DevicePrior& prior,
                          std::vector<double>& errors) {
   const Points used = first_points(rehearsal.samples, samples);
@@ -186,11 +186,11 @@ void add_relative_errors(const Rehearsal& rehearsal, Index samples, const Device
   const MatrixXd similarity =
       weighted_sum(part_kernels(rehearsal.tests, used, rehearsal.scales), posterior.weights);
   const VectorXd self = self_similarity(rehearsal.tests, rehearsal.scales, posterior.weights);
-  const Eigen::ArrayXd deviation =
-      (posterior.variance(similarity, self).array() + posterior.noise).sqrt();
+  const VectorXd variance = posterior.variance(similarity, self);
   const Eigen::ArrayXd error =
       (rehearsal.test_levels.array() - centre - posterior.mean(similarity).array()).abs();
-  for (Index i = 0; i < error.size(); ++i) errors.push_back(error[i] / deviation[i]);
+  for (Index i = 0; i < error.size(); ++i)
+    errors.push_back(error[i] / posterior.reach(variance[i]));
 }
 
 /// What noise a device may have, by that of the references.
@@ -200,8 +200,8 @@ DevicePrior noise_prior(std::span<const ReferenceModel> models, double unit) {
     logarithms.push_back(std::log(kLeastNoise + model.noise / (unit * unit)));
   return {.weights = {},
           .noise = std::exp(core::median(logarithms).value_or(0)),
-          .noise_deviation = std::clamp(core::stddev(logarithms).value_or(0),
-                                        kNoiseDeviationLow, kNoiseDeviationHigh)};
+          .noise_deviation = std::clamp(core::stddev(logarithms).value_or(0), kNoiseDeviationLow,
+                                        kNoiseDeviationHigh)};
 }
 
 void learn_from_each(FewShotLessons& lessons, const Points& points,
@@ -256,8 +256,7 @@ double FewShotLessons::widening(std::size_t samples) const {
   for (const auto& rehearsal : rehearsals)
     add_relative_errors(rehearsal, static_cast<Index>(samples), prior, errors);
   if (errors.empty()) return 1;
-  return std::clamp(core::quantile(errors, 0.9).value_or(kNineOfTen) / kNineOfTen, kWideningLow,
-                    kWideningHigh);
+  return std::clamp(core::quantile(errors, 0.9).value_or(1), kWideningLow, kWideningHigh);
 }
 
 std::vector<std::size_t> FewShotLessons::choose(space::DesignBatch candidates, std::size_t count,

@@ -57,8 +57,4 @@ struct FewShotLessons {
                                   const Points* measured, const Posterior* posterior) const;
 };
 
-/// Half the width of an interval that holds nine of ten values of a normal distribution with a
-/// deviation of 1.
-inline constexpr double kNineOfTen = 1.6449;
-
 }  // namespace fleetfit::transfer

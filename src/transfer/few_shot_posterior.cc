@@ -4,10 +4,12 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace fleetfit::transfer {
 namespace {
 
+using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
@@ -17,6 +19,12 @@ constexpr double kFreedom = 4;
 /// the other samples before noise is made large enough to hold it.
 constexpr int kRounds = 8;
 constexpr int kRoundsWithPrior = 2;
+/// Half the width of intervals that hold nine of ten values, of the normal distribution and of
+/// Student's t, both of width 1.
+constexpr double kNineOfTenNormal = 1.6449;
+constexpr double kNineOfTenStudent = 2.1318;
+/// Weights and noise are few numbers: more samples tell little more about them, and cost much.
+constexpr Index kMostForShifts = 120;
 
 /// How far a device lies from the prior, as logarithms.
 enum Shift : std::size_t { kScale, kNoise, kOwn, kShifts };
@@ -44,6 +52,23 @@ MatrixXd covariance(const Observations& observations, const LogWeights& weights,
 
 VectorXd noise_of_samples(const Observations& observations, double noise, const VectorXd& trust) {
   return noise * trust.cwiseInverse() + observations.rounding;
+}
+
+/// Numbers of at most `most` samples, evenly spread.
+std::vector<Index> spread_samples(Index count, Index most) {
+  std::vector<Index> numbers(static_cast<std::size_t>(std::min(count, most)));
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = static_cast<Index>(i) * count / static_cast<Index>(numbers.size());
+  return numbers;
+}
+
+Observations pick(const Observations& observations, const std::vector<Index>& samples) {
+  Observations picked{.kernels = {},
+                      .levels = observations.levels(samples),
+                      .rounding = observations.rounding(samples)};
+  for (std::size_t i = 0; i < kParts; ++i)
+    picked.kernels[i] = observations.kernels[i](samples, samples);
+  return picked;
 }
 
 void fit_shifts(const Observations& observations, const DevicePrior& prior, const VectorXd& trust,
@@ -78,6 +103,11 @@ VectorXd Posterior::variance(const MatrixXd& similarity, const VectorXd& self) c
   return (self - whitened.colwise().squaredNorm().transpose()).cwiseMax(0);
 }
 
+double Posterior::reach(double variance) const {
+  return std::sqrt(kNineOfTenNormal * kNineOfTenNormal * variance +
+                   kNineOfTenStudent * kNineOfTenStudent * noise);
+}
+
 Posterior condition(const Observations& observations, const DevicePrior& prior,
                     VectorXd sample_noise) {
   Posterior posterior{.weights = prior.weights,
@@ -92,11 +122,13 @@ Posterior condition(const Observations& observations, const DevicePrior& prior,
 
 Posterior fit_posterior(const Observations& observations, const DevicePrior& prior) {
   VectorXd trust = VectorXd::Ones(observations.levels.size());
+  const auto telling = spread_samples(trust.size(), kMostForShifts);
+  const Observations told = pick(observations, telling);
   Shifts shifts = {};
   DevicePrior device = prior;
   for (int round = 0; round < kRounds; ++round) {
     if (round >= kRoundsWithPrior) {
-      fit_shifts(observations, prior, trust, shifts);
+      fit_shifts(told, prior, trust(telling), shifts);
       device = shifted(prior, shifts);
     }
     const Posterior posterior =

@@ -27,7 +27,7 @@ struct DevicePrior {
 /// A Gaussian process after the measurements: what is known about each design.
 struct Posterior {
   LogWeights weights = {};
-  double noise = 0;  ///< squared width of Student's t, whose variance is twice that
+  double noise = 0;              ///< squared width of Student's t, whose variance is twice that
   Eigen::VectorXd sample_noise;  ///< large for outliers
   Eigen::LLT<Eigen::MatrixXd> factor;
   Eigen::VectorXd coefficients;
@@ -38,6 +38,9 @@ struct Posterior {
   }
   /// Of the designs' true levels, without the noise of a measurement.
   Eigen::VectorXd variance(const Eigen::MatrixXd& similarity, const Eigen::VectorXd& self) const;
+  /// Half an interval that holds nine of ten measurements of a design whose true level is known
+  /// but for this variance.
+  double reach(double variance) const;
 };
 
 /// The process for given weights and noise of each sample.
