@@ -214,21 +214,21 @@ Result<FewShotReport> rehearse(const Problem& problem, const FewShotRequest& req
                 fmt::format("{} has {} measured designs, --samples asks for {}", problem.place(),
                             problem.measured.size(), request.samples));
   }
-  std::vector<Result<TrialOutcome>> outcomes(request.trials,
-                                             fail(ErrorCode::internal, "the trial was not run"));
+  std::vector<std::optional<Result<TrialOutcome>>> outcomes(request.trials);
   core::ThreadPool pool(request.threads);
   pool.parallel_for(request.trials, [&](std::size_t i) {
-    outcomes[i] = run_trial(problem, request, request.seed + i);
-    if (i > 0 && outcomes[i]) outcomes[i]->predictions.clear();  // only the first are told
+    auto& outcome = outcomes[i].emplace(run_trial(problem, request, request.seed + i));
+    if (i > 0 && outcome) outcome->predictions = {};  // only the first are told
   });
   FewShotReport report = empty_report(problem, request);
   for (const auto& outcome : outcomes) {
-    if (!outcome) return tl::unexpected(outcome.error());
-    report.trials.push_back(outcome->trial);
+    if (!*outcome) return tl::unexpected(outcome->error());
+    report.trials.push_back((*outcome)->trial);
   }
-  report.predictions = std::move(outcomes.front()->predictions);
-  report.samples_chosen = texts_of(problem.table, outcomes.front()->fit.rows);
-  tell_model(problem, outcomes.front()->fit, kNext, report);
+  TrialOutcome& first = **outcomes.front();
+  report.predictions = std::move(first.predictions);
+  report.samples_chosen = texts_of(problem.table, first.fit.rows);
+  tell_model(problem, first.fit, kNext, report);
   return report;
 }
 

@@ -27,8 +27,10 @@ constexpr double kNineOfTenStudent = 2.1318;
 constexpr Index kMostForShifts = 120;
 
 /// How far a device lies from the prior, as logarithms.
-enum Shift : std::size_t { kScale, kNoise, kOwn, kShifts };
-using Shifts = std::array<double, kShifts>;
+constexpr std::size_t kScale = 0;
+constexpr std::size_t kNoise = 1;
+constexpr std::size_t kOwn = 2;
+using Shifts = std::array<double, 3>;
 constexpr double kScaleDeviation = 0.7;  // of devices from each other
 constexpr double kOwnDeviation = 1;
 
@@ -79,7 +81,8 @@ void fit_shifts(const Observations& observations, const DevicePrior& prior, cons
     double cost = misfit(
         covariance(observations, moved.weights, noise_of_samples(observations, moved.noise, trust)),
         observations.levels);
-    for (std::size_t i = 0; i < kShifts; ++i) cost += 0.5 * std::pow(tried[i] / deviations[i], 2);
+    for (std::size_t i = 0; i < deviations.size(); ++i)
+      cost += 0.5 * std::pow(tried[i] / deviations[i], 2);
     return cost;
   };
   pattern_search(objective, shifts, {});
