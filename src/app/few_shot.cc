@@ -218,7 +218,9 @@ Result<FewShotReport> rehearse(const Problem& problem, const FewShotRequest& req
   core::ThreadPool pool(request.threads);
   pool.parallel_for(request.trials, [&](std::size_t i) {
     auto& outcome = outcomes[i].emplace(run_trial(problem, request, request.seed + i));
-    if (i > 0 && outcome) outcome->predictions = {};  // only the first are told
+    if (i == 0 || !outcome) return;
+    outcome->predictions = {};  // only those of the first are told
+    outcome->fit = {};
   });
   FewShotReport report = empty_report(problem, request);
   for (const auto& outcome : outcomes) {
