@@ -67,7 +67,8 @@ class Campaign {
     for (std::size_t i = 0; i < population_.size(); ++i) {
       auto text = space_.format(population_[i]);
       auto hash = hash_of(space_, text);
-      designs_.push_back({request_.first + i, std::move(text), std::move(hash)});
+      const std::size_t first = request_.designs ? 0 : request_.first;
+      designs_.push_back({first + i, std::move(text), std::move(hash)});
     }
   }
 
@@ -215,6 +216,16 @@ class Campaign {
   std::set<std::pair<std::string, std::string>> fresh_;  // device and hash
 };
 
+Result<space::Population> designs_of(const space::Space& space, const DesignsRequest& request) {
+  if (!request.designs) {
+    return space::sample_designs(
+        space, {.seed = request.seed, .first = request.first, .count = request.samples});
+  }
+  for (std::size_t i = 0; i < request.designs->size(); ++i)
+    if (auto ok = space.check((*request.designs)[i]); !ok) return tl::unexpected(ok.error());
+  return *request.designs;
+}
+
 }  // namespace
 
 Result<std::vector<MeasuredDesign>> measure_designs(Workplace& workplace,
@@ -223,11 +234,11 @@ Result<std::vector<MeasuredDesign>> measure_designs(Workplace& workplace,
                                                     const std::stop_token& stop) {
   const auto space = space::find_space(request.space);
   if (!space) return tl::unexpected(space.error());
-  if (request.samples == 0) return fail(ErrorCode::invalid_input, "there is no design to measure");
+  if (request.designs ? request.designs->size() == 0 : request.samples == 0)
+    return fail(ErrorCode::invalid_input, "there is no design to measure");
   if (auto ok = check_devices(request.devices); !ok) return tl::unexpected(std::move(ok.error()));
   if (auto ok = check(request.protocol); !ok) return tl::unexpected(std::move(ok.error()));
-  auto population = space::sample_designs(
-      **space, {.seed = request.seed, .first = request.first, .count = request.samples});
+  auto population = designs_of(**space, request);
   if (!population) return tl::unexpected(std::move(population.error()));
   return Campaign(workplace, request, **space, *std::move(population)).run(progress, stop);
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr double kMargin = 1.25;
 constexpr std::size_t kFeaturesShown = 5;
 
-LogChart scatter_of(const Evaluation& evaluation) {
+Chart scatter_of(const Evaluation& evaluation) {
   double low = evaluation.networks[0].measured_ms;
   double high = low;
   for (const auto& network : evaluation.networks) {
@@ -22,7 +22,7 @@ LogChart scatter_of(const Evaluation& evaluation) {
   }
   low /= kMargin;
   high *= kMargin;
-  LogChart chart({"measured, ms", low, high}, {"predicted, ms", low, high});
+  Chart chart({"measured, ms", low, high}, {"predicted, ms", low, high});
   const auto diagonal = [&](double factor, std::string_view style, std::string_view title) {
     const std::vector<ChartPoint> line = {{low, low * factor}, {high, high * factor}};
     chart.line(line, style, title);

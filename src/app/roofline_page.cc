@@ -24,7 +24,7 @@ double shown_speed(const RooflineNetwork& network) {
   return network.reached ? network.reached->gflop_per_s : network.bound_gflop_per_s;
 }
 
-LogChart empty_chart(const Roofline& roofline) {
+Chart empty_chart(const Roofline& roofline) {
   constexpr double kMargin = 1.6;
   Extent intensity;
   Extent speed;
@@ -36,7 +36,7 @@ LogChart empty_chart(const Roofline& roofline) {
   speed.hold(roofline.peak_int8_gop_per_s);
   for (const auto& slope : roofline.slopes)
     intensity.hold(roofline.peak_gflop_per_s / slope.gb_per_s);
-  return LogChart({"arithmetic intensity: FLOPs for each byte moved", intensity.low / kMargin,
+  return Chart({"arithmetic intensity: FLOPs for each byte moved", intensity.low / kMargin,
                    intensity.high * kMargin},
                   {"GFLOP/s", speed.low / kMargin, speed.high * kMargin});
 }
@@ -44,7 +44,7 @@ LogChart empty_chart(const Roofline& roofline) {
 constexpr double kFarLeft = 1e-6;
 constexpr double kFarRight = 1e9;
 
-void draw_slopes(LogChart& chart, const Roofline& roofline) {
+void draw_slopes(Chart& chart, const Roofline& roofline) {
   const double top = std::max(roofline.peak_gflop_per_s, roofline.peak_int8_gop_per_s);
   for (const auto& slope : roofline.slopes) {
     const std::vector<ChartPoint> line = {{kFarLeft, kFarLeft * slope.gb_per_s},
@@ -55,13 +55,13 @@ void draw_slopes(LogChart& chart, const Roofline& roofline) {
   }
 }
 
-void draw_peak(LogChart& chart, double peak, double steepest, std::string_view style,
+void draw_peak(Chart& chart, double peak, double steepest, std::string_view style,
                std::string_view title) {
   const std::vector<ChartPoint> line = {{peak / steepest, peak}, {kFarRight, peak}};
   chart.line(line, style, title);
 }
 
-void draw_roof(LogChart& chart, const Roofline& roofline) {
+void draw_roof(Chart& chart, const Roofline& roofline) {
   double steepest = 0;
   for (const auto& slope : roofline.slopes) steepest = std::max(steepest, slope.gb_per_s);
   draw_slopes(chart, roofline);
@@ -78,7 +78,7 @@ std::string reached_text(const RooflineNetwork& network) {
                      reached.latency_ms);
 }
 
-void draw_network(LogChart& chart, const RooflineNetwork& network) {
+void draw_network(Chart& chart, const RooflineNetwork& network) {
   const auto about = fmt::format("{}: {:.3g} GFLOP, {:.3g} FLOPs for each byte", network.name,
                                  network.gflop, network.intensity());
   const auto speed = network.reached ? reached_text(network)

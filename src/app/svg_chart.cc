@@ -43,8 +43,14 @@ th:first-child, td:first-child { text-align: left; }
 summary { cursor: pointer; color: var(--soft); margin: .6rem 0; }
 )";
 
-double share(double value, const LogAxis& axis) {
+double share(double value, const Axis& axis) {
+  if (axis.scale == AxisScale::linear) return (value - axis.low) / (axis.high - axis.low);
   return std::log(value / axis.low) / std::log(axis.high / axis.low);
+}
+
+std::vector<double> ticks_of(const Axis& axis) {
+  return axis.scale == AxisScale::linear ? linear_ticks(axis.low, axis.high)
+                                         : log_ticks(axis.low, axis.high);
 }
 
 }  // namespace
@@ -94,44 +100,57 @@ std::vector<double> log_ticks(double low, double high) {
   return ticks;
 }
 
-LogChart::LogChart(LogAxis x, LogAxis y) : x_(std::move(x)), y_(std::move(y)) {}
+std::vector<double> linear_ticks(double low, double high) {
+  constexpr double kMost = 10;
+  const double range = high - low;
+  double step = std::pow(10.0, std::floor(std::log10(range / kMost)));
+  for (const double factor : {2.0, 2.5, 2.0})
+    if (range / step > kMost) step *= factor;
+  std::vector<double> ticks;
+  const auto first = static_cast<long>(std::ceil(low / step));
+  for (long i = first; static_cast<double>(i) * step <= high; ++i)
+    ticks.push_back(static_cast<double>(i) * step);
+  return ticks;
+}
 
-double LogChart::column(double x) const { return kLeft + share(x, x_) * (kWidth - kLeft - kRight); }
+Chart::Chart(Axis x, Axis y) : x_(std::move(x)), y_(std::move(y)) {}
 
-double LogChart::row(double y) const {
+double Chart::column(double x) const { return kLeft + share(x, x_) * (kWidth - kLeft - kRight); }
+
+double Chart::row(double y) const {
   return kHeight - kBottom - share(y, y_) * (kHeight - kTop - kBottom);
 }
 
-void LogChart::line(std::span<const ChartPoint> points, std::string_view style,
-                    std::string_view title) {
+void Chart::line(std::span<const ChartPoint> points, std::string_view style,
+                 std::string_view title) {
   std::string places;
   for (const auto& p : points) places += fmt::format("{:.1f},{:.1f} ", column(p.x), row(p.y));
   marks_ += fmt::format("<polyline class=\"{}\" points=\"{}\"><title>{}</title></polyline>\n",
                         style, places, escape_html(title));
 }
 
-void LogChart::point(const ChartPoint& at, std::string_view style, std::string_view title,
-                     std::string_view data) {
+void Chart::point(const ChartPoint& at, std::string_view style, std::string_view title,
+                  std::string_view data) {
   marks_ += fmt::format(
       "<circle class=\"{}\" data-name=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"><title>{}</title>"
       "</circle>\n",
       style, escape_html(data), column(at.x), row(at.y), escape_html(title));
 }
 
-void LogChart::text(const ChartPoint& at, std::string_view words) {
+void Chart::text(const ChartPoint& at, std::string_view words) {
   labels_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", column(at.x) + 6,
                          row(at.y) - 6, escape_html(words));
 }
 
-std::string LogChart::axes() const {
+std::string Chart::axes() const {
   std::string text;
-  for (const double tick : log_ticks(x_.low, x_.high)) {
+  for (const double tick : ticks_of(x_)) {
     text += fmt::format(
         "<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>"
         "<text x=\"{0:.1f}\" y=\"{3}\" text-anchor=\"middle\">{4:g}</text>\n",
         column(tick), kTop, kHeight - kBottom, kHeight - kBottom + 18, tick);
   }
-  for (const double tick : log_ticks(y_.low, y_.high)) {
+  for (const double tick : ticks_of(y_)) {
     text += fmt::format(
         "<line class=\"grid\" y1=\"{0:.1f}\" y2=\"{0:.1f}\" x1=\"{1}\" x2=\"{2}\"/>"
         "<text y=\"{3:.1f}\" x=\"{4}\" text-anchor=\"end\">{5:g}</text>\n",
@@ -145,7 +164,7 @@ std::string LogChart::axes() const {
   return text;
 }
 
-std::string LogChart::svg() const {
+std::string Chart::svg() const {
   const auto frame = fmt::format(R"(x="{}" y="{}" width="{}" height="{}")", kLeft, kTop,
                                  kWidth - kLeft - kRight, kHeight - kTop - kBottom);
   return fmt::format(

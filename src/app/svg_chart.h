@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,21 +21,27 @@ struct ChartPoint {
   double y = 0;
 };
 
-/// A logarithmic axis; both ends are positive.
-struct LogAxis {
+enum class AxisScale : std::uint8_t { logarithmic, linear };
+
+/// An axis; both ends of a logarithmic one are positive.
+struct Axis {
   std::string label;
   double low = 1;
   double high = 10;
+  AxisScale scale = AxisScale::logarithmic;
 };
 
 /// Values of the form 1, 2 or 5 times a power of ten from low to high.
 std::vector<double> log_ticks(double low, double high);
 
-/// A chart on logarithmic axes. What is added is drawn in that order and cut at the frame; `style`
-/// is a CSS class of the page, `title` is shown while the pointer is over it.
-class LogChart {
+/// At most ten multiples of 1, 2 or 5 times a power of ten from low to high.
+std::vector<double> linear_ticks(double low, double high);
+
+/// A chart, by default on logarithmic axes. What is added is drawn in that order and cut at the
+/// frame; `style` is a CSS class of the page, `title` is shown while the pointer is over it.
+class Chart {
  public:
-  LogChart(LogAxis x, LogAxis y);
+  Chart(Axis x, Axis y);
 
   void line(std::span<const ChartPoint> points, std::string_view style, std::string_view title);
   /// `data` names the thing in the document: the attribute data-name.
@@ -51,8 +58,8 @@ class LogChart {
   double row(double y) const;
   std::string axes() const;
 
-  LogAxis x_;
-  LogAxis y_;
+  Axis x_;
+  Axis y_;
   std::string marks_;   // cut at the frame
   std::string labels_;  // not cut
 };

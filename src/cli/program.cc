@@ -58,11 +58,9 @@ int parse_and_run(int argc, char** argv) {
   add_measure(program, context);
   add_kernels(program, context);
   add_predict(program, context);
-<<<<<<< HEAD
-  add_transfer(program, context);
-=======
+  add_search(program, context);
   add_space(program, context);
->>>>>>> spaces
+  add_transfer(program, context);
   add_runtime(program, context);
   try {
     program.parse(argc, argv);

@@ -44,8 +44,8 @@ TEST(LogTicks, HoldBothEnds) {
               ElementsAre(DoubleEq(10), DoubleEq(20), DoubleEq(50), DoubleEq(100)));
 }
 
-TEST(LogChart, PutsPowersAtEqualDistances) {
-  LogChart chart({"x", 1, 100}, {"y", 1, 100});
+TEST(Chart, PutsPowersAtEqualDistances) {
+  Chart chart({"x", 1, 100}, {"y", 1, 100});
   // The frame is 864 wide from 72 on and 488 high from 504 upwards.
   chart.point({10, 10}, "hollow", "the middle", "m");
   EXPECT_THAT(chart.svg(), HasSubstr("cx=\"504.0\" cy=\"260.0\""));

@@ -16,6 +16,7 @@
 #include "fleetfit/core/progress.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/measure/measure.h"
+#include "fleetfit/space/design.h"
 #include "fleetfit/store/records.h"
 
 /// Use cases of measuring: models on devices, and tables of what was measured.
@@ -75,11 +76,13 @@ struct DesignsRequest {
   int threads = 1;  ///< for preparing models
   std::optional<measure::PowerModel> power = std::nullopt;
   bool retry_unstable = false;  ///< measure again what was measured but did not settle
+  /// These designs instead of random ones; samples, first and seed are then not looked at.
+  std::optional<space::Population> designs = std::nullopt;
 };
 
 /// A design on a device, as it is kept in the store.
 struct MeasuredDesign {
-  std::size_t number = 0;  ///< of the design among those of the seed
+  std::size_t number = 0;  ///< of the design among those of the seed, or those asked for
   bool known = false;      ///< measured earlier
   store::MeasurementRecord record = {};
 };

@@ -126,6 +126,16 @@ class Space {
   std::size_t taken_columns(Design design, std::size_t encoding,
                             std::span<std::uint32_t> out) const;
 
+  /// What a column of "one-hot" adds to which feature of "counts".
+  struct Count {
+    std::uint32_t kind;
+    double amount;
+  };
+
+  /// For each column of "one-hot" but the constant at its end. A column of "live" adds the same to
+  /// the live count, which stands behind all others.
+  std::span<const Count> column_counts() const { return counts_; }
+
   /// The network, with random weights that are the same each time. Fails as `check` does.
   Result<graph::Graph> lower(Design design) const;
 
@@ -166,12 +176,6 @@ class Space {
   void add_encoding(Encoding encoding) { encodings_.push_back(std::move(encoding)); }
 
  private:
-  /// What a joint choice of a slot adds to which kind's count.
-  struct Count {
-    std::uint32_t kind;
-    double amount;
-  };
-
   void encode_genes(Design design, std::span<double> out) const;
   void encode_ones(Design design, std::size_t encoding, std::span<double> out) const;
   void encode_counts(Design design, std::span<double> out) const;

@@ -1,0 +1,310 @@
+#include "fleetfit/app/sources.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "app/fitted_source.h"
+#include "app/graph_pricing.h"
+#include "app/opened_device.h"
+#include "fleetfit/app/measuring.h"
+#include "fleetfit/core/json.h"
+#include "fleetfit/predict/network_predictor.h"
+#include "fleetfit/space/table.h"
+#include "fleetfit/transfer/adaproxy.h"
+
+namespace fleetfit::app {
+namespace {
+
+constexpr double kBytesPerMb = 1e6;
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+constexpr std::array kQuantities = {std::string_view("latency_ms"), std::string_view("energy_mj"),
+                                    std::string_view("memory_mb"), std::string_view("accuracy")};
+
+space::CellRule cell_rule(Quantity quantity) {
+  return quantity == Quantity::accuracy ? space::CellRule::any : space::CellRule::positive;
+}
+
+std::string file_name(const std::filesystem::path& path) { return path.filename().string(); }
+
+/// FILE#COLUMN; a '#' in the file's name is no matter.
+Result<std::pair<std::string, std::string>> split_column(std::string_view text) {
+  const std::size_t hash = text.rfind('#');
+  if (hash == std::string_view::npos || hash == 0 || hash + 1 == text.size())
+    return fail(ErrorCode::invalid_input, "it needs a file and a column: FILE.csv#COLUMN");
+  return std::pair{std::string(text.substr(0, hash)), std::string(text.substr(hash + 1))};
+}
+
+Result<space::DesignTable> read_column(const SourcePlace& place, std::string_view text,
+                                       Quantity quantity) {
+  const auto parts = split_column(text);
+  if (!parts) return tl::unexpected(parts.error());
+  return space::read_design_table(parts->first, place.space,
+                                  {.columns = {parts->second}, .cells = cell_rule(quantity)});
+}
+
+space::Population known_designs(const space::DesignTable& table) {
+  space::Population known(table.designs.genes());
+  for (std::size_t row = 0; row < table.designs.size(); ++row)
+    if (!std::isnan(table.values[0][row])) known.add(table.designs[row]);
+  return known;
+}
+
+Result<OpenedSource> open_table(const SourcePlace& place, std::string_view text,
+                                Quantity quantity) {
+  const auto table = read_column(place, text, quantity);
+  if (!table) return tl::unexpected(table.error());
+  OpenedSource opened{
+      .source = space::table_source(*table, 0),
+      .about = fmt::format("{}, column {}", file_name(table->name), table->columns[0]),
+      .is_measured = true};
+  auto known = known_designs(*table);
+  if (known.size() != place.space.size().exact()) opened.designs = std::move(known);
+  return opened;
+}
+
+class NetworkSource final : public space::Source {
+ public:
+  NetworkSource(const space::Space& space, std::size_t encoding,
+                predict::NetworkPredictor predictor)
+      : space_(space), encoding_(encoding), predictor_(std::move(predictor)) {}
+
+  Status evaluate(space::DesignBatch designs, std::span<double> out) const override {
+    const std::size_t columns = space_.encodings()[encoding_].features.size();
+    std::vector<double> rows(designs.size() * columns);
+    space_.encode(designs, encoding_, rows);
+    predictor_.price({.values = rows, .columns = columns}, out);
+    return {};
+  }
+
+ private:
+  const space::Space& space_;
+  std::size_t encoding_;
+  predict::NetworkPredictor predictor_;
+};
+
+Result<OpenedSource> open_network_predictor(const SourcePlace& place, const std::string& file,
+                                            const core::JsonView& json) {
+  auto predictor = predict::NetworkPredictor::from_json(json);
+  if (!predictor) return tl::unexpected(std::move(predictor.error()));
+  if (predictor->space() != place.space.name()) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{}: it is for the space {}, not for {}", file, predictor->space(),
+                            place.space.name()));
+  }
+  const auto encoding = place.space.find_encoding(predictor->encoding());
+  if (!encoding) return core::within(file, encoding.error());
+  const std::size_t columns = place.space.encodings()[*encoding].features.size();
+  if (predictor->model().features() != columns) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{}: it takes {} features, the encoding {} has {}", file,
+                            predictor->model().features(), predictor->encoding(), columns));
+  }
+  auto about =
+      fmt::format("predictor of {} ({})", predictor->identity().device, predictor->settings());
+  return OpenedSource{
+      .source = std::make_unique<NetworkSource>(place.space, *encoding, *std::move(predictor)),
+      .about = std::move(about)};
+}
+
+/// Builds each design's network and prices its kernels.
+class KernelSource final : public space::Source {
+ public:
+  KernelSource(const space::Space& space, GraphPricing pricing)
+      : space_(space), pricing_(std::move(pricing)) {}
+
+  Status evaluate(space::DesignBatch designs, std::span<double> out) const override {
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      auto graph = space_.lower(designs[i]);
+      if (!graph) return tl::unexpected(std::move(graph.error()));
+      const auto priced = pricing_.price(*std::move(graph), space_.format(designs[i]));
+      if (!priced) return tl::unexpected(priced.error());
+      out[i] = priced->latency_ms;
+    }
+    return {};
+  }
+
+ private:
+  const space::Space& space_;
+  GraphPricing pricing_;
+};
+
+Result<OpenedSource> open_predictor(const SourcePlace& place, std::string_view text,
+                                    Quantity quantity) {
+  const std::string file(text);
+  const auto document = core::read_json(file);
+  if (!document) return tl::unexpected(document.error());
+  const core::JsonView json(*document, file);
+  const auto type = json.text("type");
+  if (!type) return tl::unexpected(type.error());
+  if (*type == "network") return open_network_predictor(place, file, json);
+  if (quantity != Quantity::latency_ms) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{}: it predicts latencies, not {}", file, to_string(quantity)));
+  }
+  auto pricing = GraphPricing::open(file);
+  if (!pricing) return tl::unexpected(std::move(pricing.error()));
+  auto about = fmt::format("predictor of {}, kernel by kernel", pricing->identity().device);
+  return OpenedSource{.source = std::make_unique<KernelSource>(place.space, *std::move(pricing)),
+                      .about = std::move(about)};
+}
+
+/// Proxies are adapted to latencies.
+Result<OpenedSource> open_adapted(const SourcePlace& place, const std::filesystem::path& file,
+                                  Quantity quantity) {
+  if (quantity != Quantity::latency_ms) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("an adapted proxy tells latencies, not {}", to_string(quantity)));
+  }
+  auto adapted = transfer::load_adapted(file, place.space);
+  if (!adapted) return tl::unexpected(std::move(adapted.error()));
+  const auto& report = adapted->report();
+  auto about = fmt::format("{} adapted to {} by {} measurements", report.proxy, report.target,
+                           report.measurements);
+  return OpenedSource{.source = transfer::adapted_source(*std::move(adapted)),
+                      .about = std::move(about)};
+}
+
+double quantity_of(const store::MeasurementRecord& record, Quantity quantity) {
+  if (record.status == store::MeasurementStatus::failed) return kNan;
+  switch (quantity) {
+    case Quantity::latency_ms:
+      return record.latency ? record.latency->median_ms : kNan;
+    case Quantity::energy_mj:
+      return record.energy ? record.energy->mj : kNan;
+    case Quantity::memory_mb:
+      return record.peak_memory_bytes ? static_cast<double>(*record.peak_memory_bytes) / kBytesPerMb
+                                      : kNan;
+    case Quantity::accuracy:
+      break;
+  }
+  return kNan;
+}
+
+/// Measures what the store does not know; one batch at a time, as a device does one thing at once.
+/// Designs that failed, or were not reached before the user stopped it, have no number.
+class DeviceSource final : public space::Source {
+ public:
+  DeviceSource(const SourcePlace& place, DesignsRequest request, Quantity quantity)
+      : place_(place), request_(std::move(request)), quantity_(quantity) {}
+
+  Status evaluate(space::DesignBatch designs, std::span<double> out) const override {
+    const std::scoped_lock lock(mutex_);
+    auto request = request_;
+    request.designs.emplace(designs.genes());
+    for (std::size_t i = 0; i < designs.size(); ++i) request.designs->add(designs[i]);
+    const auto start = place_.workplace.clock.now();
+    const auto measured = measure_designs(place_.workplace, request, place_.progress, place_.stop);
+    if (!measured) return tl::unexpected(measured.error());
+    const std::chrono::duration<double> took = place_.workplace.clock.now() - start;
+    std::ranges::fill(out, kNan);
+    bool anything = false;
+    for (const auto& one : *measured) {
+      out[one.number] = quantity_of(one.record, quantity_);
+      if (one.known) continue;
+      ++spent_.measurements;
+      anything = true;
+    }
+    if (anything) spent_.machine_s += took.count();
+    return {};
+  }
+
+  Spent spent() const {
+    const std::scoped_lock lock(mutex_);
+    return spent_;
+  }
+
+ private:
+  SourcePlace place_;
+  DesignsRequest request_;
+  Quantity quantity_;
+  mutable std::mutex mutex_;
+  mutable Spent spent_;  // guarded by mutex_
+};
+
+Result<OpenedSource> open_device_source(const SourcePlace& place, std::string_view name,
+                                        Quantity quantity, const SourceOptions& options) {
+  if (quantity == Quantity::accuracy) {
+    return fail(ErrorCode::invalid_input,
+                "a device has no accuracy; it comes from a table:, a "
+                "predictor: or a fitted: source");
+  }
+  const auto device = find_device(place.workplace, name);
+  if (!device) return tl::unexpected(device.error());
+  auto source = std::make_unique<DeviceSource>(place,
+                                               DesignsRequest{.space = place.space.name(),
+                                                              .devices = {std::string(name)},
+                                                              .protocol = options.protocol,
+                                                              .threads = options.threads},
+                                               quantity);
+  auto spent = [device_source = source.get()] { return device_source->spent(); };
+  return OpenedSource{.source = std::move(source),
+                      .about = fmt::format("measured on {}", name),
+                      .is_measured = true,
+                      .spent = std::move(spent)};
+}
+
+Result<OpenedSource> open_fitted(const SourcePlace& place, std::string_view text, Quantity quantity,
+                                 const SourceOptions& options) {
+  const auto table = read_column(place, text, quantity);
+  if (!table) return tl::unexpected(table.error());
+  auto fitted = fit_source(place.space, *table,
+                           {.method = options.fit,
+                            .seed = options.seed,
+                            .threads = options.threads,
+                            .stop = place.stop});
+  if (!fitted) return core::within(table->name, fitted.error());
+  return OpenedSource{
+      .source = std::move(fitted->source),
+      .about = fmt::format("fitted to {} designs of {}, column {} ({})", fitted->designs,
+                           file_name(table->name), table->columns[0], fitted->settings),
+      .rank_correlation = fitted->rank_correlation};
+}
+
+Result<OpenedSource> open_kind(const SourcePlace& place, std::string_view kind,
+                               std::string_view rest, Quantity quantity,
+                               const SourceOptions& options) {
+  if (kind == "table") return open_table(place, rest, quantity);
+  if (kind == "predictor") return open_predictor(place, rest, quantity);
+  if (kind == "adapted") return open_adapted(place, rest, quantity);
+  if (kind == "device") return open_device_source(place, rest, quantity, options);
+  if (kind == "fitted") return open_fitted(place, rest, quantity, options);
+  return fail(ErrorCode::invalid_input,
+              "a source is table:FILE#COLUMN, predictor:FILE, adapted:FILE, device:NAME or "
+              "fitted:FILE#COLUMN");
+}
+
+}  // namespace
+
+std::string_view to_string(Quantity quantity) {
+  return kQuantities[static_cast<std::size_t>(quantity)];
+}
+
+Result<FitMethod> fit_method_from(std::string_view name) {
+  if (name == "auto") return FitMethod::automatic;
+  if (name == "mlp") return FitMethod::mlp;
+  return fail(ErrorCode::invalid_input,
+              fmt::format("there is no way '{}' to fit; there are auto and mlp", name));
+}
+
+bool measures(std::string_view source) { return source.starts_with("device:"); }
+
+Result<OpenedSource> open_source(const SourcePlace& place, std::string_view text, Quantity quantity,
+                                 const SourceOptions& options) {
+  const std::size_t colon = text.find(':');
+  const auto kind = text.substr(0, colon);
+  const auto rest = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
+  auto opened = open_kind(place, kind, rest, quantity, options);
+  if (!opened) return core::within(text, opened.error());
+  opened->text = text;
+  return opened;
+}
+
+}  // namespace fleetfit::app

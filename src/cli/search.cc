@@ -1,0 +1,349 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/program.h"
+#include "cli/text_table.h"
+#include "fleetfit/app/searching.h"
+#include "fleetfit/core/file.h"
+#include "fleetfit/core/interrupt.h"
+#include "fleetfit/core/json.h"
+
+namespace fleetfit::cli {
+namespace {
+
+using Align = TextTable::Align;
+using search::Candidate;
+
+constexpr std::size_t kShownPoints = 20;
+
+/// What both verbs take.
+struct CommonFlags {
+  std::string space;
+  std::string accuracy;
+  search::EvolutionOptions evolution;
+  std::string fit = "auto";
+  double max_time_s = 10;
+  std::string output;
+  std::string plot;
+};
+
+struct SearchFlags {
+  CommonFlags common;
+  app::SearchRequest request;
+};
+
+struct BisectFlags {
+  CommonFlags common;
+  app::BisectRequest request;
+};
+
+void add_common(CLI::App& verb, CommonFlags& flags) {
+  verb.add_option("--space", flags.space, "The space of designs")->type_name("SPACE");
+  verb.add_option("--accuracy", flags.accuracy, "Where the accuracy of a design comes from")
+      ->type_name("SOURCE");
+  verb.add_option("--population", flags.evolution.population, "Designs in a population")
+      ->check(CLI::Range(2, 10'000'000))
+      ->capture_default_str();
+  verb.add_option("--generations", flags.evolution.generations, "Populations in all")
+      ->check(CLI::Range(1, 10'000'000))
+      ->capture_default_str();
+  verb.add_option("--parent-ratio", flags.evolution.parent_ratio,
+                  "Share of the population that survives")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  verb.add_option("--mutation-prob", flags.evolution.mutation_probability,
+                  "Probability with which a gene of a mutating child changes")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  verb.add_option("--mutation-ratio", flags.evolution.mutation_ratio,
+                  "Mutating children, as a share of the population")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  verb.add_option("--fit", flags.fit,
+                  "How fitted: sources learn: auto (linear or trees) or mlp (four dense layers)")
+      ->capture_default_str();
+  verb.add_option("--max-time", flags.max_time_s,
+                  "Most seconds for each design that is measured by a device: source")
+      ->check(CLI::Range(0.01, 86400.0))
+      ->capture_default_str();
+  verb.add_option("-o,--output", flags.output, "Also write the result to this JSON file");
+  verb.add_option("--plot", flags.plot, "Write a page of HTML with a chart");
+}
+
+Status need(const std::string& value, std::string_view flag) {
+  if (!value.empty()) return {};
+  return fail(ErrorCode::invalid_input, fmt::format("{} is required", flag));
+}
+
+Result<app::SourceOptions> source_options(const Context& context, const CommonFlags& flags) {
+  if (auto ok = need(flags.space, "--space"); !ok) return tl::unexpected(ok.error());
+  if (auto ok = need(flags.accuracy, "--accuracy"); !ok) return tl::unexpected(ok.error());
+  const auto fit = app::fit_method_from(flags.fit);
+  if (!fit) return core::within("--fit", fit.error());
+  return app::SourceOptions{.protocol = measure::protocol_within(flags.max_time_s),
+                            .fit = *fit,
+                            .seed = context.flags.seed,
+                            .threads = context.threads()};
+}
+
+/// Only what measures needs a store of its own.
+Result<app::Workplace> workplace_for(const Context& context, bool measures) {
+  return measures ? context.open_workplace() : context.open_existing_workplace();
+}
+
+Status write_result(const CommonFlags& flags, const nlohmann::ordered_json& json) {
+  if (flags.output.empty()) return {};
+  return core::write_file(flags.output, core::format_json(json));
+}
+
+TextTable table_of(const std::vector<std::string>& costs, std::vector<TextTable::Column> before) {
+  auto columns = std::move(before);
+  columns.push_back({"design"});
+  for (const auto& cost : costs) columns.push_back({cost, Align::right});
+  columns.push_back({"accuracy", Align::right});
+  return TextTable(std::move(columns));
+}
+
+void add_row(TextTable& table, const space::Space& space, const Candidate& candidate,
+             std::vector<std::string> before) {
+  auto cells = std::move(before);
+  cells.push_back(space.format(candidate.design));
+  for (const double cost : candidate.costs) cells.push_back(fmt::format("{:.4g}", cost));
+  cells.push_back(fmt::format("{:.4g}", candidate.accuracy));
+  table.add(std::move(cells));
+}
+
+std::string sources_text(const std::vector<app::SourceReport>& sources) {
+  std::string text;
+  for (const auto& source : sources) {
+    text += fmt::format("{}: {}, {}", source.quantity,
+                        source.is_measured ? "measured" : "predicted", source.about);
+    if (source.rank_correlation)
+      text +=
+          fmt::format(", rank correlation with unseen designs {:.3f}", *source.rank_correlation);
+    text += "\n";
+  }
+  return text;
+}
+
+/// All of a short set, else points evenly spread over it.
+std::string pareto_text(const app::SearchReport& report) {
+  const auto& pareto = report.found.pareto;
+  if (pareto.empty()) return "";
+  auto table = table_of(report.costs, {});
+  const std::size_t shown = std::min(kShownPoints, pareto.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const std::size_t place = shown == 1 ? 0 : i * (pareto.size() - 1) / (shown - 1);
+    add_row(table, *report.space, pareto[place], {});
+  }
+  return fmt::format("Pareto set, {} of {} designs\n{}\n", shown, pareto.size(), table.text());
+}
+
+std::string best_text(const space::Space& space, const std::vector<std::string>& costs,
+                      const std::optional<Candidate>& best,
+                      const std::optional<Candidate>& nearest) {
+  auto table = table_of(costs, {{""}});
+  if (best) add_row(table, space, *best, {"best"});
+  if (!best && nearest) add_row(table, space, *nearest, {"nearest"});
+  if (!best && !nearest) return "no design could be measured\n\n";
+  return (best ? "" : "no design keeps the budgets\n") + table.text() + "\n";
+}
+
+std::string search_text(const app::SearchReport& report) {
+  const auto& found = report.found;
+  std::string text = best_text(*report.space, report.costs, found.best, found.nearest) +
+                     pareto_text(report) + sources_text(report.sources);
+  text += fmt::format("{}: {} designs in {:.3g} s", report.strategy, found.evaluations,
+                      report.elapsed_s);
+  if (found.unknown > 0) text += fmt::format(", {} of them without numbers", found.unknown);
+  if (report.hypervolume) text += fmt::format("; hypervolume {:.5g}", report.hypervolume->value);
+  if (found.stopped) text += "; stopped before the end";
+  return text + "\n";
+}
+
+Result<int> run_search(Context& context, SearchFlags& flags) {
+  auto& request = flags.request;
+  auto sources = source_options(context, flags.common);
+  if (!sources) return tl::unexpected(sources.error());
+  if (auto ok = need(request.latency.source, "--latency"); !ok) return tl::unexpected(ok.error());
+  request.space = flags.common.space;
+  request.accuracy = flags.common.accuracy;
+  request.evolution = flags.common.evolution;
+  request.sources = *std::move(sources);
+  request.plot = flags.common.plot;
+  const core::Interrupt interrupt;
+  auto workplace = workplace_for(context, app::measures(request));
+  if (!workplace) return tl::unexpected(workplace.error());
+  const auto report =
+      app::search_designs(*workplace, request, context.progress(), interrupt.token());
+  if (!report) return tl::unexpected(report.error());
+  const auto json = app::to_json(*report);
+  if (auto ok = write_result(flags.common, json); !ok) return tl::unexpected(ok.error());
+  if (context.flags.json) {
+    context.print(json);
+  } else {
+    context.print(search_text(*report));
+  }
+  return report->found.best ? 0 : 1;
+}
+
+std::string weights_text(const std::vector<double>& weights) {
+  std::string text;
+  for (const double weight : weights)
+    text += fmt::format("{}{:.4g}", text.empty() ? "" : ", ", weight);
+  return text;
+}
+
+std::string bisect_text(const app::BisectReport& report) {
+  auto steps = table_of(report.costs, {{"step", Align::right}, {"found by"}, {"t", Align::right}});
+  for (std::size_t i = 0; i < report.result.steps.size(); ++i) {
+    const auto& step = report.result.steps[i];
+    const bool bisected = step.phase == search::BisectPhase::bisection;
+    add_row(
+        steps, *report.space, step.measured,
+        {std::to_string(i + 1), bisected ? "bisection" : "neighbour", weights_text(step.weights)});
+  }
+  std::string baselines;
+  for (const auto& [name, best, measurements, remark] : report.baselines) {
+    baselines += fmt::format(
+        "{}, {} measurements: {}\n", name, measurements,
+        best ? fmt::format("{}, {:.4g} ms, accuracy {:.4g}", report.space->format(best->design),
+                           best->costs[0], best->accuracy)
+             : remark);
+  }
+  const auto& fleet = report.fleet;
+  return best_text(*report.space, report.costs, report.result.best, report.result.nearest) +
+         steps.text() + "\n" + baselines + sources_text(report.sources) +
+         fmt::format(
+             "{} measurements, {:.4g} s of the device ({}). A fleet of {}: {:.3g} h by this proxy, "
+             "{:.3g} h with a predictor of {} designs for each.\n",
+             report.result.measurements, report.machine_s,
+             report.machine_s_is_measured ? "measured" : "at 20 s each", report.devices,
+             fleet.proxy_s / 3600, fleet.predictors_s / 3600, report.predictor_measurements);
+}
+
+Result<int> run_bisect(Context& context, BisectFlags& flags) {
+  auto& request = flags.request;
+  auto sources = source_options(context, flags.common);
+  if (!sources) return tl::unexpected(sources.error());
+  for (const auto& [value, flag] :
+       {std::pair{&request.proxy.source, "--proxy"}, std::pair{&request.target.source, "--target"}})
+    if (auto ok = need(*value, flag); !ok) return tl::unexpected(ok.error());
+  if (!request.target.budget) return fail(ErrorCode::invalid_input, "--budget-ms is required");
+  request.space = flags.common.space;
+  request.accuracy = flags.common.accuracy;
+  request.evolution = flags.common.evolution;
+  request.sources = *std::move(sources);
+  request.plot = flags.common.plot;
+  const core::Interrupt interrupt;
+  auto workplace = workplace_for(context, app::measures(request));
+  if (!workplace) return tl::unexpected(workplace.error());
+  const auto report =
+      app::bisect_on_device(*workplace, request, context.progress(), interrupt.token());
+  if (!report) return tl::unexpected(report.error());
+  const auto json = app::to_json(*report);
+  if (auto ok = write_result(flags.common, json); !ok) return tl::unexpected(ok.error());
+  if (context.flags.json) {
+    context.print(json);
+  } else {
+    context.print(bisect_text(*report));
+  }
+  return report->result.best ? 0 : 1;
+}
+
+void add_bisect(CLI::App& search, Context& context) {
+  auto flags = std::make_shared<BisectFlags>();
+  auto& request = flags->request;
+  auto* verb = search.add_subcommand(
+      "bisect", "The best design for a device by a few measurements on it, by way of a proxy");
+  add_common(*verb, flags->common);
+  verb->add_option("--proxy", request.proxy.source, "Latency on the proxy device")
+      ->type_name("SOURCE");
+  verb->add_option("--target", request.target.source, "Latency on the device: what is saved")
+      ->type_name("SOURCE");
+  verb->add_option("--budget-ms", request.target.budget, "Most milliseconds on the device");
+  verb->add_option("--proxy-energy", request.proxy_energy.source, "Energy on the proxy device")
+      ->type_name("SOURCE");
+  verb->add_option("--target-energy", request.target_energy.source, "Energy on the device")
+      ->type_name("SOURCE");
+  verb->add_option("--budget-mj", request.target_energy.budget, "Most millijoules on the device");
+  verb->add_option("--max-measurements", request.max_measurements,
+                   "Most designs to measure on the device")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  verb->add_flag("--compare-scaling", request.compare_scaling,
+                 "Also measure what scaling the depth of one good design gives");
+  verb->add_option("--compare-predictor", request.compare_predictor,
+                   "Also search with a predictor of the device's own")
+      ->type_name("SOURCE");
+  verb->add_option("--devices", request.devices, "Devices of the fleet, for the account of costs")
+      ->check(CLI::Range(1, 1'000'000'000))
+      ->capture_default_str();
+  verb->add_option("--predictor-measurements", request.predictor_measurements,
+                   "Designs that a predictor would be built from, for the account of costs")
+      ->check(CLI::Range(1, 1'000'000'000))
+      ->capture_default_str();
+  verb->footer(
+      "The exit status is 1 if no measured design keeps the budget; the nearest is printed.\n\n"
+      "Example:\n"
+      "  fleetfit search bisect --space nasbench201 --proxy table:latency.csv#pixel3 \\\n"
+      "    --target device:board --accuracy table:accuracy.csv#c10_test_200ep --budget-ms 40");
+  verb->callback([flags, &context] {
+    context.action = [flags, &context] { return run_bisect(context, *flags); };
+  });
+}
+
+void add_costs(CLI::App& verb, app::SearchRequest& request) {
+  verb.add_option("--latency", request.latency.source, "Where the latency of a design comes from")
+      ->type_name("SOURCE");
+  verb.add_option("--energy", request.energy.source, "The same for its energy")
+      ->type_name("SOURCE");
+  verb.add_option("--memory", request.memory.source, "The same for its memory")
+      ->type_name("SOURCE");
+  verb.add_option("--budget-ms", request.latency.budget, "Most milliseconds");
+  verb.add_option("--budget-mj", request.energy.budget, "Most millijoules");
+  verb.add_option("--budget-mb", request.memory.budget, "Most megabytes (10^6 bytes)");
+  verb.add_option("--weight", request.latency.weight,
+                  "t: minimize -(1 - t) accuracy + t latency, each in units of its spread")
+      ->check(CLI::Range(0.0, 1.0));
+  verb.add_option("--energy-weight", request.energy.weight, "The same for energy, added to it")
+      ->check(CLI::Range(0.0, 1.0));
+  verb.add_option("--memory-weight", request.memory.weight, "The same for memory, added to it")
+      ->check(CLI::Range(0.0, 1.0));
+}
+
+}  // namespace
+
+void add_search(CLI::App& program, Context& context) {
+  auto flags = std::make_shared<SearchFlags>();
+  auto* verb = program.add_subcommand("search", "Find the best designs of a space for a device");
+  add_common(*verb, flags->common);
+  add_costs(*verb, flags->request);
+  verb->add_flag("--pareto", flags->request.pareto,
+                 "All designs that nothing beats in accuracy and costs");
+  verb->add_option("--strategy", flags->request.strategy,
+                   "evolution, nsga2, annealing, random or exhaustive; by default evolution, for "
+                   "--pareto nsga2, for tables of few designs exhaustive");
+  verb->require_subcommand(0, 1);
+  verb->footer(
+      "A SOURCE is table:FILE.csv#COLUMN, predictor:FILE, adapted:FILE, device:NAME (measures) or\n"
+      "fitted:FILE.csv#COLUMN (learns from the designs of a small table). The exit status is 1 if\n"
+      "no design keeps the budgets; the nearest is printed.\n\n"
+      "Example:\n"
+      "  fleetfit search --space nasbench201 --latency table:latency.csv#pixel3 \\\n"
+      "    --accuracy table:accuracy.csv#c10_test_200ep --budget-ms 20\n"
+      "  fleetfit search --space ofa-mbv3 --latency predictor:phone.json \\\n"
+      "    --accuracy fitted:measured.csv#top1 --pareto --plot pareto.html");
+  verb->callback([verb, flags, &context] {
+    if (!verb->get_subcommands().empty()) return;
+    context.action = [flags, &context] { return run_search(context, *flags); };
+  });
+  add_bisect(*verb, context);
+}
+
+}  // namespace fleetfit::cli

@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "fleetfit/search/strategy.h"
+#include "search/evolution_options.h"
+#include "search/fresh.h"
+
+namespace fleetfit::search {
+namespace {
+
+class Evolution final : public Strategy {
+ public:
+  Evolution(const space::Space& space, core::Random random, const EvolutionOptions& options,
+            space::DesignBatch seeds)
+      : space_(space),
+        random_(random),
+        options_(options),
+        fresh_(space),
+        members_(space.genes().size()) {
+    for (std::size_t i = 0; i < seeds.size(); ++i)
+      if (fresh_.seen().add(seeds[i])) members_.add(seeds[i]);
+  }
+
+  void propose(space::Population& designs) override {
+    if (generation_ == 0) {
+      designs = std::exchange(members_, space::Population(members_.genes()));
+      fresh_.sample(random_, options_.population, designs);
+    } else {
+      designs.resize(0);
+      if (generation_ < options_.generations && scores_.size() > 1) breed(designs);
+    }
+    ++generation_;
+  }
+
+  void tell(const Outcome& outcome) override {
+    for (std::size_t i = 0; i < outcome.designs.size(); ++i) members_.add(outcome.designs[i]);
+    scores_.insert(scores_.end(), outcome.scores.begin(), outcome.scores.end());
+    select();
+  }
+
+ private:
+  std::size_t share(double ratio) const {
+    return static_cast<std::size_t>(std::lround(ratio * static_cast<double>(options_.population)));
+  }
+
+  void select() {
+    std::vector<std::size_t> order(scores_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const std::size_t parents =
+        std::min(std::max<std::size_t>(share(options_.parent_ratio), 2), order.size());
+    const auto fitter = [&](std::size_t a, std::size_t b) {
+      return scores_[a] != scores_[b] ? scores_[a] < scores_[b] : a < b;
+    };
+    std::ranges::nth_element(order, order.begin() + static_cast<std::ptrdiff_t>(parents - 1),
+                             fitter);
+    order.resize(parents);
+    std::ranges::sort(order);
+    space::Population kept(members_.genes());
+    std::vector<Score> scores;
+    for (const std::size_t i : order) {
+      kept.add(std::as_const(members_)[i]);
+      scores.push_back(scores_[i]);
+    }
+    members_ = std::move(kept);
+    scores_ = std::move(scores);
+  }
+
+  void breed(space::Population& children) {
+    const std::size_t wanted = options_.population - std::min(options_.population, scores_.size());
+    const std::size_t mutants = std::min(share(options_.mutation_ratio), wanted);
+    std::vector<space::Choice> child(members_.genes());
+    for (std::size_t i = 0; i < wanted; ++i) {
+      const auto [a, b] = two_parents();
+      space_.crossover(random_, a, b, child);
+      if (i < mutants) space_.mutate(random_, options_.mutation_probability, child);
+      if (fresh_.make_fresh(random_, options_.mutation_probability, child)) children.add(child);
+    }
+  }
+
+  std::pair<space::Design, space::Design> two_parents() {
+    const std::size_t a = random_.below(scores_.size());
+    const std::size_t b = (a + 1 + random_.below(scores_.size() - 1)) % scores_.size();
+    return {std::as_const(members_)[a], std::as_const(members_)[b]};
+  }
+
+  const space::Space& space_;
+  core::Random random_;
+  EvolutionOptions options_;
+  Fresh fresh_;
+  std::size_t generation_ = 0;
+  space::Population members_;  // first the seeds, then the parents
+  std::vector<Score> scores_;  // of the parents
+};
+
+}  // namespace
+
+Status check(const EvolutionOptions& options) {
+  const auto is_share = [](double value) { return value >= 0 && value <= 1; };
+  if (options.population < 2) return fail(ErrorCode::invalid_input, "population: less than 2");
+  if (options.generations < 1) return fail(ErrorCode::invalid_input, "generations: less than 1");
+  for (const auto& [name, value] : {std::pair{"parent ratio", options.parent_ratio},
+                                    std::pair{"mutation probability", options.mutation_probability},
+                                    std::pair{"mutation ratio", options.mutation_ratio}}) {
+    if (!is_share(value))
+      return fail(ErrorCode::invalid_input, fmt::format("{}: {} is not from 0 to 1", name, value));
+  }
+  return {};
+}
+
+Result<std::unique_ptr<Strategy>> make_evolution(const space::Space& space, core::Random random,
+                                                 const EvolutionOptions& options,
+                                                 space::DesignBatch seeds) {
+  if (auto ok = check(options); !ok) return tl::unexpected(std::move(ok.error()));
+  return std::make_unique<Evolution>(space, random.split("evolution"), options, seeds);
+}
+
+}  // namespace fleetfit::search

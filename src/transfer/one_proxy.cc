@@ -1,0 +1,180 @@
+#include "fleetfit/transfer/one_proxy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace fleetfit::transfer {
+namespace {
+
+class ProxySource final : public space::Source {
+ public:
+  explicit ProxySource(const LinearProxy& proxy) : proxy_(proxy) {}
+  Status evaluate(space::DesignBatch designs, std::span<double> out) const override {
+    proxy_.price(designs, out);
+    return {};
+  }
+
+ private:
+  const LinearProxy& proxy_;
+};
+
+/// Designs that could be measured, with their latency.
+struct Known {
+  space::Population designs;
+  std::vector<double> latency_ms;
+
+  explicit Known(std::size_t genes) : designs(genes) {}
+};
+
+Result<Known> measure_known(const OneProxyActions& actions, space::DesignBatch designs) {
+  const auto latency_ms = actions.measure(designs);
+  if (!latency_ms) return tl::unexpected(latency_ms.error());
+  if (latency_ms->size() != designs.size())
+    return fail(ErrorCode::internal, "not as many latencies as designs were measured");
+  Known known(designs.genes());
+  for (std::size_t i = 0; i < designs.size(); ++i) {
+    if (std::isnan((*latency_ms)[i])) continue;
+    known.designs.add(designs[i]);
+    known.latency_ms.push_back((*latency_ms)[i]);
+  }
+  return known;
+}
+
+/// An interval about the rank correlation of samples that were set aside.
+SrccEstimate held_out_estimate(const AdaptReport& report) {
+  SrccEstimate estimate{.srcc = report.held_out_srcc, .samples = report.measurements};
+  estimate.ci95 = srcc_interval(estimate.srcc, estimate.samples);
+  return estimate;
+}
+
+/// The first part of the algorithm: from samples to a source of latency.
+class Checking {
+ public:
+  Checking(const LinearProxy& proxy, const OneProxyOptions& options, std::size_t genes)
+      : proxy_(proxy), options_(options), known_(genes) {}
+
+  const Known& known() const { return known_; }
+
+  /// True if what is known is enough.
+  Result<bool> look_at(const Known& more, OneProxyResult& result) {
+    for (std::size_t i = 0; i < more.latency_ms.size(); ++i) {
+      known_.designs.add(more.designs.batch()[i]);
+      known_.latency_ms.push_back(more.latency_ms[i]);
+    }
+    std::vector<double> said(known_.latency_ms.size());
+    proxy_.price(known_.designs, said);
+    const auto agreement = estimate_srcc(said, known_.latency_ms);
+    if (!agreement) return tl::unexpected(agreement.error());
+    result.steps.push_back({.samples = said.size(), .proxy = *agreement});
+    result.adapted.reset();
+    result.reaches_threshold = compare(*agreement, options_.threshold) == Verdict::holds;
+    if (result.reaches_threshold) return true;
+    auto adapted = adapt_to_known();
+    if (!adapted) return tl::unexpected(adapted.error());
+    const auto held_out = held_out_estimate(adapted->report());
+    result.steps.back().adapted = held_out;
+    result.reaches_threshold = held_out.srcc >= options_.threshold;
+    if (!adapted->report().keeps_proxy) result.adapted = *std::move(adapted);
+    return result.reaches_threshold;
+  }
+
+ private:
+  Result<AdaptedProxy> adapt_to_known() const {
+    const auto third = static_cast<int>(known_.latency_ms.size() / 3);
+    return adapt(proxy_, {.designs = known_.designs, .latency_ms = known_.latency_ms},
+                 {.validation = std::min(options_.validation, std::max(1, third))});
+  }
+
+  const LinearProxy& proxy_;
+  const OneProxyOptions& options_;
+  Known known_;
+};
+
+Status check_step(const OneProxyOptions& options, std::size_t samples) {
+  if (options.samples < 4 || options.samples > samples) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{} samples were asked for, expected 4 to {}, as many as there are",
+                            options.samples, samples));
+  }
+  if (options.step == 0) return fail(ErrorCode::invalid_input, "a step of 0 samples");
+  return {};
+}
+
+Result<std::vector<ParetoDesign>> measure_found(const space::Population& found,
+                                                const space::Source& accuracy,
+                                                const OneProxyActions& actions) {
+  const auto known = measure_known(actions, found);
+  if (!known) return tl::unexpected(known.error());
+  std::vector<double> quality(known->latency_ms.size());
+  if (auto done = accuracy.evaluate(known->designs, quality); !done)
+    return tl::unexpected(std::move(done.error()));
+  std::vector<ParetoDesign> designs;
+  for (std::size_t i = 0; i < quality.size(); ++i) {
+    if (std::isnan(quality[i])) continue;
+    const auto design = known->designs.batch()[i];
+    designs.push_back({.design = {design.begin(), design.end()},
+                       .latency_ms = known->latency_ms[i],
+                       .accuracy = quality[i]});
+  }
+  return designs;
+}
+
+Status search_and_measure(const LinearProxy& proxy, const space::Source& accuracy,
+                          const OneProxyActions& actions, OneProxyResult& result) {
+  const auto latency = result.adapted ? adapted_source(*result.adapted) : proxy_source(proxy);
+  const auto found = actions.search(*latency);
+  if (!found) return tl::unexpected(found.error());
+  auto designs = measure_found(*found, accuracy, actions);
+  if (!designs) return tl::unexpected(std::move(designs.error()));
+  result.measurements += found->size();
+  result.pareto = drop_dominated(*std::move(designs));
+  result.dropped = found->size() - result.pareto.size();
+  return {};
+}
+
+}  // namespace
+
+std::unique_ptr<const space::Source> proxy_source(const LinearProxy& proxy) {
+  return std::make_unique<ProxySource>(proxy);
+}
+
+std::vector<ParetoDesign> drop_dominated(std::vector<ParetoDesign> designs) {
+  std::ranges::stable_sort(designs, [](const auto& a, const auto& b) {
+    return a.latency_ms != b.latency_ms ? a.latency_ms < b.latency_ms : a.accuracy > b.accuracy;
+  });
+  double best = -std::numeric_limits<double>::infinity();
+  std::erase_if(designs, [&](const auto& design) {
+    if (!(design.accuracy > best)) return true;
+    best = design.accuracy;
+    return false;
+  });
+  return designs;
+}
+
+Result<OneProxyResult> fit_one_proxy(const LinearProxy& proxy, const space::Source& accuracy,
+                                     space::DesignBatch samples, const OneProxyActions& actions,
+                                     const OneProxyOptions& options) {
+  if (auto good = check_step(options, samples.size()); !good)
+    return tl::unexpected(std::move(good.error()));
+  OneProxyResult result;
+  Checking checking(proxy, options, samples.genes());
+  bool is_enough = false;
+  while (!is_enough && result.measurements < samples.size()) {
+    const std::size_t wanted = result.measurements == 0 ? options.samples : options.step;
+    const std::size_t count = std::min(wanted, samples.size() - result.measurements);
+    const auto more = measure_known(actions, samples.part(result.measurements, count));
+    if (!more) return tl::unexpected(more.error());
+    result.measurements += count;
+    const auto looked = checking.look_at(*more, result);
+    if (!looked) return tl::unexpected(looked.error());
+    is_enough = *looked;
+  }
+  if (auto done = search_and_measure(proxy, accuracy, actions, result); !done)
+    return tl::unexpected(std::move(done.error()));
+  return result;
+}
+
+}  // namespace fleetfit::transfer
