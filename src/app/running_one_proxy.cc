@@ -1,112 +1,122 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <utility>
 
+#include "app/search_problem.h"
 #include "app/transfer_tables.h"
 #include "fleetfit/app/transferring.h"
+#include "fleetfit/core/thread_pool.h"
+#include "fleetfit/search/search.h"
 
 namespace fleetfit::app {
 namespace {
 
-/// A column of the request's table, or "table:FILE#COLUMN".
-Result<std::unique_ptr<const space::Source>> open_numbers(const OneProxyRequest& request,
-                                                          const space::Space& space,
-                                                          const std::string& text,
-                                                          space::CellRule cells) {
-  constexpr std::string_view kTable = "table:";
-  std::filesystem::path file = request.table;
-  std::string column = text;
-  if (text.starts_with(kTable)) {
-    const auto hash = text.rfind('#');
-    if (hash == std::string::npos) {
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("'{}' names no column: expected table:FILE#COLUMN", text));
-    }
-    file = text.substr(kTable.size(), hash - kTable.size());
-    column = text.substr(hash + 1);
+constexpr std::uint64_t kSmallSpace = 1'000'000;
+
+/// A name without a colon is a column of the request's table.
+std::string target_source(const OneProxyRequest& request) {
+  if (request.target.find(':') != std::string::npos) return request.target;
+  return fmt::format("table:{}#{}", request.table.string(), request.target);
+}
+
+/// The two sources, and the designs that both know if one of them knows but some.
+struct OpenedTarget {
+  OpenedSource latency = {};
+  OpenedSource accuracy = {};
+  std::optional<space::Population> listed = std::nullopt;
+};
+
+Result<OpenedTarget> open_target(const SourcePlace& place, const OneProxyRequest& request) {
+  auto latency = open_source(place, target_source(request), Quantity::latency_ms, request.sources);
+  if (!latency) return tl::unexpected(std::move(latency.error()));
+  auto accuracy = open_source(place, request.accuracy, Quantity::accuracy, request.sources);
+  if (!accuracy) return tl::unexpected(std::move(accuracy.error()));
+  OpenedTarget target{.latency = *std::move(latency), .accuracy = *std::move(accuracy)};
+  for (const auto* source : {&target.latency, &target.accuracy}) {
+    if (auto ok = keep_known(place.space, *source, target.listed); !ok)
+      return tl::unexpected(std::move(ok.error()));
   }
-  const auto table = space::read_design_table(file, space, {.columns = {column}, .cells = cells});
-  if (!table) return tl::unexpected(table.error());
-  return space::table_source(*table, 0);
+  return target;
 }
 
-/// All designs of which none is worse than another in both numbers.
-space::Population best_designs(const space::Population& designs, std::span<const double> latency,
-                               std::span<const double> accuracy) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < designs.size(); ++i)
-    if (!std::isnan(latency[i]) && !std::isnan(accuracy[i])) order.push_back(i);
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    return latency[a] != latency[b] ? latency[a] < latency[b] : accuracy[a] > accuracy[b];
-  });
-  space::Population found(designs.genes());
-  double best = -std::numeric_limits<double>::infinity();
-  for (const auto i : order) {
-    if (!(accuracy[i] > best)) continue;
-    best = accuracy[i];
-    found.add(designs[i]);
-  }
-  return found;
-}
-
-transfer::OneProxyActions actions_on(const space::Population& designs,
-                                     const space::Source& accuracy, const space::Source& target) {
-  transfer::OneProxyActions actions;
-  actions.measure = [&target](space::DesignBatch batch) -> Result<std::vector<double>> {
-    std::vector<double> latency_ms(batch.size());
-    if (auto done = target.evaluate(batch, latency_ms); !done)
-      return tl::unexpected(std::move(done.error()));
-    return latency_ms;
-  };
-  actions.search = [&](const space::Source& latency) -> Result<space::Population> {
-    std::vector<double> cost(designs.size());
-    std::vector<double> quality(designs.size());
-    if (auto done = latency.evaluate(designs, cost); !done)
-      return tl::unexpected(std::move(done.error()));
-    if (auto done = accuracy.evaluate(designs, quality); !done)
-      return tl::unexpected(std::move(done.error()));
-    return best_designs(designs, cost, quality);
-  };
-  return actions;
-}
-
-/// Designs to measure, in random order: those of the table that the target knows.
-Result<space::Population> draw_samples(const space::DesignTable& table, const space::Source& target,
+/// Designs to measure, in random order: of those that the target knows, or of the whole space.
+Result<space::Population> draw_samples(const space::Space& space, const OpenedTarget& target,
                                        const OneProxyRequest& request) {
-  std::vector<double> latency_ms(table.designs.size());
-  if (auto done = target.evaluate(table.designs, latency_ms); !done)
-    return tl::unexpected(std::move(done.error()));
-  const std::vector<std::vector<double>> columns = {std::move(latency_ms)};
-  const auto rows = complete_rows(columns);
-  const auto sample = sample_rows(
-      rows, std::max(request.options.samples, std::min(request.most_samples, rows.size())),
-      request.seed, "designs that the target knows");
+  const std::size_t most = std::max(request.most_samples, request.options.samples);
+  if (!target.latency.designs)
+    return space::sample_designs(space, {.seed = request.sources.seed, .count = most});
+  const auto& known = *target.latency.designs;
+  std::vector<std::size_t> rows(known.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = i;
+  const std::size_t count = std::max(request.options.samples, std::min(most, rows.size()));
+  const auto sample =
+      sample_rows(rows, count, request.sources.seed, "designs that the target knows");
   if (!sample) return tl::unexpected(sample.error());
-  return pick(table.designs, *sample);
+  return pick(known, *sample);
+}
+
+Result<std::unique_ptr<search::Strategy>> strategy_for(const space::Space& space,
+                                                       const OpenedTarget& target,
+                                                       std::uint64_t seed) {
+  if (target.listed) return search::make_listed(*target.listed);
+  const auto size = space.size().exact();
+  if (size && *size <= kSmallSpace) return search::make_exhaustive(space);
+  return search::make_nsga2(space, core::Random(seed));
+}
+
+Result<space::Population> search_pareto(const space::Space& space, const OpenedTarget& target,
+                                        const space::Source& latency,
+                                        const OneProxyRequest& request) {
+  auto strategy = strategy_for(space, target, request.sources.seed);
+  if (!strategy) return tl::unexpected(std::move(strategy.error()));
+  const search::Problem problem{.space = &space,
+                                .accuracy = target.accuracy.source.get(),
+                                .costs = {{.name = "latency_ms", .source = &latency}}};
+  core::ThreadPool pool(request.sources.threads);
+  const auto found = search::run_search(problem, **strategy, pool);
+  if (!found) return tl::unexpected(found.error());
+  space::Population designs(space.genes().size());
+  for (const auto& candidate : found->pareto) designs.add(candidate.design);
+  return designs;
+}
+
+Result<std::vector<double>> measure(const OpenedSource& target, space::DesignBatch designs) {
+  std::vector<double> latency_ms(designs.size());
+  if (auto done = target.source->evaluate(designs, latency_ms); !done)
+    return tl::unexpected(std::move(done.error()));
+  return latency_ms;
 }
 
 }  // namespace
 
-Result<OneProxyReport> run_one_proxy(const OneProxyRequest& request) {
+bool measures(const OneProxyRequest& request) { return measures(std::string_view(request.target)); }
+
+Result<OneProxyReport> run_one_proxy(Workplace& workplace, const OneProxyRequest& request,
+                                     core::Progress& progress, const std::stop_token& stop) {
   const auto table = read_device_table(request.table, request.space, {request.proxy});
   if (!table) return tl::unexpected(table.error());
   const auto& space = *table->space;
   const auto proxy = transfer::LinearProxy::fit(*table, 0);
   if (!proxy) return tl::unexpected(proxy.error());
-  const auto target = open_numbers(request, space, request.target, space::CellRule::positive);
+  const auto target = open_target(
+      {.space = space, .workplace = workplace, .progress = progress, .stop = stop}, request);
   if (!target) return tl::unexpected(target.error());
-  const auto accuracy = open_numbers(request, space, request.accuracy, space::CellRule::any);
-  if (!accuracy) return tl::unexpected(accuracy.error());
-  const auto samples = draw_samples(*table, **target, request);
+  const auto samples = draw_samples(space, *target, request);
   if (!samples) return tl::unexpected(samples.error());
+  const transfer::OneProxyActions actions{
+      .measure = [&](space::DesignBatch designs) { return measure(target->latency, designs); },
+      .search =
+          [&](const space::Source& latency) {
+            return search_pareto(space, *target, latency, request);
+          }};
   auto result =
-      transfer::fit_one_proxy(*proxy, **accuracy, *samples,
-                              actions_on(table->designs, **accuracy, **target), request.options);
+      transfer::fit_one_proxy(*proxy, *target->accuracy.source, *samples, actions, request.options);
   if (!result) return tl::unexpected(std::move(result.error()));
-  return OneProxyReport{
-      .space = &space, .result = *std::move(result), .threshold = request.options.threshold};
+  return OneProxyReport{.space = &space,
+                        .result = *std::move(result),
+                        .threshold = request.options.threshold,
+                        .target = target->latency.about};
 }
 
 }  // namespace fleetfit::app

@@ -17,6 +17,7 @@
 #include "fleetfit/core/json.h"
 #include "fleetfit/predict/network_predictor.h"
 #include "fleetfit/space/table.h"
+#include "fleetfit/transfer/adaproxy.h"
 
 namespace fleetfit::app {
 namespace {
@@ -155,11 +156,20 @@ Result<OpenedSource> open_predictor(const SourcePlace& place, std::string_view t
                       .about = std::move(about)};
 }
 
-/// The one place where adapted proxies become sources.
-Result<OpenedSource> open_adapted(const SourcePlace& place, std::string_view text) {
-  return fail(ErrorCode::unsupported,
-              fmt::format("{}: proxies adapted for the space {} cannot be read yet", text,
-                          place.space.name()));
+/// Proxies are adapted to latencies.
+Result<OpenedSource> open_adapted(const SourcePlace& place, const std::filesystem::path& file,
+                                  Quantity quantity) {
+  if (quantity != Quantity::latency_ms) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("an adapted proxy tells latencies, not {}", to_string(quantity)));
+  }
+  auto adapted = transfer::load_adapted(file, place.space);
+  if (!adapted) return tl::unexpected(std::move(adapted.error()));
+  const auto& report = adapted->report();
+  auto about = fmt::format("{} adapted to {} by {} measurements", report.proxy, report.target,
+                           report.measurements);
+  return OpenedSource{.source = transfer::adapted_source(*std::move(adapted)),
+                      .about = std::move(about)};
 }
 
 double quantity_of(const store::MeasurementRecord& record, Quantity quantity) {
@@ -263,7 +273,7 @@ Result<OpenedSource> open_kind(const SourcePlace& place, std::string_view kind,
                                const SourceOptions& options) {
   if (kind == "table") return open_table(place, rest, quantity);
   if (kind == "predictor") return open_predictor(place, rest, quantity);
-  if (kind == "adapted") return open_adapted(place, rest);
+  if (kind == "adapted") return open_adapted(place, rest, quantity);
   if (kind == "device") return open_device_source(place, rest, quantity, options);
   if (kind == "fitted") return open_fitted(place, rest, quantity, options);
   return fail(ErrorCode::invalid_input,

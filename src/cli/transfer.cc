@@ -8,6 +8,7 @@
 #include "cli/program.h"
 #include "cli/text_table.h"
 #include "fleetfit/app/transferring.h"
+#include "fleetfit/core/interrupt.h"
 
 namespace fleetfit::cli {
 namespace {
@@ -102,7 +103,7 @@ void add_srcc(CLI::App& transfer, Context& context) {
                    "Peak GFLOP/s and GB/s of a device, to explain why two of them agree: "
                    "NAME=GFLOPS,GBPS or NAME=FILE.json of 'device probe --json'; at least two")
       ->type_name("NAME=PEAKS")
-      ->expected(1);
+      ->allow_extra_args(false);
   verb->add_option("--heatmap", flags->heat_map, "A page to write, *.html")->type_name("FILE");
   verb->footer(
       "Example:\n  fleetfit transfer srcc latency.csv --space nasbench201 --heatmap map.html\n"
@@ -317,6 +318,7 @@ void add_run(CLI::App& transfer, Context& context) {
   struct Flags {
     TableFlags table;
     app::OneProxyRequest request;
+    double max_time_s = 10;
   };
   auto flags = std::make_shared<Flags>();
   auto* verb = transfer.add_subcommand(
@@ -325,9 +327,10 @@ void add_run(CLI::App& transfer, Context& context) {
   auto& request = flags->request;
   add_table(*verb, flags->table);
   verb->add_option("--proxy", request.proxy, "The known device, a column")->required();
-  verb->add_option("--target", request.target, "The new device: a column, or table:FILE#COLUMN")
+  verb->add_option("--target", request.target,
+                   "The new device: a column, or a source such as device:NAME")
       ->required();
-  verb->add_option("--accuracy", request.accuracy, "Quality of designs: table:FILE#COLUMN")
+  verb->add_option("--accuracy", request.accuracy, "Quality of designs")
       ->type_name("SOURCE")
       ->required();
   verb->add_option("--samples", request.options.samples, "Designs measured first")
@@ -341,9 +344,14 @@ void add_run(CLI::App& transfer, Context& context) {
                    "Samples that are set aside at a time while adapting")
       ->check(CLI::Range(2, 1'000'000))
       ->capture_default_str();
+  verb->add_option("--max-time", flags->max_time_s, "Most seconds for each design on a device")
+      ->check(CLI::Range(0.01, 86400.0))
+      ->capture_default_str();
   add_threshold(*verb, request.options.threshold);
   verb->footer(
-      "The exit status is 1 if the threshold is not reached.\n\nExample:\n  fleetfit transfer run "
+      "A SOURCE is table:FILE.csv#COLUMN, predictor:FILE, adapted:FILE, device:NAME or\n"
+      "fitted:FILE.csv#COLUMN. The exit status is 1 if the threshold is not reached.\n\nExample:\n "
+      " fleetfit transfer run "
       "latency.csv --space nasbench201 --proxy pixel3 --target gold_6226 --accuracy "
       "table:accuracy.csv#c10_test_200ep");
   verb->callback([flags, &context] {
@@ -351,8 +359,15 @@ void add_run(CLI::App& transfer, Context& context) {
       auto running = flags->request;
       running.table = flags->table.file;
       running.space = flags->table.space;
-      running.seed = context.flags.seed;
-      const auto report = app::run_one_proxy(running);
+      running.sources = {.protocol = measure::protocol_within(flags->max_time_s),
+                         .seed = context.flags.seed,
+                         .threads = context.threads()};
+      const core::Interrupt interrupt;
+      auto workplace =
+          app::measures(running) ? context.open_workplace() : context.open_existing_workplace();
+      if (!workplace) return tl::unexpected(workplace.error());
+      const auto report =
+          app::run_one_proxy(*workplace, running, context.progress(), interrupt.token());
       if (auto shown = show(context, report, one_proxy_text); !shown) return shown;
       return report->result.reaches_threshold ? 0 : 1;
     };

@@ -5,9 +5,13 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
+#include "fleetfit/app/sources.h"
+#include "fleetfit/app/workplace.h"
+#include "fleetfit/core/progress.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/transfer/adaproxy.h"
 #include "fleetfit/transfer/monotonicity.h"
@@ -134,21 +138,27 @@ struct OneProxyRequest {
   std::filesystem::path table = {};  ///< with the proxy, and with the target if it is a column
   std::string space = {};
   std::string proxy = {};
-  std::string target = {};    ///< a column of the table, or a source
+  std::string target = {};    ///< a column of the table, or a source of latency
   std::string accuracy = {};  ///< a source
   transfer::OneProxyOptions options = {};
   std::size_t most_samples = 100;
-  std::uint64_t seed = 1;
+  SourceOptions sources = {};  ///< also threads and seed
 };
 
 struct OneProxyReport {
   const space::Space* space = nullptr;
   transfer::OneProxyResult result = {};
   double threshold = 0;
+  std::string target = {};  ///< the source that was measured, for people
 };
 
-/// Measures by looking into tables, and searches all designs of the table.
-Result<OneProxyReport> run_one_proxy(const OneProxyRequest& request);
+/// Whether the target is a device, and so needs a store to keep its measurements in.
+bool measures(const OneProxyRequest& request);
+
+/// Searches all designs that target and accuracy know if they know but some of the space or if it
+/// is small, else by NSGA-II. Fails as `open_source`, the search and `transfer::fit_one_proxy` do.
+Result<OneProxyReport> run_one_proxy(Workplace& workplace, const OneProxyRequest& request,
+                                     core::Progress& progress, const std::stop_token& stop);
 
 /// The contract of `fleetfit transfer …`.
 nlohmann::ordered_json to_json(const CorrelationReport& report);
