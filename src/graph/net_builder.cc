@@ -84,14 +84,38 @@ TensorId NetBuilder::parameter(std::string_view role, const Shape& shape, double
     if (status_) status_ = core::within(role, count.error());
     return kNoTensor;
   }
-  const auto seed = core::mix(seed_, graph_.tensors.size());
   return graph_.add_tensor({.name = fresh_name(role),
                             .dtype = DType::f32,
                             .shape = shape,
                             .data = TensorData::generate({.count = static_cast<std::size_t>(*count),
                                                           .center = center,
                                                           .spread = spread_for(stddev),
-                                                          .seed = seed})});
+                                                          .seed = next_seed()})});
+}
+
+std::uint64_t NetBuilder::next_seed() const { return core::mix(seed_, graph_.tensors.size()); }
+
+const Node* NetBuilder::batch_norm_before(TensorId x) const {
+  const auto made = std::ranges::find_if(graph_.nodes.rbegin(), graph_.nodes.rend(),
+                                         [&](const Node& n) { return n.outputs[0] == x; });
+  const bool is_norm = made != graph_.nodes.rend() && std::holds_alternative<BatchNorm>(made->op);
+  return is_norm ? &*made : nullptr;
+}
+
+// As in a trained network a branch that is added to its input adds little. With scales around 1
+// activations would double with every block, and rounding with them until no two runtimes agree on
+// the output of a deep network.
+void NetBuilder::soften_branch(TensorId a, TensorId b) {
+  constexpr double kBranchScale = 0.25;
+  const Node* of_a = batch_norm_before(a);
+  const Node* of_b = batch_norm_before(b);
+  if ((of_a == nullptr) == (of_b == nullptr)) return;
+  auto& scale = graph_.tensor((of_a != nullptr ? of_a : of_b)->inputs[1]);
+  const auto count = static_cast<std::size_t>(element_count(*scale.shape).value_or(0));
+  scale.data = TensorData::generate({.count = count,
+                                     .center = kBranchScale,
+                                     .spread = spread_for(0.1 * kBranchScale),
+                                     .seed = next_seed()});
 }
 
 TensorId NetBuilder::constant_ints(std::string_view role, const Ints& values) {
@@ -179,9 +203,9 @@ TensorId NetBuilder::conv_transpose(TensorId x, const ConvSpec& spec) {
                 std::move(inputs), "ConvTranspose");
 }
 
-TensorId NetBuilder::batch_norm(TensorId x, float epsilon, double scale_center) {
+TensorId NetBuilder::batch_norm(TensorId x, float epsilon) {
   const Shape per_channel{channels(x)};
-  const auto scale = parameter("BatchNorm.scale", per_channel, 0.1 * scale_center, scale_center);
+  const auto scale = parameter("BatchNorm.scale", per_channel, 0.1, 1);
   const auto shift = parameter("BatchNorm.shift", per_channel, 0.1);
   const auto mean = parameter("BatchNorm.mean", per_channel, 0.1);
   const auto variance = parameter("BatchNorm.variance", per_channel, 0.1, 1);
@@ -190,12 +214,7 @@ TensorId NetBuilder::batch_norm(TensorId x, float epsilon, double scale_center) 
 
 TensorId NetBuilder::conv_bn(TensorId x, const ConvSpec& spec, const Activation& activation,
                              float epsilon) {
-  // A layer without activation mostly ends a branch that is added to its input. As in a trained
-  // network it adds little: otherwise activations double with every block, and rounding grows until
-  // no two runtimes agree on the output of a deep network.
-  constexpr double kEndOfBranch = 0.25;
-  const double scale = activation.kind == ActivationKind::none ? kEndOfBranch : 1;
-  return activate(batch_norm(conv(x, spec), epsilon, scale), activation);
+  return activate(batch_norm(conv(x, spec), epsilon), activation);
 }
 
 TensorId NetBuilder::linear(TensorId x, std::int64_t out) {
@@ -273,6 +292,7 @@ TensorId NetBuilder::softmax(TensorId x, std::int64_t axis) {
 TensorId NetBuilder::lrn(TensorId x, const Lrn& lrn) { return append(lrn, {x}, {}); }
 
 TensorId NetBuilder::add(TensorId a, TensorId b) {
+  soften_branch(a, b);
   return append(Elementwise{ElementwiseKind::add}, {a, b}, {});
 }
 

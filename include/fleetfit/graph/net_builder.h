@@ -52,7 +52,7 @@ class NetBuilder {
   // Layers with weights.
   TensorId conv(TensorId x, const ConvSpec& spec);
   TensorId conv_transpose(TensorId x, const ConvSpec& spec);
-  TensorId batch_norm(TensorId x, float epsilon = 1e-5F, double scale_center = 1);
+  TensorId batch_norm(TensorId x, float epsilon = 1e-5F);
   TensorId conv_bn(TensorId x, const ConvSpec& spec, const Activation& activation = {},
                    float epsilon = 1e-5F);
   TensorId linear(TensorId x, std::int64_t out);  ///< over the last dimension, with bias
@@ -67,6 +67,8 @@ class NetBuilder {
   TensorId global_average_pool(TensorId x);  ///< keeps rank: N x C x 1 x 1
   TensorId softmax(TensorId x, std::int64_t axis = -1);
   TensorId lrn(TensorId x, const Lrn& lrn);
+  /// If just one of them comes from a batch norm, as the branch of a residual block does, that one
+  /// gets small scales.
   TensorId add(TensorId a, TensorId b);
   TensorId sub(TensorId a, TensorId b);
   TensorId mul(TensorId a, TensorId b);
@@ -101,6 +103,9 @@ class NetBuilder {
   TensorId append(Operator op, std::vector<TensorId> inputs, std::string_view role);
   std::vector<TensorId> append_many(Operator op, std::vector<TensorId> inputs,
                                     std::string_view role, int outputs);
+  std::uint64_t next_seed() const;
+  const Node* batch_norm_before(TensorId x) const;
+  void soften_branch(TensorId a, TensorId b);
   Status infer_last();
   TensorId constant_ints(std::string_view role, const Ints& values);
   TensorId constant_scalar(std::string_view role, float value);
