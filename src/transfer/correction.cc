@@ -19,7 +19,7 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 using Rows = std::vector<Index>;
 
-constexpr double kLeastShare = 1e-4;  // of the largest lambda
+constexpr double kLeastShare = 1e-3;  // of the largest lambda
 constexpr int kMostFolds = 10;
 constexpr int kRobustRounds = 4;
 constexpr double kOutlier = 1.5;            // standard deviations

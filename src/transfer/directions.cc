@@ -145,17 +145,24 @@ std::vector<std::vector<Direction>> direction_sets(const LinearProxy& proxy) {
   const auto floored = [&](std::size_t column) {
     return std::max(builder.cost(column), kLeastCost * builder.usual());
   };
-  std::vector<std::vector<Direction>> sets(6);
+  std::vector<Direction> kinds;
+  std::vector<Direction> kinds_and_operators;
+  std::vector<Direction> places;
+  std::vector<Direction> places_and_operators;
   for (const Paths which : paths) {
-    for (auto& set : sets) builder.add_kinds(set, which);
-    for (const std::size_t set : {1, 2, 3, 4, 5}) builder.add_priced_kinds(sets[set], which);
-    for (const std::size_t set : {1, 2, 4, 5}) builder.add_priced_slots(sets[set], which);
-    for (const std::size_t set : {4, 5}) builder.add_kinds_by_place(sets[set], which);
-    builder.add_operators(sets[5], which, floored);
-    builder.add_operators(sets[2], which, floored);
-    builder.add_operators(sets[3], which, usual);
+    for (auto* set : {&kinds, &kinds_and_operators, &places, &places_and_operators})
+      builder.add_kinds(*set, which);
+    for (auto* set : {&kinds_and_operators, &places, &places_and_operators})
+      builder.add_priced_kinds(*set, which);
+    for (auto* set : {&places, &places_and_operators}) {
+      builder.add_priced_slots(*set, which);
+      builder.add_kinds_by_place(*set, which);
+    }
+    builder.add_operators(kinds_and_operators, which, usual);
+    builder.add_operators(places_and_operators, which, floored);
   }
-  return sets;
+  return {std::move(kinds), std::move(kinds_and_operators), std::move(places),
+          std::move(places_and_operators)};
 }
 
 MatrixXd amounts_of(const space::Space& space, space::DesignBatch designs,
