@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Few-shot transfer on other people's measurements: HELP's splits, and each device of a table left out in turn.
 
-    fewshot_study.py FLEETFIT FOLDER [--trials 20] [--samples 10,20,50] [--spaces nasbench201,fbnet,ofa-mbv3]
+    fewshot_study.py FLEETFIT FOLDER [--trials 20] [--samples 10,20,50] [--spaces nasbench201,fbnet,ofa-mbv3] [--splits help,left-out]
 
 FOLDER holds nasbench201.csv, fbnet.csv and ofa.csv of HELP. Prints tables of docs/fewshot.md. A device that is left out has no help of its own kind at other batch sizes.
 """
@@ -60,12 +60,13 @@ def main():
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--samples", type=lambda text: [int(n) for n in text.split(",")], default=[10, 20, 50])
     parser.add_argument("--spaces", type=lambda text: text.split(","), default=list(FILES))
+    parser.add_argument("--splits", type=lambda text: text.split(","), default=["help", "left-out"])
     options = parser.parse_args()
-    for space in options.spaces:
+    for space in options.spaces if "help" in options.splits else ():
         references, targets = (names.split(",") for names in HELP[space])
         print(f"{space}, HELP's split\n")
         study(options, space, targets, lambda target: references)
-    for space in options.spaces:
+    for space in options.spaces if "left-out" in options.splits else ():
         devices = devices_of(options.folder / FILES[space])
         print(f"{space}, each device left out\n")
         study(options, space, devices, lambda target: [device for device in devices if family(device) != family(target)])

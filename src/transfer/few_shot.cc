@@ -104,7 +104,8 @@ FewShotVerdict FewShotModel::Parts::judge() const {
   const Points judged{.references = typical.references.topRows(count),
                       .encoded = {.one_hot = typical.encoded.one_hot.topRows(count),
                                   .live = typical.encoded.live.topRows(count),
-                                  .counts = typical.encoded.counts.topRows(count)}};
+                                  .counts = typical.encoded.counts.topRows(count),
+                                  .amounts = {}}};
   const MatrixXd to_samples = similarity(judged);
   const MatrixXd whitened = posterior.factor.matrixL().solve(to_samples.transpose());
   const MatrixXd covariance =

@@ -1,5 +1,6 @@
 #include "transfer/few_shot_features.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <span>
@@ -15,8 +16,8 @@ using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::Ro
 constexpr Index kMostKindsToMultiply = 16;
 /// How much columns may contribute at equal penalty: first how many operators of each kind there
 /// are, then together with which others, then where they stand.
-constexpr double kProductWeight = 0.5;
-constexpr double kPlaceWeight = 0.3;
+constexpr double kProductWeight = 0.4;
+constexpr double kPlaceWeight = 0.5;
 
 MatrixXd raw_encoding(const space::Space& space, std::size_t encoding, space::DesignBatch designs) {
   const std::size_t width = space.encodings()[encoding].features.size();
@@ -65,7 +66,11 @@ FewShotEncoder::FewShotEncoder(const space::Space& space, space::DesignBatch typ
       one_hot_(make_block(space, "one-hot", typical)),
       live_(make_block(space, "live", typical)),
       counts_(make_block(space, "counts", typical)) {
+  const auto has_amounts = [](const space::Gene& gene) { return !gene.values.empty(); };
+  if (std::ranges::any_of(space.genes(), has_amounts))
+    amounts_ = make_block(space, "genes", typical);
   const EncodedDesigns encoded = encode(typical);
+  amount_columns_ = standardize_columns(encoded.amounts);
   one_hot_columns_ = standardize_columns(encoded.one_hot);
   one_hot_columns_.factor *= kPlaceWeight;
   if (encoded.live != encoded.one_hot) {
@@ -83,7 +88,10 @@ EncodedDesigns FewShotEncoder::encode(space::DesignBatch designs) const {
   const auto block = [&](const Block& one) {
     return one.scaling.apply(raw_encoding(*space_, one.encoding, designs));
   };
-  return {.one_hot = block(one_hot_), .live = block(live_), .counts = block(counts_)};
+  return {.one_hot = block(one_hot_),
+          .live = block(live_),
+          .counts = block(counts_),
+          .amounts = amounts_ ? block(*amounts_) : MatrixXd(static_cast<Index>(designs.size()), 0)};
 }
 
 /// Of each two columns, and the squares.
@@ -102,11 +110,13 @@ MatrixXd FewShotEncoder::regression_columns(const EncodedDesigns& designs) const
   const Index live = live_columns_.factor.size();
   const Index counts = count_columns_.factor.size();
   const Index product = product_columns_.factor.size();
-  MatrixXd out(designs.size(), one_hot + live + counts + product);
+  const Index amounts = amount_columns_.factor.size();
+  MatrixXd out(designs.size(), one_hot + live + counts + amounts + product);
   out.leftCols(one_hot) = one_hot_columns_.apply(designs.one_hot);
   if (live > 0) out.middleCols(one_hot, live) = live_columns_.apply(designs.live);
   const MatrixXd standard_counts = count_columns_.apply(designs.counts);
   out.middleCols(one_hot + live, counts) = standard_counts;
+  out.middleCols(one_hot + live + counts, amounts) = amount_columns_.apply(designs.amounts);
   if (product > 0) out.rightCols(product) = product_columns_.apply(products(standard_counts));
   return out;
 }

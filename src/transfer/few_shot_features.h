@@ -2,6 +2,7 @@
 
 #include <Eigen/Core>
 #include <cstddef>
+#include <optional>
 
 #include "fleetfit/space/design.h"
 #include "fleetfit/space/space.h"
@@ -14,6 +15,8 @@ struct EncodedDesigns {
   Eigen::MatrixXd one_hot;
   Eigen::MatrixXd live;
   Eigen::MatrixXd counts;
+  Eigen::MatrixXd amounts;  ///< the encoding "genes"; no columns where no gene has amounts, nor
+                            ///< where only kernels need the designs
 
   Eigen::Index size() const { return one_hot.rows(); }
 };
@@ -54,9 +57,11 @@ class FewShotEncoder {
   Block one_hot_;
   Block live_;
   Block counts_;
+  std::optional<Block> amounts_;
   Standardizer one_hot_columns_;
   Standardizer live_columns_;  // empty where no design has dead paths
   Standardizer count_columns_;
+  Standardizer amount_columns_;
   Standardizer product_columns_;
 };
 

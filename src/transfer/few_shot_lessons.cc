@@ -102,7 +102,8 @@ Points pick(const Points& points, std::span<const Index> rows) {
   return {.references = points.references(list, Eigen::all),
           .encoded = {.one_hot = points.encoded.one_hot(list, Eigen::all),
                       .live = points.encoded.live(list, Eigen::all),
-                      .counts = points.encoded.counts(list, Eigen::all)}};
+                      .counts = points.encoded.counts(list, Eigen::all),
+                      .amounts = {}}};
 }
 
 Points first_points(const Points& points, Index count) {
