@@ -14,8 +14,9 @@
 #include "app/graph_pricing.h"
 #include "app/opened_device.h"
 #include "fleetfit/app/measuring.h"
+#include "fleetfit/app/predicting_designs.h"
 #include "fleetfit/core/json.h"
-#include "fleetfit/predict/network_predictor.h"
+#include "fleetfit/predict/design_predictor.h"
 #include "fleetfit/space/table.h"
 #include "fleetfit/transfer/adaproxy.h"
 
@@ -34,20 +35,12 @@ space::CellRule cell_rule(Quantity quantity) {
 
 std::string file_name(const std::filesystem::path& path) { return path.filename().string(); }
 
-/// FILE#COLUMN; a '#' in the file's name is no matter.
-Result<std::pair<std::string, std::string>> split_column(std::string_view text) {
-  const std::size_t hash = text.rfind('#');
-  if (hash == std::string_view::npos || hash == 0 || hash + 1 == text.size())
-    return fail(ErrorCode::invalid_input, "it needs a file and a column: FILE.csv#COLUMN");
-  return std::pair{std::string(text.substr(0, hash)), std::string(text.substr(hash + 1))};
-}
-
 Result<space::DesignTable> read_column(const SourcePlace& place, std::string_view text,
                                        Quantity quantity) {
-  const auto parts = split_column(text);
-  if (!parts) return tl::unexpected(parts.error());
-  return space::read_design_table(parts->first, place.space,
-                                  {.columns = {parts->second}, .cells = cell_rule(quantity)});
+  const auto from = table_column_from(text);
+  if (!from) return tl::unexpected(from.error());
+  return space::read_design_table(from->file, place.space,
+                                  {.columns = {from->column}, .cells = cell_rule(quantity)});
 }
 
 space::Population known_designs(const space::DesignTable& table) {
@@ -70,48 +63,18 @@ Result<OpenedSource> open_table(const SourcePlace& place, std::string_view text,
   return opened;
 }
 
-class NetworkSource final : public space::Source {
- public:
-  NetworkSource(const space::Space& space, std::size_t encoding,
-                predict::NetworkPredictor predictor)
-      : space_(space), encoding_(encoding), predictor_(std::move(predictor)) {}
-
-  Status evaluate(space::DesignBatch designs, std::span<double> out) const override {
-    const std::size_t columns = space_.encodings()[encoding_].features.size();
-    std::vector<double> rows(designs.size() * columns);
-    space_.encode(designs, encoding_, rows);
-    predictor_.price({.values = rows, .columns = columns}, out);
-    return {};
-  }
-
- private:
-  const space::Space& space_;
-  std::size_t encoding_;
-  predict::NetworkPredictor predictor_;
-};
-
-Result<OpenedSource> open_network_predictor(const SourcePlace& place, const std::string& file,
-                                            const core::JsonView& json) {
-  auto predictor = predict::NetworkPredictor::from_json(json);
+Result<OpenedSource> open_design_predictor(const SourcePlace& place, const std::string& file,
+                                           const core::JsonView& json) {
+  auto predictor = predict::design_predictor_from_json(json);
   if (!predictor) return tl::unexpected(std::move(predictor.error()));
-  if (predictor->space() != place.space.name()) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{}: it is for the space {}, not for {}", file, predictor->space(),
-                            place.space.name()));
+  const auto& its_space = (*predictor)->space();
+  if (its_space.name() != place.space.name()) {
+    return fail(ErrorCode::invalid_input, fmt::format("{}: it is for the space {}, not for {}",
+                                                      file, its_space.name(), place.space.name()));
   }
-  const auto encoding = place.space.find_encoding(predictor->encoding());
-  if (!encoding) return core::within(file, encoding.error());
-  const std::size_t columns = place.space.encodings()[*encoding].features.size();
-  if (predictor->model().features() != columns) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{}: it takes {} features, the encoding {} has {}", file,
-                            predictor->model().features(), predictor->encoding(), columns));
-  }
-  auto about =
-      fmt::format("predictor of {} ({})", predictor->identity().device, predictor->settings());
-  return OpenedSource{
-      .source = std::make_unique<NetworkSource>(place.space, *encoding, *std::move(predictor)),
-      .about = std::move(about)};
+  auto about = fmt::format("predictor of {} ({})", (*predictor)->identity().device,
+                           (*predictor)->settings());
+  return OpenedSource{.source = *std::move(predictor), .about = std::move(about)};
 }
 
 /// Builds each design's network and prices its kernels.
@@ -144,7 +107,7 @@ Result<OpenedSource> open_predictor(const SourcePlace& place, std::string_view t
   const core::JsonView json(*document, file);
   const auto type = json.text("type");
   if (!type) return tl::unexpected(type.error());
-  if (*type == "network") return open_network_predictor(place, file, json);
+  if (type->starts_with("network")) return open_design_predictor(place, file, json);
   if (quantity != Quantity::latency_ms) {
     return fail(ErrorCode::invalid_input,
                 fmt::format("{}: it predicts latencies, not {}", file, to_string(quantity)));
