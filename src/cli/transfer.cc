@@ -385,6 +385,7 @@ void add_transfer(CLI::App& program, Context& context) {
   add_select(*transfer, context);
   add_adapt(*transfer, context);
   add_run(*transfer, context);
+  add_transfer_fewshot(*transfer, context);
 }
 
 }  // namespace fleetfit::cli

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <functional>
+#include <span>
+
+#include "transfer/few_shot_kernel.h"
+
+namespace fleetfit::transfer {
+
+/// Designs that were measured on one device. Levels are counted from about their middle, in units
+/// of the usual deviation between designs.
+struct Observations {
+  PartKernels kernels;  ///< of the designs among each other
+  Eigen::VectorXd levels;
+  Eigen::VectorXd rounding;  ///< variance that rounding adds to each
+};
+
+/// What is thought of a device before it is measured.
+struct DevicePrior {
+  LogWeights weights = {};
+  double noise = 0;            ///< variance of measurements of one design
+  double noise_deviation = 2;  ///< of its logarithm, between devices
+};
+
+/// A Gaussian process after the measurements: what is known about each design.
+struct Posterior {
+  LogWeights weights = {};
+  double noise = 0;              ///< squared width of Student's t, whose variance is twice that
+  Eigen::VectorXd sample_noise;  ///< large for outliers
+  Eigen::LLT<Eigen::MatrixXd> factor;
+  Eigen::VectorXd coefficients;
+
+  /// `similarity` has a row for each design and a column for each sample.
+  Eigen::VectorXd mean(const Eigen::MatrixXd& similarity) const {
+    return similarity * coefficients;
+  }
+  /// Of the designs' true levels, without the noise of a measurement.
+  Eigen::VectorXd variance(const Eigen::MatrixXd& similarity, const Eigen::VectorXd& self) const;
+  /// Half an interval that holds nine of ten measurements of a design whose true level is known
+  /// but for this variance.
+  double reach(double variance) const;
+};
+
+/// The process for given weights and noise of each sample.
+Posterior condition(const Observations& observations, const DevicePrior& prior,
+                    Eigen::VectorXd sample_noise);
+
+/// Weights and noise are moved from the prior as far as the measurements insist on it; noise has
+/// heavy tails (Student's t with four degrees of freedom), so that single outliers count little.
+Posterior fit_posterior(const Observations& observations, const DevicePrior& prior);
+
+/// Negative logarithm of a normal density with mean 0, up to a constant. Infinite if the matrix is
+/// no covariance.
+double misfit(const Eigen::MatrixXd& covariance, const Eigen::VectorXd& values);
+
+struct PatternSearchOptions {
+  double step = 1;
+  int sweeps = 4;  ///< over all coordinates; the step is halved after each
+};
+
+/// Moves one coordinate after the other downhill. Small problems without derivatives.
+void pattern_search(const std::function<double(std::span<const double>)>& objective,
+                    std::span<double> point, const PatternSearchOptions& options);
+
+/// A device of the table, taken as if it were new: the others are its references.
+struct ReferenceEvidence {
+  Observations observations;
+  double noise = 0;  ///< of its measurements
+};
+
+/// Weights under which each of the devices is likely, given the others.
+LogWeights learn_weights(std::span<const ReferenceEvidence> devices);
+
+}  // namespace fleetfit::transfer
