@@ -219,7 +219,7 @@ void add_select(CLI::App& transfer, Context& context) {
 
 std::string changes_text(const std::vector<transfer::OperatorChange>& changes) {
   constexpr std::size_t kShown = 10;
-  TextTable table({{"beside the common factor"}, {"ms each", Align::right}});
+  TextTable table({{"beside the common factor"}, {"most, ms each", Align::right}});
   for (std::size_t i = 0; i < std::min(kShown, changes.size()); ++i) {
     table.add({changes[i].name + (changes[i].live_only ? ", with a way to the output" : ""),
                fmt::format("{:+.4g}", changes[i].change_ms)});

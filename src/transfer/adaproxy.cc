@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "transfer/correction.h"
@@ -64,7 +65,8 @@ OperatorChange change_of(const Direction& direction, double coefficient) {
   OperatorChange change{.name = direction.name, .live_only = direction.paths == Paths::live};
   for (const auto& [column, amount] : direction.amounts) {
     change.columns.push_back(column);
-    change.change_ms += coefficient * amount / static_cast<double>(direction.amounts.size());
+    const double change_ms = coefficient * amount;
+    if (std::abs(change_ms) > std::abs(change.change_ms)) change.change_ms = change_ms;
   }
   return change;
 }

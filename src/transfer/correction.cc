@@ -24,6 +24,7 @@ constexpr int kMostFolds = 10;
 constexpr int kRobustRounds = 4;
 constexpr double kOutlier = 1.5;            // standard deviations
 constexpr double kDeviationOfMad = 1.4826;  // of a normal distribution
+constexpr int kFurther = 5;  // penalties beyond the one that was best with the outliers
 constexpr double kNothing = 1e-12;
 constexpr int kResamples = 200;
 // Share of resamples in which a changed proxy has to win. One that is strong already has more to
@@ -71,16 +72,19 @@ class Projected {
         target_mean_(target.mean()),
         basis_mean_(basis.colwise().mean().transpose()),
         shadow_(VectorXd::Zero(basis.cols())),
-        x(basis.rowwise() - basis_mean_.transpose()),
-        y(target.array() - target_mean_) {
+        x_(basis.rowwise() - basis_mean_.transpose()),
+        y_(target.array() - target_mean_) {
     const VectorXd p = proxy.array() - proxy_mean_;
     const double square = p.squaredNorm();
     if (square <= kNothing * proxy.squaredNorm()) return;
-    shadow_ = x.transpose() * p / square;
-    slope_ = p.dot(y) / square;
-    x -= p * shadow_.transpose();
-    y -= p * slope_;
+    shadow_ = x_.transpose() * p / square;
+    slope_ = p.dot(y_) / square;
+    x_ -= p * shadow_.transpose();
+    y_ -= p * slope_;
   }
+
+  const MatrixXd& x() const { return x_; }
+  const VectorXd& y() const { return y_; }
 
   VectorXd alphas(const MatrixXd& coefficients) const {
     return slope_ - (coefficients.transpose() * shadow_).array();
@@ -96,10 +100,8 @@ class Projected {
   double slope_ = 0;
   VectorXd basis_mean_;
   VectorXd shadow_;  // how much of the proxy is in each column
-
- public:
-  MatrixXd x;
-  VectorXd y;
+  MatrixXd x_;
+  VectorXd y_;
 };
 
 /// Models for all lambdas, fitted to some of the samples.
@@ -119,7 +121,7 @@ PathModels fit_path(const VectorXd& proxy, const MatrixXd& basis, const VectorXd
   const Projected projected(proxy, basis, target);
   std::vector<double> lambdas(penalties.begin(), penalties.end());
   for (double& lambda : lambdas) lambda *= static_cast<double>(target.size());
-  PathModels models{.coefficients = lasso_path(projected.x, projected.y, lambdas)};
+  PathModels models{.coefficients = lasso_path(projected.x(), projected.y(), lambdas)};
   models.alphas = projected.alphas(models.coefficients);
   models.constants = projected.constants(models.coefficients);
   return models;
@@ -130,7 +132,7 @@ std::vector<double> falling_penalties(const VectorXd& proxy, const MatrixXd& bas
                                       const VectorXd& target, int count) {
   const Projected projected(proxy, basis, target);
   const double largest =
-      largest_lambda(projected.x, projected.y) / static_cast<double>(target.size());
+      largest_lambda(projected.x(), projected.y()) / static_cast<double>(target.size());
   std::vector<double> penalties;
   for (int i = 0; i < count; ++i) {
     const double share = std::pow(kLeastShare, static_cast<double>(i) / std::max(1, count - 1));
@@ -177,11 +179,11 @@ class Fit {
   Correction run() {
     const VectorXd measured = target_;
     Choice choice;
-    for (std::size_t i = 0; i < bases_.size(); ++i) consider(i, choice);
+    for (std::size_t i = 0; i < bases_.size(); ++i) consider(i, lambdas_, choice);
     for (int round = 0; round < kRobustRounds && choice.number > 0; ++round) {
       if (!draw_outliers_in(measured, choice)) break;
       Choice again;
-      consider(choice.basis, again);
+      consider(choice.basis, static_cast<int>(choice.number) + kFurther, again);
       choice = std::move(again);
     }
     Correction correction = correction_of(choice);
@@ -194,8 +196,10 @@ class Fit {
   }
 
  private:
-  void consider(std::size_t basis, Choice& best) const {
-    const auto penalties = falling_penalties(proxy_, bases_[basis], target_, lambdas_);
+  /// Looks at the first `most` penalties; the last ones take most of the time.
+  void consider(std::size_t basis, int most, Choice& best) const {
+    auto penalties = falling_penalties(proxy_, bases_[basis], target_, lambdas_);
+    penalties.resize(static_cast<std::size_t>(std::min(most, lambdas_)));
     const MatrixXd answers = held_out_answers(proxy_, bases_[basis], target_, folds_, penalties);
     for (Index i = 0; i < answers.cols(); ++i) {
       const double error = (answers.col(i) - target_).squaredNorm();
@@ -259,7 +263,7 @@ Result<Correction> fit_correction(const CorrectionSamples& samples,
   correction.coefficients *= scale;
   if (!correction.keeps_proxy) return correction;
   correction.constant = 0;
-  correction.alpha = samples.target.mean() / samples.proxy.mean();
+  correction.alpha = samples.proxy.mean() > 0 ? samples.target.mean() / samples.proxy.mean() : 1;
   correction.coefficients.setZero();
   return correction;
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
 
 #include "fleetfit/core/random.h"
 #include "fleetfit/transfer/monotonicity.h"

@@ -131,11 +131,14 @@ TEST(AdaProxy, RefusesMeasurementsThatAreNone) {
 
 class AdaptedFile : public testing::Test {
  protected:
-  AdaptedProxy made() const {
-    const auto prices = random_prices(1);
-    auto target = prices;
-    target[8] *= 5;
-    return *adapt(proxy_with(prices), measure_exactly(target, 70).measured());
+  static const AdaptedProxy& made() {
+    static const AdaptedProxy adapted = [] {
+      const auto prices = random_prices(1);
+      auto target = prices;
+      target[8] *= 5;
+      return *adapt(proxy_with(prices), measure_exactly(target, 70).measured());
+    }();
+    return adapted;
   }
 
   /// The error of reading what is written after a change.
@@ -153,7 +156,7 @@ class AdaptedFile : public testing::Test {
 };
 
 TEST_F(AdaptedFile, ReadsBackAsItWasWritten) {
-  const auto adapted = made();
+  const auto& adapted = made();
   ASSERT_TRUE(write_adapted(adapted, file_));
   const auto loaded = load_adapted(file_, cells());
   ASSERT_TRUE(loaded) << loaded.error().message;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,10 +24,10 @@ struct Measured {
 
 /// Something that costs another multiple of its price on the proxy than all else does.
 struct OperatorChange {
-  std::string name = {};                  ///< "edge 0>1 conv3x3", or "conv3x3" for all of a kind
+  std::string name = {};                  ///< "edge 0>1 conv3x3", "all conv3x3", "edge 0>1"
   std::vector<std::size_t> columns = {};  ///< of "one-hot"
   bool live_only = false;                 ///< only where there is a way to the output
-  double change_ms = 0;                   ///< mean over the columns, for each use
+  double change_ms = 0;                   ///< of the column that changes most, for each use
 };
 
 struct AdaptOptions {
