@@ -37,8 +37,8 @@ Chart empty_chart(const Roofline& roofline) {
   for (const auto& slope : roofline.slopes)
     intensity.hold(roofline.peak_gflop_per_s / slope.gb_per_s);
   return Chart({"arithmetic intensity: FLOPs for each byte moved", intensity.low / kMargin,
-                intensity.high * kMargin},
-               {"GFLOP/s", speed.low / kMargin, speed.high * kMargin});
+                   intensity.high * kMargin},
+                  {"GFLOP/s", speed.low / kMargin, speed.high * kMargin});
 }
 
 constexpr double kFarLeft = 1e-6;
