@@ -25,7 +25,7 @@ Pair noisy_pair(std::size_t size, double noise) {
 }
 
 TEST(SrccInterval, IsThatOfFishersTransform) {
-  // R: z <- atanh(.9); tanh(z + c(-1, 1) * qnorm(.975) * sqrt((1 + .9^2 / 2) / 27))
+  // By Python's math: tanh(atanh(.9) -+ 1.959964 * sqrt((1 + .9**2 / 2) / 27)).
   const auto interval = srcc_interval(0.9, 30);
   EXPECT_NEAR(interval.low, 0.771944, 1e-5);
   EXPECT_NEAR(interval.high, 0.957861, 1e-5);
