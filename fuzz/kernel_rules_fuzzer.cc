@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto rules = cost::KernelRules::parse(text, "fuzz");
   if (!rules) return 0;
   static const auto network =
-      graph::build_zoo_network("mobilenet_v3_small", {.image = 32, .width = 0.25});
+      graph::build_zoo_network("mobilenet_v3_small", {.width = 0.25, .image = 32});
   if (!network) std::abort();
   const auto plan = cost::deduce_kernels(*network, *rules);
   if (!plan) return 0;

@@ -47,7 +47,7 @@ void factorize(std::vector<double>& matrix, std::size_t size) {
 }  // namespace
 
 DeviceModel::DeviceModel(const space::Space& space)
-    : space_(&space), designs_(space.genes().size()), expected_equal_(0) {
+    : space_(&space), designs_(space.genes().size()) {
   // Genes with the same choices decide on the same kinds of operators.
   const auto genes = space.genes();
   for (std::size_t gene = 0; gene < genes.size(); ++gene) {

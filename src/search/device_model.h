@@ -60,7 +60,7 @@ class DeviceModel {
   std::vector<double> shares_;  // of the measured designs, row by row
   std::vector<double> logs_;    // of the proxy's costs
   std::vector<double> ratios_;  // logarithms of device over proxy
-  double expected_equal_;       // genes that two random designs have in common
+  double expected_equal_ = 0;   // genes that two random designs have in common
   double middle_log_ = 0;
   double middle_ratio_ = 0;
   Settings settings_;
