@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "transfer/few_shot_posterior.h"
@@ -6,16 +7,23 @@
 namespace fleetfit::transfer {
 namespace {
 
-/// Weights of 1, 0.3, 0.1 and 0.05 for each encoding: the references say most.
-constexpr LogWeights kUsual = {0, -1.204, -2.303, -2.996, -2.996, -2.996};
+/// The references say most.
+constexpr std::array<double, kParts> kUsual = {1, 0.3, 0.1, 0.05, 0.05, 0.05};
 constexpr double kDeviation = 2;  // of the weights of tables from the usual ones
 /// Keeps covariances positive where a device has no noise.
 constexpr double kLeastNoise = 1e-4;
 
+LogWeights usual_weights() {
+  LogWeights weights = {};
+  std::ranges::transform(kUsual, weights.begin(), [](double weight) { return std::log(weight); });
+  return weights;
+}
+
 }  // namespace
 
 LogWeights learn_weights(std::span<const ReferenceEvidence> devices) {
-  LogWeights weights = kUsual;
+  const LogWeights usual = usual_weights();
+  LogWeights weights = usual;
   if (devices.empty()) return weights;
   const auto objective = [&](std::span<const double> tried) {
     LogWeights tried_weights = {};
@@ -27,7 +35,7 @@ LogWeights learn_weights(std::span<const ReferenceEvidence> devices) {
       cost += misfit(covariance, observations.levels) / static_cast<double>(devices.size());
     }
     for (std::size_t i = 0; i < kParts; ++i)
-      cost += 0.5 * std::pow((tried[i] - kUsual[i]) / kDeviation, 2);
+      cost += 0.5 * std::pow((tried[i] - usual[i]) / kDeviation, 2);
     return cost;
   };
   pattern_search(objective, weights, {.step = 1.4, .sweeps = 3});

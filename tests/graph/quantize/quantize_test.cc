@@ -299,14 +299,15 @@ TEST(Quantize, RefusesAQuantizedNetwork) {
 
 // A rounding to 8 bits leaves some 38 dB of signal: 6 dB for each bit, less 10 for values that
 // rarely reach the ends of their range. With n roundings in a row noise grows n-fold, or by
-// 10 log10(n) dB; a few dozen leave more than 20 dB.
+// 10 log10(n) dB; the 50 of mobilenet_v2 leave 21 dB. A hundred outputs tell that within 3 dB.
 TEST(Quantize, WholeNetworksStayCloseToTheirFloatForm) {
   for (const auto* name : {"mobilenet_v2", "mobilenet_v3_small", "efficientnet_b0", "resnet18"}) {
     if (kSanitized && std::string(name) != "mobilenet_v3_small") continue;
-    const auto graph = build_zoo_network(name, {.width = 0.25, .classes = 10, .image = 32}).value();
+    const auto graph =
+        build_zoo_network(name, {.width = 0.25, .classes = 100, .image = 32}).value();
     const auto ready = prepared(graph);
     expect_same_results(graph, ready);
-    EXPECT_GT(signal_to_noise(ready, quantized(ready)), 20) << name;
+    EXPECT_GT(signal_to_noise(ready, quantized(ready)), 18) << name;
   }
 }
 
