@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 namespace fleetfit::transfer {
 namespace {
@@ -43,6 +44,13 @@ Result<Known> measure_known(const OneProxyActions& actions, space::DesignBatch d
   return known;
 }
 
+void append(const Known& more, Known& known) {
+  for (std::size_t i = 0; i < more.latency_ms.size(); ++i) {
+    known.designs.add(more.designs.batch()[i]);
+    known.latency_ms.push_back(more.latency_ms[i]);
+  }
+}
+
 /// An interval about the rank correlation of samples that were set aside.
 SrccEstimate held_out_estimate(const AdaptReport& report) {
   SrccEstimate estimate{.srcc = report.held_out_srcc, .samples = report.measurements};
@@ -60,10 +68,7 @@ class Checking {
 
   /// True if what is known is enough.
   Result<bool> look_at(const Known& more, OneProxyResult& result) {
-    for (std::size_t i = 0; i < more.latency_ms.size(); ++i) {
-      known_.designs.add(more.designs.batch()[i]);
-      known_.latency_ms.push_back(more.latency_ms[i]);
-    }
+    append(more, known_);
     std::vector<double> said(known_.latency_ms.size());
     proxy_.price(known_.designs, said);
     const auto agreement = estimate_srcc(said, known_.latency_ms);
@@ -103,35 +108,70 @@ Status check_step(const OneProxyOptions& options, std::size_t samples) {
   return {};
 }
 
-Result<std::vector<ParetoDesign>> measure_found(const space::Population& found,
-                                                const space::Source& accuracy,
-                                                const OneProxyActions& actions) {
-  const auto known = measure_known(actions, found);
-  if (!known) return tl::unexpected(known.error());
-  std::vector<double> quality(known->latency_ms.size());
-  if (auto done = accuracy.evaluate(known->designs, quality); !done)
+using DesignSet = std::set<std::vector<space::Choice>>;
+
+DesignSet set_of(const space::Population& designs) {
+  DesignSet set;
+  for (std::size_t i = 0; i < designs.size(); ++i) {
+    const auto design = designs.batch()[i];
+    set.emplace(design.begin(), design.end());
+  }
+  return set;
+}
+
+/// Designs of `more` that `designs` does not hold are added to it.
+void add_new(const space::Population& more, space::Population& designs) {
+  auto held = set_of(designs);
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    const auto design = more.batch()[i];
+    if (held.emplace(design.begin(), design.end()).second) designs.add(design);
+  }
+}
+
+/// If the adapted proxy is not known to order designs as the target does, what the proxy itself
+/// thinks best is looked at, too.
+Result<space::Population> search_designs(const LinearProxy& proxy, const OneProxyActions& actions,
+                                         const OneProxyResult& result) {
+  if (!result.adapted) return actions.search(*proxy_source(proxy));
+  auto found = actions.search(*adapted_source(*result.adapted));
+  if (!found || result.reaches_threshold) return found;
+  const auto by_proxy = actions.search(*proxy_source(proxy));
+  if (!by_proxy) return by_proxy;
+  add_new(*by_proxy, *found);
+  return found;
+}
+
+/// Designs that were measured, with their accuracy; those of which none is known are left out.
+Result<std::vector<ParetoDesign>> rate(const Known& known, const space::Source& accuracy) {
+  std::vector<double> quality(known.latency_ms.size());
+  if (auto done = accuracy.evaluate(known.designs, quality); !done)
     return tl::unexpected(std::move(done.error()));
   std::vector<ParetoDesign> designs;
   for (std::size_t i = 0; i < quality.size(); ++i) {
     if (std::isnan(quality[i])) continue;
-    const auto design = known->designs.batch()[i];
+    const auto design = known.designs.batch()[i];
     designs.push_back({.design = {design.begin(), design.end()},
-                       .latency_ms = known->latency_ms[i],
+                       .latency_ms = known.latency_ms[i],
                        .accuracy = quality[i]});
   }
   return designs;
 }
 
 Status search_and_measure(const LinearProxy& proxy, const space::Source& accuracy,
-                          const OneProxyActions& actions, OneProxyResult& result) {
-  const auto latency = result.adapted ? adapted_source(*result.adapted) : proxy_source(proxy);
-  const auto found = actions.search(*latency);
+                          const OneProxyActions& actions, Known samples, OneProxyResult& result) {
+  const auto found = search_designs(proxy, actions, result);
   if (!found) return tl::unexpected(found.error());
-  auto designs = measure_found(*found, accuracy, actions);
-  if (!designs) return tl::unexpected(std::move(designs.error()));
+  const auto measured = measure_known(actions, *found);
+  if (!measured) return tl::unexpected(measured.error());
   result.measurements += found->size();
+  append(*measured, samples);  // a sample may be among the best by luck
+  auto designs = rate(samples, accuracy);
+  if (!designs) return tl::unexpected(std::move(designs.error()));
   result.pareto = drop_dominated(*std::move(designs));
-  result.dropped = found->size() - result.pareto.size();
+  const auto searched = set_of(*found);
+  const auto kept = std::ranges::count_if(
+      result.pareto, [&](const ParetoDesign& one) { return searched.contains(one.design); });
+  result.dropped = found->size() - static_cast<std::size_t>(kept);
   return {};
 }
 
@@ -172,7 +212,7 @@ Result<OneProxyResult> fit_one_proxy(const LinearProxy& proxy, const space::Sour
     if (!looked) return tl::unexpected(looked.error());
     is_enough = *looked;
   }
-  if (auto done = search_and_measure(proxy, accuracy, actions, result); !done)
+  if (auto done = search_and_measure(proxy, accuracy, actions, checking.known(), result); !done)
     return tl::unexpected(std::move(done.error()));
   return result;
 }

@@ -50,14 +50,16 @@ struct OneProxyResult {
   std::vector<OneProxyStep> steps = {};
   std::optional<AdaptedProxy> adapted = {};  ///< none: the proxy is used as it is
   bool reaches_threshold = false;
-  std::vector<ParetoDesign> pareto = {};  ///< by latency; none is worse than another in both
-  std::size_t dropped = 0;                ///< found by the search, but dominated on the target
-  std::size_t measurements = 0;           ///< all, with those of the search's designs
+  /// Of all that was measured, samples too, by latency; none is worse than another in both.
+  std::vector<ParetoDesign> pareto = {};
+  std::size_t dropped = 0;       ///< found by the search, but dominated on the target
+  std::size_t measurements = 0;  ///< all, with those of the search's designs
 };
 
 /// Measures samples, checks that the proxy orders them as the target does, adapts it if that is not
-/// certain, adds samples until the threshold holds or all of `samples` are measured; then searches,
-/// measures what was found and drops dominated designs. Fails with `invalid_input` if there are
+/// certain, adds samples until the threshold holds or all of `samples` are measured; then searches
+/// (by the proxy, too, if the threshold was not reached), measures what was found and drops
+/// dominated designs. Fails with `invalid_input` if there are
 /// fewer samples than asked for, and as its actions, `estimate_srcc` and `adapt` do.
 Result<OneProxyResult> fit_one_proxy(const LinearProxy& proxy, const space::Source& accuracy,
                                      space::DesignBatch samples, const OneProxyActions& actions,
