@@ -83,13 +83,14 @@ class Study:
                     yield self.row(device, size, method, files)
 
     def sizes(self, device):
-        sizes = SIZES if self.args.whole or device in WHOLE else SIZES[1:]
-        return [size for size in sizes if size <= self.args.networks]
+        if self.args.sizes:
+            return [int(size) for size in self.args.sizes.split(",")]
+        return SIZES if self.args.whole or device in WHOLE else SIZES[1:]
 
     def row(self, device, size, method, files):
         predictor = self.folder / f"{device}-{method}-{size}.json"
         trained = self.fleetfit("predict", "train", "--device", device, "--method", method, "--space", "icpe", "--samples", size, "-o", predictor)
-        space = self.fleetfit("predict", "eval", predictor, "--space", "icpe", "--samples", TEST, "--first", max(SIZES))
+        space = self.fleetfit("predict", "eval", predictor, "--space", "icpe", "--samples", self.args.test, "--first", self.args.test_first)
         zoo = self.fleetfit("predict", "eval", predictor, *files, "--max-time", 2)
         return {"device": device, "networks": size, "method": method, "cross_validation": trained["cross_validation_mape"], "space": summary(space),
                 "zoo": summary(zoo)}
@@ -117,6 +118,9 @@ def main():
     parser.add_argument("--folder", default=str(ROOT / "build/predict-study"))
     parser.add_argument("--networks", type=int, default=max(SIZES), help="designs to learn from")
     parser.add_argument("--methods", default=METHODS)
+    parser.add_argument("--sizes", help="of training sets in the report, if not all were measured")
+    parser.add_argument("--test", type=int, default=TEST, help="designs to test on")
+    parser.add_argument("--test-first", type=int, default=max(SIZES), help="number of the first of them")
     parser.add_argument("--whole", action="store_true", help="the largest training set on all devices: three hours")
     parser.add_argument("--max-time", type=float, default=0.7, help="seconds for each network on each device")
     parser.add_argument("-o", "--output")
