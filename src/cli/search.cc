@@ -166,29 +166,44 @@ std::string search_text(const app::SearchReport& report) {
   return text + "\n";
 }
 
+/// What both verbs are told alike.
+template <class Request>
+Status take_common(const Context& context, const CommonFlags& flags, Request& request) {
+  auto sources = source_options(context, flags);
+  if (!sources) return tl::unexpected(std::move(sources.error()));
+  request.space = flags.space;
+  request.accuracy = flags.accuracy;
+  request.evolution = flags.evolution;
+  request.sources = *std::move(sources);
+  request.plot = flags.plot;
+  return {};
+}
+
+/// Writes the document where it is asked for, and prints it or the text.
+Status hand_over(const Context& context, const CommonFlags& flags,
+                 const nlohmann::ordered_json& json, const std::string& text) {
+  if (auto ok = write_result(flags, json); !ok) return ok;
+  if (context.flags.json) {
+    context.print(json);
+  } else {
+    context.print(text);
+  }
+  return {};
+}
+
 Result<int> run_search(Context& context, SearchFlags& flags) {
   auto& request = flags.request;
-  auto sources = source_options(context, flags.common);
-  if (!sources) return tl::unexpected(sources.error());
+  if (auto ok = take_common(context, flags.common, request); !ok)
+    return tl::unexpected(std::move(ok.error()));
   if (auto ok = need(request.latency.source, "--latency"); !ok) return tl::unexpected(ok.error());
-  request.space = flags.common.space;
-  request.accuracy = flags.common.accuracy;
-  request.evolution = flags.common.evolution;
-  request.sources = *std::move(sources);
-  request.plot = flags.common.plot;
   const core::Interrupt interrupt;
   auto workplace = workplace_for(context, app::measures(request));
   if (!workplace) return tl::unexpected(workplace.error());
   const auto report =
       app::search_designs(*workplace, request, context.progress(), interrupt.token());
   if (!report) return tl::unexpected(report.error());
-  const auto json = app::to_json(*report);
-  if (auto ok = write_result(flags.common, json); !ok) return tl::unexpected(ok.error());
-  if (context.flags.json) {
-    context.print(json);
-  } else {
-    context.print(search_text(*report));
-  }
+  if (auto ok = hand_over(context, flags.common, app::to_json(*report), search_text(*report)); !ok)
+    return tl::unexpected(std::move(ok.error()));
   return report->found.best ? 0 : 1;
 }
 
@@ -229,30 +244,20 @@ std::string bisect_text(const app::BisectReport& report) {
 
 Result<int> run_bisect(Context& context, BisectFlags& flags) {
   auto& request = flags.request;
-  auto sources = source_options(context, flags.common);
-  if (!sources) return tl::unexpected(sources.error());
+  if (auto ok = take_common(context, flags.common, request); !ok)
+    return tl::unexpected(std::move(ok.error()));
   for (const auto& [value, flag] :
        {std::pair{&request.proxy.source, "--proxy"}, std::pair{&request.target.source, "--target"}})
     if (auto ok = need(*value, flag); !ok) return tl::unexpected(ok.error());
   if (!request.target.budget) return fail(ErrorCode::invalid_input, "--budget-ms is required");
-  request.space = flags.common.space;
-  request.accuracy = flags.common.accuracy;
-  request.evolution = flags.common.evolution;
-  request.sources = *std::move(sources);
-  request.plot = flags.common.plot;
   const core::Interrupt interrupt;
   auto workplace = workplace_for(context, app::measures(request));
   if (!workplace) return tl::unexpected(workplace.error());
   const auto report =
       app::bisect_on_device(*workplace, request, context.progress(), interrupt.token());
   if (!report) return tl::unexpected(report.error());
-  const auto json = app::to_json(*report);
-  if (auto ok = write_result(flags.common, json); !ok) return tl::unexpected(ok.error());
-  if (context.flags.json) {
-    context.print(json);
-  } else {
-    context.print(bisect_text(*report));
-  }
+  if (auto ok = hand_over(context, flags.common, app::to_json(*report), bisect_text(*report)); !ok)
+    return tl::unexpected(std::move(ok.error()));
   return report->result.best ? 0 : 1;
 }
 

@@ -5,6 +5,7 @@
 
 #include "fleetfit/graph/blocks.h"
 #include "space/all_spaces.h"
+#include "space/imagenet.h"
 
 namespace fleetfit::space {
 namespace {
@@ -12,12 +13,8 @@ namespace {
 using graph::NetBuilder;
 using graph::TensorId;
 
-constexpr std::int64_t kImage = 224;
-constexpr std::int64_t kImageChannels = 3;
-constexpr std::int64_t kClasses = 1000;
 constexpr std::int64_t kStem = 16;
 constexpr std::int64_t kHead = 1984;
-constexpr std::uint64_t kWeightSeed = 1;
 
 struct Stage {
   std::int64_t out;

@@ -9,6 +9,7 @@
 #include "fleetfit/graph/net_builder.h"
 #include "space/all_spaces.h"
 #include "space/genes.h"
+#include "space/imagenet.h"
 
 namespace fleetfit::space {
 namespace {
@@ -18,10 +19,6 @@ using graph::NetBuilder;
 using graph::TensorId;
 
 constexpr std::size_t kBlocks = 9;
-constexpr std::int64_t kImage = 224;
-constexpr std::int64_t kImageChannels = 3;
-constexpr std::int64_t kClasses = 1000;
-constexpr std::uint64_t kWeightSeed = 1;
 // Networks that people design have channels that kernels like; those in between are met as well.
 constexpr std::int64_t kUsualMultiple = 8;
 constexpr double kUsualShare = 0.75;

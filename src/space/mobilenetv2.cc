@@ -3,14 +3,10 @@
 #include "fleetfit/graph/blocks.h"
 #include "space/all_spaces.h"
 #include "space/elastic_stages.h"
+#include "space/imagenet.h"
 
 namespace fleetfit::space {
 namespace {
-
-constexpr std::int64_t kImage = 224;
-constexpr std::int64_t kImageChannels = 3;
-constexpr std::int64_t kClasses = 1000;
-constexpr std::uint64_t kWeightSeed = 1;
 
 // Before the width multiplier.
 constexpr double kWidth = 1.3;

@@ -4,14 +4,12 @@
 #include "space/all_spaces.h"
 #include "space/elastic_stages.h"
 #include "space/genes.h"
+#include "space/imagenet.h"
 
 namespace fleetfit::space {
 namespace {
 
-constexpr std::int64_t kImageChannels = 3;
-constexpr std::int64_t kClasses = 1000;
 constexpr double kWidth = 1.2;
-constexpr std::uint64_t kWeightSeed = 1;
 
 constexpr std::int64_t kSmallestImage = 128;
 constexpr std::int64_t kImageStep = 4;

@@ -5,6 +5,7 @@
 #include "space/all_spaces.h"
 #include "space/block_chain.h"
 #include "space/genes.h"
+#include "space/imagenet.h"
 
 namespace fleetfit::space {
 namespace {
@@ -12,13 +13,9 @@ namespace {
 using graph::NetBuilder;
 using graph::TensorId;
 
-constexpr std::int64_t kImage = 224;
-constexpr std::int64_t kImageChannels = 3;
-constexpr std::int64_t kClasses = 1000;
 constexpr std::int64_t kStem = 32;
 constexpr std::int64_t kFirstBlock = 16;
 constexpr std::int64_t kHead = 1280;
-constexpr std::uint64_t kWeightSeed = 1;
 constexpr float kEpsilon = 1e-3F;
 
 struct Stage {
