@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -204,6 +205,23 @@ bool block_gene_is_active(const Block& block, std::size_t gene) {
   }
 }
 
+constexpr std::uint32_t genes_at(std::initializer_list<std::size_t> places) {
+  std::uint32_t set = 0;
+  for (const std::size_t place : places) set |= std::uint32_t{1} << place;
+  return set;
+}
+
+constexpr std::uint32_t kGenesOfAll = genes_at({kKind, kShortcut, kActivation, kOut});
+
+/// Genes that can be active in a block of each kind: a quick first look, as most are not.
+constexpr std::array<std::uint32_t, 5> kGenesOfKind = {
+    kGenesOfAll | genes_at({kKernel, kGrouped, kGroupSize}),
+    kGenesOfAll | genes_at({kKernel}),
+    kGenesOfAll | genes_at({kKernel, kExpansion, kSqueeze, kGate}),
+    kGenesOfAll | genes_at({kPooling, kWindow}),
+    kGenesOfAll | genes_at({kPartCount, kPart1, kPart2, kPart3, kPart4, kShuffle}),
+};
+
 /// The multiple in the range that is nearest to the wanted number, the smaller of two; nothing if
 /// the range has none.
 std::optional<std::int64_t> nearest_multiple(std::int64_t wanted, std::int64_t of, Range range) {
@@ -380,7 +398,9 @@ class Icpe final : public Space {
   bool is_active(Design design, std::size_t gene) const override {
     if (gene < kStemGenes || gene >= kHeadActivation) return true;
     const std::size_t block = (gene - kStemGenes) / kBlockGenes;
-    return block_gene_is_active(Block(design, block), gene - first_gene(block));
+    const std::size_t place = gene - first_gene(block);
+    if ((kGenesOfKind[design[first_gene(block)]] >> place & 1U) == 0) return false;
+    return block_gene_is_active(Block(design, block), place);
   }
 
   DesignCount size() const override {

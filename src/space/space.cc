@@ -105,30 +105,34 @@ void Space::sample(core::Random& random, std::span<Choice> design) const {
 
 void Space::mutate(core::Random& random, double probability, std::span<Choice> design) const {
   const std::vector<Choice> before(design.begin(), design.end());
+  bool is_changed = false;  // until then a gene is active in both or in none
   for (std::size_t gene = 0; gene < genes_.size(); ++gene) {
-    const std::size_t choices = genes_[gene].choices.size();
     if (!is_active(design, gene)) {
       design[gene] = 0;
-    } else if (!is_active(before, gene)) {
+    } else if (is_changed && !was_active(before, gene)) {
       design[gene] = draw(random, gene);
-    } else if (choices > 1 && random.chance(probability)) {
-      const auto other = random.below(choices - 1);
+    } else if (choice_counts_[gene] > 1 && random.chance(probability)) {
+      const auto other = random.below(choice_counts_[gene] - 1);
       design[gene] = static_cast<Choice>(other < design[gene] ? other : other + 1);
+      is_changed = true;
     }
   }
 }
 
 void Space::crossover(core::Random& random, Design a, Design b, std::span<Choice> child) const {
+  constexpr std::size_t kCoins = 64;
+  std::uint64_t coins = 0;
   for (std::size_t gene = 0; gene < genes_.size(); ++gene) {
-    const bool from_a = random.chance(0.5);
+    coins = gene % kCoins == 0 ? random.next() : coins >> 1;
+    const bool from_a = (coins & 1) != 0;
     const Design parent = from_a ? a : b;
     const Design other = from_a ? b : a;
     if (!is_active(child, gene)) {
       child[gene] = 0;
-    } else if (is_active(parent, gene)) {
+    } else if (was_active(parent, gene)) {
       child[gene] = parent[gene];
     } else {
-      child[gene] = is_active(other, gene) ? other[gene] : draw(random, gene);
+      child[gene] = was_active(other, gene) ? other[gene] : draw(random, gene);
     }
   }
 }

@@ -7,7 +7,6 @@
 #include <cassert>
 #include <limits>
 
-#include "fleetfit/core/csv.h"
 #include "fleetfit/space/design_index.h"
 
 namespace fleetfit::space {
@@ -126,25 +125,30 @@ Result<std::size_t> DesignTable::find_column(std::string_view column) const {
                                                 column, fmt::join(columns, ", ")));
 }
 
+Result<DesignTable> design_table_of(const core::CsvTable& csv, std::string name, const Space& space,
+                                    const TableOptions& options) {
+  const auto key = find_key(csv, space);
+  if (!key) return tl::unexpected(key.error());
+  const auto columns =
+      options.columns.empty() ? number_columns(csv, *key) : find_columns(csv, options.columns);
+  if (!columns) return tl::unexpected(columns.error());
+  auto designs = read_designs(csv, space, *key);
+  if (!designs) return tl::unexpected(designs.error());
+  DesignTable table{.name = std::move(name), .space = &space, .designs = std::move(*designs)};
+  for (const auto column : *columns) {
+    auto values = read_values(csv, column, options.cells);
+    if (!values) return tl::unexpected(values.error());
+    table.columns.push_back(csv.header()[column]);
+    table.values.push_back(std::move(*values));
+  }
+  return table;
+}
+
 Result<DesignTable> read_design_table(const std::filesystem::path& path, const Space& space,
                                       const TableOptions& options) {
   const auto csv = core::read_csv(path);
   if (!csv) return tl::unexpected(csv.error());
-  const auto key = find_key(*csv, space);
-  if (!key) return tl::unexpected(key.error());
-  const auto columns =
-      options.columns.empty() ? number_columns(*csv, *key) : find_columns(*csv, options.columns);
-  if (!columns) return tl::unexpected(columns.error());
-  auto designs = read_designs(*csv, space, *key);
-  if (!designs) return tl::unexpected(designs.error());
-  DesignTable table{.name = path.string(), .space = &space, .designs = std::move(*designs)};
-  for (const auto column : *columns) {
-    auto values = read_values(*csv, column, options.cells);
-    if (!values) return tl::unexpected(values.error());
-    table.columns.push_back(csv->header()[column]);
-    table.values.push_back(std::move(*values));
-  }
-  return table;
+  return design_table_of(*csv, path.string(), space, options);
 }
 
 std::unique_ptr<const Source> table_source(const DesignTable& table, std::size_t column) {

@@ -149,10 +149,7 @@ Status write_adapted(const AdaptedProxy& adapted, const std::filesystem::path& p
   return core::write_json(path, to_json(adapted));
 }
 
-Result<AdaptedProxy> load_adapted(const std::filesystem::path& path, const space::Space& space) {
-  const auto document = core::read_json(path);
-  if (!document) return tl::unexpected(document.error());
-  const JsonView json(*document, path.string());
+Result<AdaptedProxy> adapted_from_json(const JsonView& json, const space::Space& space) {
   if (auto good = check_kind(json); !good) return tl::unexpected(std::move(good.error()));
   if (auto good = check_space(json, space); !good) return tl::unexpected(std::move(good.error()));
   auto parts = read_parts(json, space);
@@ -160,6 +157,12 @@ Result<AdaptedProxy> load_adapted(const std::filesystem::path& path, const space
   auto adapted = AdaptedProxy::make(*std::move(parts));
   if (!adapted) return json.error(adapted.error().message);
   return adapted;
+}
+
+Result<AdaptedProxy> load_adapted(const std::filesystem::path& path, const space::Space& space) {
+  const auto document = core::read_json(path);
+  if (!document) return tl::unexpected(document.error());
+  return adapted_from_json(JsonView(*document, path.string()), space);
 }
 
 }  // namespace fleetfit::transfer

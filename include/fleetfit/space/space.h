@@ -188,6 +188,11 @@ class Space {
   std::string cell(Design design, std::size_t column) const;
   Status parse_cell(std::string_view text, std::size_t column, std::span<Choice> design) const;
   Status check_gene(Design design, std::size_t gene) const;
+  /// is_active for designs with zeros in all inactive genes, where a look at the choice often
+  /// tells.
+  bool was_active(Design design, std::size_t gene) const {
+    return design[gene] != 0 || is_active(design, gene);
+  }
 
   std::string name_;
   std::string description_;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fleetfit/core/csv.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/space/design.h"
 #include "fleetfit/space/source.h"
@@ -46,6 +47,10 @@ struct TableOptions {
 /// differ in them alone are the same design.
 Result<DesignTable> read_design_table(const std::filesystem::path& path, const Space& space,
                                       const TableOptions& options = {});
+
+/// The same from a table that was read.
+Result<DesignTable> design_table_of(const core::CsvTable& csv, std::string name, const Space& space,
+                                    const TableOptions& options = {});
 
 /// The numbers of one column. NaN for a design that the table does not hold.
 std::unique_ptr<const Source> table_source(const DesignTable& table, std::size_t column);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "fleetfit/core/json.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/space/design.h"
 #include "fleetfit/space/source.h"
@@ -106,5 +107,6 @@ Status write_adapted(const AdaptedProxy& adapted, const std::filesystem::path& p
 /// Fails with `invalid_input`, naming file and field, on a file that is damaged, of a newer
 /// version, or made for another space than `space` or another version of it.
 Result<AdaptedProxy> load_adapted(const std::filesystem::path& path, const space::Space& space);
+Result<AdaptedProxy> adapted_from_json(const core::JsonView& json, const space::Space& space);
 
 }  // namespace fleetfit::transfer
