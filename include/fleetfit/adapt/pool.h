@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "fleetfit/core/result.h"
+
+namespace fleetfit::adapt {
+
+/// A subnet that a device may switch to.
+struct PoolEntry {
+  std::string subnet = {};  ///< its text in the bundle's space
+  double latency_ms = 0;    ///< as estimated when it was found
+  double relative = 1;      ///< latency_ms / that of the pool's best
+  double accuracy = 0;      ///< on the device's data
+  bool measured = false;    ///< whether latency_ms is of the whole subnet, or a sum of its branches
+};
+
+/// The best subnets of a bundle on one device at different levels of latency: each is more accurate
+/// than all that are quicker. In the order of latency.
+struct SubnetPool {
+  std::string device = {};
+  std::string bundle_sha256 = {};  ///< of the bundle's manifest; a pool fits its bundle alone
+  double budget_ms = 0;
+  std::string best = {};  ///< the subnet that was chosen for the budget
+  std::vector<PoolEntry> entries = {};
+};
+
+/// JSON (docs/formats/pool.md). Reading fails with `invalid_input`, naming the field.
+Status write_pool(const SubnetPool& pool, const std::filesystem::path& file);
+Result<SubnetPool> read_pool(const std::filesystem::path& file);
+
+}  // namespace fleetfit::adapt
