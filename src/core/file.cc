@@ -203,10 +203,10 @@ MappedFile::~MappedFile() {
 }
 
 void MappedFile::release(std::span<const std::byte> part) const {
+  if (part.empty()) return;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = static_cast<std::size_t>(part.data() - bytes_.data()) / page * page;
   const auto end = static_cast<std::size_t>(part.data() - bytes_.data()) + part.size();
-  if (end == begin) return;
   // It is only a hint: if the system does not take it, the pages stay.
   ::madvise(const_cast<std::byte*>(bytes_.data()) + begin, end - begin, MADV_DONTNEED);
 }

@@ -235,10 +235,6 @@ std::string format_json_line(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string format_json_line(const nlohmann::ordered_json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 Status write_json(const std::filesystem::path& path, const Json& value) {
   return write_file(path, format_json(value));
 }

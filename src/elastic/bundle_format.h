@@ -111,7 +111,4 @@ Result<Signature> sign(std::string_view message, const std::filesystem::path& pr
 Status check_signature(std::string_view message, const Signature& signature,
                        const std::filesystem::path& public_key);
 
-/// "o", "s1", "m2": a branch as the texts of subnets call it.
-std::string branch_code(const Block& block, std::size_t branch);
-
 }  // namespace fleetfit::elastic

@@ -12,7 +12,7 @@ namespace fleetfit::elastic {
 namespace {
 
 using core::JsonView;
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 constexpr std::string_view kFormat = "fleetfit-bundle";
 constexpr std::string_view kOpen = "N";  // the extent that stands for the batch

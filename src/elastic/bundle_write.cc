@@ -159,14 +159,6 @@ Status write_parts(core::FileWriter& file, const Manifest& manifest,
 
 }  // namespace
 
-std::string branch_code(const Block& block, std::size_t branch) {
-  const auto& chosen = block.branches[branch];
-  if (chosen.kind == BranchKind::original) return "o";
-  if (chosen.kind == BranchKind::merged) return fmt::format("m{}", chosen.span - 1);
-  const auto before = std::span(block.branches).first(branch + 1);
-  return fmt::format("s{}", std::ranges::count(before, BranchKind::shrunk, &Branch::kind));
-}
-
 Status write_bundle(const Bundle& bundle, const std::filesystem::path& file) {
   if (auto ok = check_models(bundle.models, bundle.info); !ok)
     return core::within(file.string(), ok.error());

@@ -38,7 +38,6 @@ std::string format_json(const nlohmann::ordered_json& value);
 
 /// The same on one line, without a line end, for JSON lines.
 std::string format_json_line(const nlohmann::json& value);
-std::string format_json_line(const nlohmann::ordered_json& value);
 
 /// Replaces the file by `format_json(value)`, in the manner of `write_file`.
 Status write_json(const std::filesystem::path& path, const nlohmann::json& value);
