@@ -153,6 +153,20 @@ bool all_shapes_known(const Graph& graph, const Node& node) {
          std::all_of(node.outputs.begin(), node.outputs.end(), known);
 }
 
+/// Those operands of a node that are trained; each once.
+std::set<TensorId> trained_operands(const Graph& graph, const Node& node,
+                                    const std::vector<bool>& is_static) {
+  std::set<TensorId> trained;
+  for (const auto i : std::visit(TrainedInputs{node}, node.op)) {
+    if (i >= node.inputs.size() || node.inputs[i] == kNoTensor) continue;
+    const auto id = node.inputs[i];
+    const auto& tensor = graph.tensor(id);
+    if (is_static[static_cast<std::size_t>(id)] && tensor.shape && looks_trained(node, tensor))
+      trained.insert(id);
+  }
+  return trained;
+}
+
 /// Sums up a graph; weights that were seen are remembered for the total.
 class Counter {
  public:
@@ -216,12 +230,7 @@ class Counter {
   }
 
   void count_params(const Node& node, NodeCost& cost) {
-    std::set<TensorId> here;
-    for (const auto i : std::visit(TrainedInputs{node}, node.op)) {
-      if (i >= node.inputs.size() || node.inputs[i] == kNoTensor) continue;
-      const auto id = node.inputs[i];
-      if (!is_static(id) || !looks_trained(node, graph_.tensor(id)) || !here.insert(id).second)
-        continue;
+    for (const auto id : trained_operands(graph_, node, is_static_)) {
       const auto count = elements(*graph_.tensor(id).shape);
       cost.params += count;
       if (trained_.insert(id).second) params_ += count;
@@ -243,5 +252,26 @@ class Counter {
 }  // namespace
 
 Result<GraphCost> count_cost(const Graph& graph) { return Counter(graph).run(); }
+
+std::vector<TensorId> trained_constants(const Graph& graph) {
+  const auto is_static = static_tensors(graph);
+  std::set<TensorId> wanted;
+  // Backwards, so that what a weight is computed from is found behind it.
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    const bool computes_weight =
+        std::ranges::any_of(node->outputs, [&](TensorId id) { return wanted.contains(id); });
+    const bool computes_constant = std::ranges::all_of(node->outputs, [&](TensorId id) {
+      return id == kNoTensor || is_static[static_cast<std::size_t>(id)];
+    });
+    if (computes_weight) wanted.insert(node->inputs.begin(), node->inputs.end());
+    if (!computes_constant) wanted.merge(trained_operands(graph, *node, is_static));
+  }
+  std::erase_if(wanted, [&](TensorId id) {
+    if (id == kNoTensor) return true;
+    const auto& tensor = graph.tensor(id);
+    return !tensor.data || !is_float(tensor.dtype) || tensor.quantization.has_value();
+  });
+  return {wanted.begin(), wanted.end()};
+}
 
 }  // namespace fleetfit::cost

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <torch/torch.h>
+#include <ATen/core/Tensor.h>
 
 #include <memory>
 #include <vector>
@@ -10,25 +10,35 @@
 
 namespace fleetfit::train {
 
-/// A graph of ours as something that torch can train: the same operators, the same weights.
+/// A graph of ours as something that torch can train: the same operators, the same weights. Belongs
+/// to one thread at a time. (at::Tensor is torch::Tensor; this header is ten seconds quicker to
+/// compile than torch/torch.h.)
 class TorchNetwork {
  public:
-  /// `unsupported`, naming the node, for an operator that cannot be trained here.
+  /// `unsupported`, naming the node, for an operator that cannot be trained here. The network is
+  /// run once on zeros, so that `forward` on inputs of the graph's shapes works, whatever their
+  /// batch.
   static Result<std::unique_ptr<TorchNetwork>> create(const graph::Graph& graph,
-                                                      torch::Device device);
+                                                      const at::Device& device);
   virtual ~TorchNetwork() = default;
 
-  /// Inputs in the order of the graph's, any batch size; gives its outputs.
-  virtual std::vector<torch::Tensor> forward(std::vector<torch::Tensor> inputs) = 0;
+  /// Inputs in the order of the graph's, any batch size; gives its outputs. An extent in front that
+  /// the graph states as its own batch means the batch at hand. What torch throws comes through,
+  /// with the node's name in front: to be caught where the module's border is (`guarded`).
+  virtual std::vector<at::Tensor> forward(std::vector<at::Tensor> inputs) = 0;
   /// For networks with one input and one output.
-  torch::Tensor forward_one(torch::Tensor x) { return forward({std::move(x)})[0]; }
+  at::Tensor forward_one(at::Tensor x) { return forward({std::move(x)})[0]; }
 
   /// What gradients change: weights, biases, scales and shifts; not batch-norm's statistics.
-  virtual std::vector<torch::Tensor> parameters() = 0;
+  virtual std::vector<at::Tensor> parameters() = 0;
+
+  /// Whether each parameter is one that decays: weights of layers do, biases, scales and shifts do
+  /// not. In the order of `parameters`.
+  virtual std::vector<bool> decaying() const = 0;
 
   /// All that makes up its state, parameters and batch-norm's statistics, in a fixed order: for
   /// checkpoints and for moving weights.
-  virtual std::vector<torch::Tensor> state() = 0;
+  virtual std::vector<at::Tensor> state() = 0;
 
   /// Batch norm on the statistics of the batch, updating the running ones with `momentum`; or on
   /// the running ones (the state after create).

@@ -32,6 +32,10 @@ struct GraphCost {
 /// Fails with `invalid_input`, naming the node, if a count does not fit into 64 bits.
 Result<GraphCost> count_cost(const graph::Graph& graph);
 
+/// The float constants that training changes, in order of their ids: what counts as a parameter, or
+/// what a parameter is computed from (a weight that is transposed first).
+std::vector<graph::TensorId> trained_constants(const graph::Graph& graph);
+
 /// The least memory for activations in which the network can run, over the orders of execution.
 struct PeakMemory {
   std::int64_t bytes = 0;
