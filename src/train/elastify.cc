@@ -6,12 +6,11 @@
 #include <array>
 #include <cmath>
 #include <numbers>
-#include <numeric>
-#include <optional>
 #include <utility>
 
 #include "fleetfit/core/random.h"
 #include "train/elastify_checkpoint.h"
+#include "train/elastify_images.h"
 #include "train/subnet_sampler.h"
 #include "train/torch_supernet.h"
 
@@ -24,13 +23,11 @@ constexpr std::size_t kSubnetsPerStep = 2;  // of tuning, one small and one larg
 constexpr double kSoftShare = 0.5;          // of tuning's loss
 constexpr std::size_t kStatisticsSubnets = 96;
 constexpr std::size_t kProgressSubnets = 24;  // looked at after each epoch
-constexpr std::size_t kProgressImages = 1000;
-constexpr std::size_t kSampleSubnets = 60;  // looked at at the end
-constexpr std::size_t kSampleImages = 2000;
-constexpr std::size_t kEvaluationBatch = 250;
+constexpr std::size_t kSampleSubnets = 60;    // looked at at the end
+constexpr std::int64_t kEvaluationBatch = 250;
 constexpr double kWarmUp = 0.05;  // share of a stage's steps
 constexpr std::chrono::seconds kCheckpointEvery{60};
-constexpr std::size_t kMessagesPerEpoch = 10;
+constexpr std::int64_t kMessagesPerEpoch = 10;
 
 struct Stage {
   std::string_view name;
@@ -62,137 +59,85 @@ std::string subject_of(const ElastifyOptions& options, const ElastifyImages& ima
   return fmt::format(
       "{}; recipe {}, {} + {} epochs of {} images in batches of {}, rates {} and {}, seed {}",
       options.subject, options.recipe == ElastifyRecipe::paper ? "paper" : "standard",
-      options.distill_epochs, options.tune_epochs,
-      options.limit > 0 ? std::min(options.limit, images.training.size()) : images.training.size(),
-      options.batch, options.distill_rate, options.tune_rate, options.seed);
-}
-
-/// Checks what learning relies on.
-Status check_images(const elastic::Supernet& supernet, const ElastifyImages& images,
-                    const ElastifyOptions& options) {
-  const auto& last = supernet.blocks.back().branches.front().graph;
-  const auto& output = last.tensor(last.outputs.front()).shape;
-  const auto classes = std::ssize(images.training.classes());
-  if (!output || output->size() < 2)
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{}: its output has no classes", supernet.name));
-  if ((*output)[1] != classes)
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{}: it tells {} classes apart, the data has {}", supernet.name,
-                            (*output)[1], classes));
-  const auto count =
-      options.limit > 0 ? std::min(options.limit, images.training.size()) : images.training.size();
-  if (std::cmp_less(count, options.batch))
-    return fail(
-        ErrorCode::invalid_input,
-        fmt::format("there are {} images to learn from, a batch has {}", count, options.batch));
-  return {};
+      options.distill_epochs, options.tune_epochs, training_images(options, images), options.batch,
+      options.distill_rate, options.tune_rate, options.seed);
 }
 
 class Elastifying {
  public:
-  Elastifying(const elastic::Supernet& supernet, const ElastifyImages& images,
-              const ElastifyOptions& options, const TrainingContext& context, SubnetSampler sampler,
-              std::unique_ptr<TorchSupernet> net)
-      : images_(images),
+  struct Parts {
+    LoadedImages images;
+    SubnetSampler sampler;
+    std::unique_ptr<TorchSupernet> net;
+  };
+
+  Elastifying(const elastic::Supernet& supernet, Parts parts, const ElastifyOptions& options,
+              const TrainingContext& context)
+      : images_(std::move(parts.images)),
+        sampler_(std::move(parts.sampler)),
+        net_(std::move(parts.net)),
+        space_(std::vector{supernet}),
         options_(options),
         context_(context),
-        sampler_(std::move(sampler)),
-        net_(std::move(net)),
-        space_({supernet}),
         random_(options.seed),
         stages_{Stage{"distill", options.distill_epochs, options.distill_rate},
                 Stage{"tune", options.tune_epochs, options.tune_rate}},
         start_(context.clock.now()),
-        saved_(start_) {
-    choose_images();
-    at_.subject = subject_of(options, images);
-  }
+        saved_(start_) {}
 
-  Status resume();
+  /// Goes on from a checkpoint, if it was asked for and there is one of this work.
+  Status resume(const std::string& subject);
   Result<Elastified> run();
 
  private:
   bool is_stopped() const { return context_.stop.stop_requested(); }
   bool is_paper() const { return options_.recipe == ElastifyRecipe::paper; }
-  std::size_t steps_per_epoch() const {
-    return chosen_.size() / static_cast<std::size_t>(options_.batch);
-  }
+  std::int64_t steps_per_epoch() const { return images_.training.size() / options_.batch; }
   double elapsed_s() const {
     return before_s_ + std::chrono::duration<double>(context_.clock.now() - start_).count();
   }
-
-  void choose_images();
   core::Random random_of(std::string_view what) const;
-  std::vector<std::size_t> order() const;
-  Result<data::Batch> batch(std::span<const std::size_t> indices) const;
+  ShuffledBatches batches(std::string_view what) const {
+    return {images_.training, {.batch = options_.batch}, random_of(what)};
+  }
   std::vector<SubnetPath> draw_subnets() const;
 
   Status run_stage();
   Status run_epoch(core::ProgressTask& task);
-  Result<double> take_step(const data::Batch& batch) const;
+  Result<double> take_step(const TorchBatch& batch) const;
   void tell_loss(core::ProgressTask& task) const;
   Status finish_epoch(core::ProgressTask& task);
   Status renew_statistics() const;
   Status save();
   Status save_at_times();
 
-  Result<std::vector<AccuracySample>> accuracies(const data::Dataset& dataset,
-                                                 std::vector<std::size_t> indices,
+  Result<std::vector<AccuracySample>> accuracies(const TorchImages& images,
                                                  const std::vector<SubnetPath>& subnets) const;
   Status look_at_result(Elastified& result) const;
   std::string text_of(const SubnetPath& path) const;
 
-  ElastifyImages images_;
-  const ElastifyOptions& options_;
-  const TrainingContext& context_;
+  LoadedImages images_;
   SubnetSampler sampler_;
   std::unique_ptr<TorchSupernet> net_;
   elastic::SubnetSpace space_;
+  const ElastifyOptions& options_;
+  const TrainingContext& context_;
   core::Random random_;
   std::array<Stage, 2> stages_;
   std::chrono::nanoseconds start_;
   std::chrono::nanoseconds saved_;
   double before_s_ = 0;  // spent before the checkpoint that was resumed
-  std::vector<std::size_t> chosen_;
   ElastifyCheckpoint at_;
 };
-
-// ---- images and subnets
-
-std::vector<std::size_t> some_of(std::size_t size, std::size_t most, core::Random random) {
-  if (size <= most) {
-    std::vector<std::size_t> all(size);
-    std::iota(all.begin(), all.end(), 0);
-    return all;
-  }
-  const auto drawn = random.sample(size, most);
-  return {drawn.begin(), drawn.end()};
-}
-
-void Elastifying::choose_images() {
-  const std::size_t size = images_.training.size();
-  chosen_ = some_of(size, options_.limit > 0 ? options_.limit : size, random_.split("images"));
-}
 
 /// Depends on the place in the work alone, so that resumed work draws what it would have drawn.
 core::Random Elastifying::random_of(std::string_view what) const {
   return random_.split(what).split(at_.stage).split(static_cast<std::uint64_t>(at_.epoch));
 }
 
-std::vector<std::size_t> Elastifying::order() const {
-  auto order = chosen_;
-  random_of("order").shuffle(order);
-  return order;
-}
-
-Result<data::Batch> Elastifying::batch(std::span<const std::size_t> indices) const {
-  return data::make_batch(images_.training, indices, images_.preprocessing);
-}
-
 /// Subnets for one step of tuning. Together they visit all sizes alike.
 std::vector<SubnetPath> Elastifying::draw_subnets() const {
-  auto random = random_of("subnets").split(at_.step);
+  auto random = random_of("subnets").split(static_cast<std::uint64_t>(at_.step));
   if (is_paper()) return {sampler_.draw(random)};
   std::vector<SubnetPath> subnets;
   const double least = sampler_.least_share();
@@ -205,7 +150,7 @@ std::vector<SubnetPath> Elastifying::draw_subnets() const {
 
 // ---- learning
 
-Result<double> Elastifying::take_step(const data::Batch& batch) const {
+Result<double> Elastifying::take_step(const TorchBatch& batch) const {
   const auto& stage = stages_[at_.stage];
   const double steps = static_cast<double>(steps_per_epoch());
   const double done = at_.epoch * steps + static_cast<double>(at_.step) + 0.5;
@@ -220,11 +165,9 @@ Result<double> Elastifying::take_step(const data::Batch& batch) const {
 }
 
 Status Elastifying::run_epoch(core::ProgressTask& task) {
-  const auto order = this->order();
-  const auto size = static_cast<std::size_t>(options_.batch);
-  const std::size_t steps = steps_per_epoch();
-  while (at_.step < steps && !is_stopped()) {
-    const auto images = batch(std::span(order).subspan(at_.step * size, size));
+  const auto epoch = batches("order");
+  while (at_.step < epoch.size() && !is_stopped()) {
+    const auto images = epoch.batch(at_.step);
     if (!images) return tl::unexpected(images.error());
     const auto loss = take_step(*images);
     if (!loss) return tl::unexpected(loss.error());
@@ -235,12 +178,13 @@ Status Elastifying::run_epoch(core::ProgressTask& task) {
                               stages_[at_.stage].name, at_.step + 1, at_.epoch + 1));
     at_.loss_sum += *loss;
     ++at_.step;
-    task.advance(size);
-    if (at_.step * kMessagesPerEpoch / steps > (at_.step - 1) * kMessagesPerEpoch / steps)
+    task.advance(static_cast<std::uint64_t>(options_.batch));
+    if (at_.step * kMessagesPerEpoch / epoch.size() >
+        (at_.step - 1) * kMessagesPerEpoch / epoch.size())
       tell_loss(task);
     if (auto saved = save_at_times(); !saved) return saved;
   }
-  return at_.step < steps ? save() : finish_epoch(task);
+  return at_.step < epoch.size() ? save() : finish_epoch(task);
 }
 
 void Elastifying::tell_loss(core::ProgressTask& task) const {
@@ -258,9 +202,7 @@ Status Elastifying::finish_epoch(core::ProgressTask& task) {
   }
   auto random = random_.split("progress");
   const auto samples =
-      accuracies(images_.validation,
-                 some_of(images_.validation.size(), kProgressImages, random.split("images")),
-                 sampler_.draw_spread(kProgressSubnets, random));
+      accuracies(images_.validation, sampler_.draw_spread(kProgressSubnets, random));
   if (!samples) return tl::unexpected(samples.error());
   at_.epochs.push_back({.stage = std::string(stage.name),
                         .epoch = at_.epoch + 1,
@@ -278,16 +220,13 @@ Status Elastifying::finish_epoch(core::ProgressTask& task) {
 /// those over random subnets.
 Status Elastifying::renew_statistics() const {
   auto random = random_of("statistics");
-  const auto size = static_cast<std::size_t>(options_.batch);
   const auto subnets = sampler_.draw_spread(kStatisticsSubnets, random);
+  const auto epoch = batches("statistics");
   net_->renew_statistics();
-  for (const auto& subnet : subnets) {
-    const auto drawn = random.sample(chosen_.size(), size);
-    std::vector<std::size_t> indices;
-    for (const auto i : drawn) indices.push_back(chosen_[i]);
-    const auto images = batch(indices);
+  for (std::size_t i = 0; i < subnets.size(); ++i) {
+    const auto images = epoch.batch(static_cast<std::int64_t>(i) % epoch.size());
     if (!images) return tl::unexpected(images.error());
-    if (auto added = net_->add_statistics(*images, subnet); !added) return added;
+    if (auto added = net_->add_statistics(*images, subnets[i]); !added) return added;
   }
   return {};
 }
@@ -295,13 +234,13 @@ Status Elastifying::renew_statistics() const {
 Status Elastifying::run_stage() {
   const auto& stage = stages_[at_.stage];
   if (at_.epoch >= stage.epochs) return {};
-  const auto size = static_cast<std::size_t>(options_.batch);
-  const std::size_t per_epoch = steps_per_epoch() * size;
-  core::ProgressTask task(context_.progress,
-                          {.name = std::string(stage.name),
-                           .total = static_cast<std::size_t>(stage.epochs) * per_epoch,
-                           .unit = "images"});
-  task.advance(static_cast<std::size_t>(at_.epoch) * per_epoch + at_.step * size);
+  const auto images = [&](std::int64_t epochs, std::int64_t steps) {
+    return static_cast<std::uint64_t>((epochs * steps_per_epoch() + steps) * options_.batch);
+  };
+  core::ProgressTask task(
+      context_.progress,
+      {.name = std::string(stage.name), .total = images(stage.epochs, 0), .unit = "images"});
+  task.advance(images(at_.epoch, at_.step));
   while (at_.epoch < stage.epochs && !is_stopped()) {
     if (auto done = run_epoch(task); !done) return done;
   }
@@ -324,7 +263,8 @@ Status Elastifying::save_at_times() {
   return context_.clock.now() - saved_ < kCheckpointEvery ? Status{} : save();
 }
 
-Status Elastifying::resume() {
+Status Elastifying::resume(const std::string& subject) {
+  at_.subject = subject;
   std::error_code ignored;
   if (!options_.resume || !std::filesystem::exists(options_.checkpoint, ignored)) return {};
   auto checkpoint = read_checkpoint(options_.checkpoint);
@@ -345,19 +285,17 @@ Status Elastifying::resume() {
 // ---- results
 
 Result<std::vector<AccuracySample>> Elastifying::accuracies(
-    const data::Dataset& dataset, std::vector<std::size_t> indices,
-    const std::vector<SubnetPath>& subnets) const {
+    const TorchImages& images, const std::vector<SubnetPath>& subnets) const {
   std::vector<std::size_t> correct(subnets.size());
-  std::size_t labels = 0;
-  for (std::size_t first = 0; first < indices.size(); first += kEvaluationBatch) {
-    const auto part =
-        std::span(indices).subspan(first, std::min(kEvaluationBatch, indices.size() - first));
-    const auto images = data::make_batch(dataset, part, images_.preprocessing);
-    if (!images) return tl::unexpected(images.error());
-    const auto found = net_->count_correct(*images, subnets);
+  std::int64_t labels = 0;
+  const OrderedBatches batches(images, kEvaluationBatch);
+  for (std::int64_t b = 0; b < batches.size(); ++b) {
+    const auto batch = batches.batch(b);
+    if (!batch) return tl::unexpected(batch.error());
+    const auto found = net_->count_correct(*batch, subnets);
     if (!found) return tl::unexpected(found.error());
     for (std::size_t i = 0; i < correct.size(); ++i) correct[i] += (*found)[i];
-    labels += images->labels.size();
+    labels += batch->labels.numel();
   }
   std::vector<AccuracySample> samples;
   for (std::size_t i = 0; i < subnets.size(); ++i) {
@@ -379,20 +317,17 @@ std::string Elastifying::text_of(const SubnetPath& path) const {
 
 Status Elastifying::look_at_result(Elastified& result) const {
   core::ProgressTask task(context_.progress, {.name = "test", .total = 2, .unit = "steps"});
-  const auto& test = images_.test;
-  const auto original =
-      accuracies(test, some_of(test.size(), test.size(), random_), {sampler_.original()});
+  const auto original = accuracies(images_.test, {sampler_.original()});
   if (!original) return tl::unexpected(original.error());
   result.original_accuracy = original->front().accuracy;
   task.advance();
   auto random = random_.split("samples");
-  const auto images = some_of(test.size(), kSampleImages, random.split("images"));
   auto subnets = sampler_.draw_spread(kSampleSubnets, random);
   subnets.push_back(sampler_.original());
-  auto samples = accuracies(test, images, subnets);
+  auto samples = accuracies(images_.sample, subnets);
   if (!samples) return tl::unexpected(std::move(samples.error()));
   result.samples = *std::move(samples);
-  result.sample_images = images.size();
+  result.sample_images = images_.sample.size();
   result.by_share = accuracy_by_share(result.samples);
   return {};
 }
@@ -438,15 +373,16 @@ std::vector<RangeAccuracy> accuracy_by_share(const std::vector<AccuracySample>& 
 
 Result<Elastified> elastify(const elastic::Supernet& supernet, const ElastifyImages& images,
                             const ElastifyOptions& options, const TrainingContext& context) {
-  if (auto fits = check_images(supernet, images, options); !fits)
-    return tl::unexpected(std::move(fits.error()));
   auto sampler = SubnetSampler::create(supernet);
   if (!sampler) return tl::unexpected(std::move(sampler.error()));
-  auto net = TorchSupernet::create(supernet, options.cuda ? Processor::cuda : Processor::cpu,
-                                   context.pool);
+  auto loaded = LoadedImages::load(supernet, images, options, context);
+  if (!loaded) return tl::unexpected(std::move(loaded.error()));
+  auto net = TorchSupernet::create(supernet, options.cuda ? at::kCUDA : at::kCPU, context.pool);
   if (!net) return tl::unexpected(std::move(net.error()));
-  Elastifying work(supernet, images, options, context, *std::move(sampler), *std::move(net));
-  if (auto resumed = work.resume(); !resumed) return tl::unexpected(std::move(resumed.error()));
+  Elastifying work(supernet, {*std::move(loaded), *std::move(sampler), *std::move(net)}, options,
+                   context);
+  if (auto resumed = work.resume(subject_of(options, images)); !resumed)
+    return tl::unexpected(std::move(resumed.error()));
   return work.run();
 }
 

@@ -85,7 +85,7 @@ Result<ElastifyCheckpoint> read_header(const JsonView& view, std::string_view we
   ElastifyCheckpoint checkpoint{.subject = fields.text("subject"),
                                 .stage = static_cast<std::size_t>(fields.count("stage")),
                                 .epoch = static_cast<int>(fields.count("epoch")),
-                                .step = static_cast<std::size_t>(fields.count("step")),
+                                .step = fields.count("step"),
                                 .loss_sum = fields.number("loss_sum"),
                                 .elapsed_s = fields.number("elapsed_s")};
   for (auto& item : fields.items("epochs"))

@@ -15,7 +15,7 @@ struct ElastifyCheckpoint {
   std::string subject = {};  ///< of what; must be the same to go on
   std::size_t stage = 0;     ///< the next step: its stage, epoch and number
   int epoch = 0;
-  std::size_t step = 0;
+  std::int64_t step = 0;
   double loss_sum = 0;  ///< of the epoch's steps so far
   double elapsed_s = 0;
   std::vector<ElastifyEpoch> epochs = {};  ///< that are finished

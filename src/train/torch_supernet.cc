@@ -1,6 +1,5 @@
 #include "train/torch_supernet.h"
 
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
@@ -53,18 +52,6 @@ struct Learner {
   std::size_t batches = 0;  // that its statistics are made of while they are renewed
 };
 
-Tensor images_of(const data::Batch& batch) {
-  auto tensor = at::empty(batch.shape, at::kFloat);
-  std::memcpy(tensor.data_ptr<float>(), batch.values.data(), batch.values.size() * sizeof(float));
-  return tensor;
-}
-
-Tensor labels_of(const data::Batch& batch) {
-  auto tensor = at::empty({std::ssize(batch.labels)}, at::kLong);
-  std::copy(batch.labels.begin(), batch.labels.end(), tensor.data_ptr<std::int64_t>());
-  return tensor;
-}
-
 /// Labels in the shape of the classes that were found: one for each image, or for each pixel.
 Tensor fitted(const Tensor& labels, const Tensor& logits) {
   auto shape = logits.sizes().vec();
@@ -79,18 +66,18 @@ std::vector<Tensor> gradients_of(const Tensor& loss, const std::vector<Tensor>& 
 
 class Net final : public TorchSupernet {
  public:
-  Net(elastic::Supernet supernet, at::Device device, core::ThreadPool& pool)
+  Net(elastic::Supernet supernet, const at::Device& device, core::ThreadPool& pool)
       : given_(std::move(supernet)), device_(device), pool_(pool) {}
 
   Status build();
 
-  Result<double> distill(const data::Batch& batch, double rate) override;
-  Result<double> distill_subnet(const data::Batch& batch, const SubnetPath& subnet,
+  Result<double> distill(const TorchBatch& batch, double rate) override;
+  Result<double> distill_subnet(const TorchBatch& batch, const SubnetPath& subnet,
                                 double rate) override;
-  Result<double> tune(const data::Batch& batch, const TuneStep& step) override;
+  Result<double> tune(const TorchBatch& batch, const TuneStep& step) override;
   void renew_statistics() override;
-  Status add_statistics(const data::Batch& batch, const SubnetPath& subnet) override;
-  Result<std::vector<std::size_t>> count_correct(const data::Batch& batch,
+  Status add_statistics(const TorchBatch& batch, const SubnetPath& subnet) override;
+  Result<std::vector<std::size_t>> count_correct(const TorchBatch& batch,
                                                  std::span<const SubnetPath> subnets) override;
   std::string state() const override;
   Status restore(std::string_view state) override;
@@ -233,9 +220,9 @@ double Net::distill_one(Learner& learner, const std::vector<Tensor>& borders, do
   return loss.item<double>();
 }
 
-Result<double> Net::distill(const data::Batch& batch, double rate) {
+Result<double> Net::distill(const TorchBatch& batch, double rate) {
   return guarded([&] {
-    const auto borders = original_borders(images_of(batch).to(device_));
+    const auto borders = original_borders(batch.images);
     learn_by(true, kStatisticsMomentum);
     std::vector<double> errors(learners_.size());
     each(learners_.size(),
@@ -246,13 +233,12 @@ Result<double> Net::distill(const data::Batch& batch, double rate) {
   });
 }
 
-Result<double> Net::distill_subnet(const data::Batch& batch, const SubnetPath& subnet,
-                                   double rate) {
+Result<double> Net::distill_subnet(const TorchBatch& batch, const SubnetPath& subnet, double rate) {
   auto learners = learners_on(subnet);
   if (learners.empty()) return 0.0;
   return guarded([&] {
     stay_on_one_thread();
-    const auto borders = original_borders(images_of(batch).to(device_));
+    const auto borders = original_borders(batch.images);
     learn_by(true, kStatisticsMomentum);
     auto x = borders.front();
     auto loss = at::zeros({}, x.options());
@@ -313,16 +299,15 @@ void Net::take_step(const std::vector<Gradients>& found, double rate) {
   });
 }
 
-Result<double> Net::tune(const data::Batch& batch, const TuneStep& step) {
+Result<double> Net::tune(const TorchBatch& batch, const TuneStep& step) {
   return guarded([&] {
-    const auto borders = original_borders(images_of(batch).to(device_));
-    const auto labels = labels_of(batch).to(device_);
+    const auto borders = original_borders(batch.images);
     learn_by(true, step.statistics == Statistics::follow ? kStatisticsMomentum : 0);
     std::vector<Gradients> found(step.subnets.size());
     each(step.subnets.size(), [&](std::size_t i) {
       auto learners = learners_on(step.subnets[i]);
       const auto output = run(step.subnets[i], borders);
-      const auto loss = class_loss(output, labels, borders.back(), step.soft_share);
+      const auto loss = class_loss(output, batch.labels, borders.back(), step.soft_share);
       if (learners.empty()) {
         found[i].loss = loss.item<double>();
       } else {
@@ -342,32 +327,30 @@ void Net::renew_statistics() {
   for (auto& learner : learners_) learner.batches = 0;
 }
 
-Status Net::add_statistics(const data::Batch& batch, const SubnetPath& subnet) {
+Status Net::add_statistics(const TorchBatch& batch, const SubnetPath& subnet) {
   return guarded([&] {
     stay_on_one_thread();
     const at::NoGradGuard at_work;
-    const auto images = images_of(batch).to(device_);
     for (const std::size_t i : learners_on(subnet)) {
       auto& learner = learners_[i];
       learner.network->batch_statistics(true, 1.0 / static_cast<double>(++learner.batches));
     }
-    run(subnet, original_borders(images));
+    run(subnet, original_borders(batch.images));
   });
 }
 
 // ---- what was learned
 
-Result<std::vector<std::size_t>> Net::count_correct(const data::Batch& batch,
+Result<std::vector<std::size_t>> Net::count_correct(const TorchBatch& batch,
                                                     std::span<const SubnetPath> subnets) {
   return guarded([&] {
-    const auto borders = original_borders(images_of(batch).to(device_));
-    const auto labels = labels_of(batch).to(device_);
+    const auto borders = original_borders(batch.images);
     learn_by(false, 0);
     std::vector<std::size_t> correct(subnets.size());
     each(subnets.size(), [&](std::size_t i) {
       const at::NoGradGuard at_work;
       const auto output = run(subnets[i], borders);
-      const auto right = output.argmax(1).eq(fitted(labels, output)).sum();
+      const auto right = output.argmax(1).eq(fitted(batch.labels, output)).sum();
       correct[i] = static_cast<std::size_t>(right.item<std::int64_t>());
     });
     return correct;
@@ -420,13 +403,10 @@ elastic::Supernet Net::supernet() const {
 }  // namespace
 
 Result<std::unique_ptr<TorchSupernet>> TorchSupernet::create(const elastic::Supernet& supernet,
-                                                             Processor processor,
+                                                             const at::Device& device,
                                                              core::ThreadPool& pool) {
-  if (processor == Processor::cuda && !at::hasCUDA())
-    return fail(ErrorCode::unsupported, "libtorch finds no GPU that it can use");
   stay_on_one_thread();
-  auto net =
-      std::make_unique<Net>(supernet, processor == Processor::cuda ? at::kCUDA : at::kCPU, pool);
+  auto net = std::make_unique<Net>(supernet, device, pool);
   if (auto built = net->build(); !built) return tl::unexpected(std::move(built.error()));
   return net;
 }

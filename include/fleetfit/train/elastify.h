@@ -31,7 +31,7 @@ struct ElastifyOptions {
   std::int64_t batch = 64;     ///< images of a step
   double distill_rate = 2e-3;  ///< of the optimizer, where it is highest
   double tune_rate = 1e-3;
-  std::size_t limit = 0;  ///< most images to learn from, chosen at random; 0: all
+  std::int64_t limit = 0;  ///< most images to learn from, chosen at random; 0: all
   std::uint64_t seed = 1;
   bool cuda = false;
   /// Where the work so far is kept about once a minute; empty: nowhere. Stays there: it is of use
@@ -47,7 +47,6 @@ struct ElastifyImages {
   const data::Dataset& training;
   const data::Dataset& validation;  ///< shows the progress
   const data::Dataset& test;        ///< shows the result
-  data::Preprocessing preprocessing = {};
 };
 
 /// Subnets whose multiply-accumulates, as a share of the original's, lie in [low, high).
@@ -70,7 +69,7 @@ struct Elastified {
   double original_accuracy = 0;  ///< on all test images
   /// Random subnets of all sizes on some of the test images.
   std::vector<elastic::AccuracySample> samples = {};
-  std::size_t sample_images = 0;
+  std::int64_t sample_images = 0;
   std::vector<RangeAccuracy> by_share = {};  ///< of the samples
   std::vector<ElastifyEpoch> epochs = {};
   double elapsed_s = 0;  ///< with what was done before a checkpoint
