@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numbers>
 #include <utility>
 
 #include "fleetfit/core/random.h"
-#include "train/elastify_checkpoint.h"
+#include "train/checkpoint.h"
 #include "train/elastify_images.h"
+#include "train/elastify_place.h"
+#include "train/schedule.h"
 #include "train/subnet_sampler.h"
+#include "train/torch_device.h"
+#include "train/torch_guard.h"
 #include "train/torch_supernet.h"
 
 namespace fleetfit::train {
@@ -25,7 +28,6 @@ constexpr std::size_t kStatisticsSubnets = 96;
 constexpr std::size_t kProgressSubnets = 24;  // looked at after each epoch
 constexpr std::size_t kSampleSubnets = 60;    // looked at at the end
 constexpr std::int64_t kEvaluationBatch = 250;
-constexpr double kWarmUp = 0.05;  // share of a stage's steps
 constexpr std::chrono::seconds kCheckpointEvery{60};
 constexpr std::int64_t kMessagesPerEpoch = 10;
 
@@ -34,12 +36,6 @@ struct Stage {
   int epochs = 0;
   double rate = 0;
 };
-
-/// Of the optimizer: rises at the beginning of a stage, then falls to nothing along a cosine.
-double rate_at(double peak, double part) {
-  const double rise = std::min(1.0, part / kWarmUp);
-  return peak * rise * 0.5 * (1 + std::cos(std::numbers::pi * part));
-}
 
 std::string describe(const std::vector<RangeAccuracy>& ranges) {
   std::string text;
@@ -50,12 +46,7 @@ std::string describe(const std::vector<RangeAccuracy>& ranges) {
   return text;
 }
 
-std::string minutes(double seconds) {
-  const auto whole = static_cast<std::int64_t>(seconds);
-  return fmt::format("{}:{:02}", whole / 60, whole % 60);
-}
-
-std::string subject_of(const ElastifyOptions& options, const ElastifyImages& images) {
+std::string subject_of(const ElastifyOptions& options, const ImageSplits& images) {
   return fmt::format(
       "{}; recipe {}, {} + {} epochs of {} images in batches of {}, rates {} and {}, seed {}",
       options.subject, options.recipe == ElastifyRecipe::paper ? "paper" : "standard",
@@ -106,6 +97,7 @@ class Elastifying {
   Status run_epoch(core::ProgressTask& task);
   Result<double> take_step(const TorchBatch& batch) const;
   void tell_loss(core::ProgressTask& task) const;
+  std::string time_left() const;
   Status finish_epoch(core::ProgressTask& task);
   Status renew_statistics() const;
   Status save();
@@ -126,8 +118,10 @@ class Elastifying {
   std::array<Stage, 2> stages_;
   std::chrono::nanoseconds start_;
   std::chrono::nanoseconds saved_;
-  double before_s_ = 0;  // spent before the checkpoint that was resumed
-  ElastifyCheckpoint at_;
+  std::chrono::nanoseconds stage_start_{};
+  std::int64_t stage_steps_ = 0;  // since then
+  double before_s_ = 0;           // spent before the checkpoint that was resumed
+  ElastifyPlace at_;
 };
 
 /// Depends on the place in the work alone, so that resumed work draws what it would have drawn.
@@ -152,9 +146,9 @@ std::vector<SubnetPath> Elastifying::draw_subnets() const {
 
 Result<double> Elastifying::take_step(const TorchBatch& batch) const {
   const auto& stage = stages_[at_.stage];
-  const double steps = static_cast<double>(steps_per_epoch());
-  const double done = at_.epoch * steps + static_cast<double>(at_.step) + 0.5;
-  const double rate = rate_at(stage.rate, done / (steps * stage.epochs));
+  const auto steps = steps_per_epoch();
+  const double rate =
+      one_cycle_rate(stage.rate, at_.epoch * steps + at_.step, stage.epochs * steps);
   if (at_.stage == 0 && !is_paper()) return net_->distill(batch, rate);
   const auto subnets = draw_subnets();
   if (at_.stage == 0) return net_->distill_subnet(batch, subnets.front(), rate);
@@ -178,6 +172,7 @@ Status Elastifying::run_epoch(core::ProgressTask& task) {
                               stages_[at_.stage].name, at_.step + 1, at_.epoch + 1));
     at_.loss_sum += *loss;
     ++at_.step;
+    ++stage_steps_;
     task.advance(static_cast<std::uint64_t>(options_.batch));
     if (at_.step * kMessagesPerEpoch / epoch.size() >
         (at_.step - 1) * kMessagesPerEpoch / epoch.size())
@@ -190,9 +185,18 @@ Status Elastifying::run_epoch(core::ProgressTask& task) {
 void Elastifying::tell_loss(core::ProgressTask& task) const {
   const auto& stage = stages_[at_.stage];
   const auto steps = static_cast<double>(steps_per_epoch());
-  task.message(fmt::format("{} {}/{}: {:.0f} %, loss {:.4f}, {} since the start", stage.name,
-                           at_.epoch + 1, stage.epochs, 100 * static_cast<double>(at_.step) / steps,
-                           at_.loss_sum / static_cast<double>(at_.step), minutes(elapsed_s())));
+  task.message(fmt::format("{} {}/{}: {:.0f} %, loss {:.4f}, {} left", stage.name, at_.epoch + 1,
+                           stage.epochs, 100 * static_cast<double>(at_.step) / steps,
+                           at_.loss_sum / static_cast<double>(at_.step), time_left()));
+}
+
+/// Of the stage.
+std::string Elastifying::time_left() const {
+  const auto left = (stages_[at_.stage].epochs - at_.epoch) * steps_per_epoch() - at_.step;
+  const double stage_s = std::chrono::duration<double>(context_.clock.now() - stage_start_).count();
+  const auto seconds = static_cast<std::int64_t>(stage_s * static_cast<double>(left) /
+                                                 static_cast<double>(stage_steps_));
+  return fmt::format("{}:{:02} min", seconds / 60, seconds % 60);
 }
 
 Status Elastifying::finish_epoch(core::ProgressTask& task) {
@@ -241,6 +245,8 @@ Status Elastifying::run_stage() {
       context_.progress,
       {.name = std::string(stage.name), .total = images(stage.epochs, 0), .unit = "images"});
   task.advance(images(at_.epoch, at_.step));
+  stage_start_ = context_.clock.now();
+  stage_steps_ = 0;
   while (at_.epoch < stage.epochs && !is_stopped()) {
     if (auto done = run_epoch(task); !done) return done;
   }
@@ -251,12 +257,9 @@ Status Elastifying::run_stage() {
 
 Status Elastifying::save() {
   saved_ = context_.clock.now();
-  if (options_.checkpoint.empty()) return {};
+  if (!options_.checkpoint) return {};
   at_.elapsed_s = elapsed_s();
-  at_.weights = net_->state();
-  auto written = write_checkpoint(at_, options_.checkpoint);
-  at_.weights.clear();
-  return written;
+  return write_checkpoint(*options_.checkpoint, {.notes = to_notes(at_), .numbers = net_->state()});
 }
 
 Status Elastifying::save_at_times() {
@@ -265,19 +268,20 @@ Status Elastifying::save_at_times() {
 
 Status Elastifying::resume(const std::string& subject) {
   at_.subject = subject;
-  std::error_code ignored;
-  if (!options_.resume || !std::filesystem::exists(options_.checkpoint, ignored)) return {};
-  auto checkpoint = read_checkpoint(options_.checkpoint);
-  if (!checkpoint) return tl::unexpected(std::move(checkpoint.error()));
-  const auto file = options_.checkpoint.string();
-  if (checkpoint->subject != at_.subject)
+  if (!options_.resume || !options_.checkpoint) return {};
+  const auto checkpoint = read_checkpoint(*options_.checkpoint);
+  if (!checkpoint && checkpoint.error().code == ErrorCode::not_found) return {};
+  if (!checkpoint) return tl::unexpected(checkpoint.error());
+  const auto file = options_.checkpoint->string();
+  auto place = read_notes(checkpoint->notes, file);
+  if (!place) return tl::unexpected(std::move(place.error()));
+  if (place->subject != subject)
     return fail(ErrorCode::invalid_input,
-                fmt::format("{}: is of other work ({}); without --resume it begins anew", file,
-                            checkpoint->subject));
-  if (auto restored = net_->restore(checkpoint->weights); !restored)
+                fmt::format("{} is of other work ({}); without --resume it begins anew", file,
+                            place->subject));
+  if (auto restored = net_->restore(checkpoint->numbers); !restored)
     return core::within(file, restored.error());
-  at_ = *std::move(checkpoint);
-  at_.weights.clear();
+  at_ = *std::move(place);
   before_s_ = at_.elapsed_s;
   return {};
 }
@@ -350,6 +354,21 @@ Result<Elastified> Elastifying::run() {
   return result;
 }
 
+Result<Elastified> learn(const elastic::Supernet& supernet, const ImageSplits& images,
+                         const ElastifyOptions& options, const TrainingContext& context) {
+  auto sampler = SubnetSampler::create(supernet);
+  if (!sampler) return tl::unexpected(std::move(sampler.error()));
+  auto loaded = LoadedImages::load(supernet, images, options, context);
+  if (!loaded) return tl::unexpected(std::move(loaded.error()));
+  auto net = TorchSupernet::create(supernet, device_of(options.compute), context.pool);
+  if (!net) return tl::unexpected(std::move(net.error()));
+  Elastifying work(supernet, {*std::move(loaded), *std::move(sampler), *std::move(net)}, options,
+                   context);
+  if (auto resumed = work.resume(subject_of(options, images)); !resumed)
+    return tl::unexpected(std::move(resumed.error()));
+  return work.run();
+}
+
 }  // namespace
 
 std::vector<RangeAccuracy> accuracy_by_share(const std::vector<AccuracySample>& samples) {
@@ -371,19 +390,10 @@ std::vector<RangeAccuracy> accuracy_by_share(const std::vector<AccuracySample>& 
   return ranges;
 }
 
-Result<Elastified> elastify(const elastic::Supernet& supernet, const ElastifyImages& images,
+Result<Elastified> elastify(const elastic::Supernet& supernet, const ImageSplits& images,
                             const ElastifyOptions& options, const TrainingContext& context) {
-  auto sampler = SubnetSampler::create(supernet);
-  if (!sampler) return tl::unexpected(std::move(sampler.error()));
-  auto loaded = LoadedImages::load(supernet, images, options, context);
-  if (!loaded) return tl::unexpected(std::move(loaded.error()));
-  auto net = TorchSupernet::create(supernet, options.cuda ? at::kCUDA : at::kCPU, context.pool);
-  if (!net) return tl::unexpected(std::move(net.error()));
-  Elastifying work(supernet, {*std::move(loaded), *std::move(sampler), *std::move(net)}, options,
-                   context);
-  if (auto resumed = work.resume(subject_of(options, images)); !resumed)
-    return tl::unexpected(std::move(resumed.error()));
-  return work.run();
+  if (auto ok = check_available(options.compute); !ok) return tl::unexpected(std::move(ok.error()));
+  return guarded([&] { return learn(supernet, images, options, context); });
 }
 
 }  // namespace fleetfit::train

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "train/torch_device.h"
+
 namespace fleetfit::train {
 namespace {
 
@@ -43,29 +45,28 @@ Status check_classes(const elastic::Supernet& supernet, const data::Dataset& dat
 
 }  // namespace
 
-std::int64_t training_images(const ElastifyOptions& options, const ElastifyImages& images) {
-  const auto all = static_cast<std::int64_t>(images.training.size());
+std::int64_t training_images(const ElastifyOptions& options, const ImageSplits& images) {
+  const auto all = static_cast<std::int64_t>(images.train.size());
   return options.limit > 0 ? std::min(options.limit, all) : all;
 }
 
 Result<LoadedImages> LoadedImages::load(const elastic::Supernet& supernet,
-                                        const ElastifyImages& images,
-                                        const ElastifyOptions& options,
+                                        const ImageSplits& images, const ElastifyOptions& options,
                                         const TrainingContext& context) {
   const auto form = input_form(supernet);
   if (!form) return tl::unexpected(form.error());
-  if (auto fits = check_classes(supernet, images.training); !fits)
+  if (auto fits = check_classes(supernet, images.train); !fits)
     return tl::unexpected(std::move(fits.error()));
   if (const auto count = training_images(options, images); count < options.batch)
     return fail(
         ErrorCode::invalid_input,
         fmt::format("there are {} images to learn from, a batch has {}", count, options.batch));
   const auto read = [&](const data::Dataset& data, std::int64_t limit) {
-    return TorchImages::load(
-        data, {.form = *form, .limit = limit, .device = options.cuda ? at::kCUDA : at::kCPU},
-        context.pool, context.stop);
+    return TorchImages::load(data,
+                             {.form = *form, .limit = limit, .device = device_of(options.compute)},
+                             context.pool, context.stop);
   };
-  auto training = read(images.training, options.limit);
+  auto training = read(images.train, options.limit);
   if (!training) return tl::unexpected(std::move(training.error()));
   auto validation = read(images.validation, kValidationImages);
   if (!validation) return tl::unexpected(std::move(validation.error()));

@@ -18,11 +18,11 @@ struct LoadedImages {
 
   /// Fails with `invalid_input` if the model takes no images, if its classes are not as many as the
   /// data's, or if there are fewer than one batch to learn from.
-  static Result<LoadedImages> load(const elastic::Supernet& supernet, const ElastifyImages& images,
+  static Result<LoadedImages> load(const elastic::Supernet& supernet, const ImageSplits& images,
                                    const ElastifyOptions& options, const TrainingContext& context);
 };
 
 /// How many images there are to learn from.
-std::int64_t training_images(const ElastifyOptions& options, const ElastifyImages& images);
+std::int64_t training_images(const ElastifyOptions& options, const ImageSplits& images);
 
 }  // namespace fleetfit::train

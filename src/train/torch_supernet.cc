@@ -1,11 +1,10 @@
 #include "train/torch_supernet.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/nll_loss_nd.h>
@@ -18,9 +17,11 @@
 #include <cstring>
 #include <utility>
 
-#include "train/torch_adam.h"
 #include "train/torch_guard.h"
 #include "train/torch_network.h"
+#include "train/torch_optimizer.h"
+#include "train/torch_parameters.h"
+#include "train/torch_threads.h"
 
 namespace fleetfit::train {
 namespace {
@@ -36,7 +37,7 @@ constexpr double kStatisticsMomentum = 0.1;
 /// same order.
 void stay_on_one_thread() {
   thread_local const bool done = [] {
-    at::set_num_threads(1);
+    use_threads(1);
     return true;
   }();
   static_cast<void>(done);
@@ -48,7 +49,8 @@ struct Learner {
   std::size_t branch;
   std::size_t end;  // the block behind it
   std::unique_ptr<TorchNetwork> network;
-  TorchAdam adam;
+  std::vector<Tensor> parameters;
+  TorchOptimizer optimizer;
   std::size_t batches = 0;  // that its statistics are made of while they are renewed
 };
 
@@ -57,11 +59,6 @@ Tensor fitted(const Tensor& labels, const Tensor& logits) {
   auto shape = logits.sizes().vec();
   shape.erase(shape.begin() + 1);
   return labels.view(shape);
-}
-
-std::vector<Tensor> gradients_of(const Tensor& loss, const std::vector<Tensor>& parameters) {
-  return torch::autograd::grad({loss}, parameters, {}, {}, /*create_graph=*/false,
-                               /*allow_unused=*/true);
 }
 
 class Net final : public TorchSupernet {
@@ -79,8 +76,8 @@ class Net final : public TorchSupernet {
   Status add_statistics(const TorchBatch& batch, const SubnetPath& subnet) override;
   Result<std::vector<std::size_t>> count_correct(const TorchBatch& batch,
                                                  std::span<const SubnetPath> subnets) override;
-  std::string state() const override;
-  Status restore(std::string_view state) override;
+  std::vector<std::vector<float>> state() const override;
+  Status restore(const std::vector<std::vector<float>>& state) override;
   elastic::Supernet supernet() const override;
 
  private:
@@ -143,8 +140,10 @@ Status Net::add_learner(std::size_t block, std::size_t branch) {
   learners_.push_back({.block = block,
                        .branch = branch,
                        .end = block + described.span,
-                       .network = *std::move(network),
-                       .adam = TorchAdam(std::move(parameters))});
+                       .network = std::move(*network),
+                       .parameters = parameters,
+                       .optimizer = TorchOptimizer(parameters, std::vector<bool>(parameters.size()),
+                                                   {.kind = OptimizerKind::adam})});
   return {};
 }
 
@@ -216,7 +215,8 @@ double Net::distill_one(Learner& learner, const std::vector<Tensor>& borders, do
   const auto& wanted = borders[learner.end];
   const auto found = learner.network->forward_one(borders[learner.block]);
   const auto loss = at::mse_loss(found, wanted) / wanted.square().mean().clamp_min(1e-12);
-  learner.adam.step(gradients_of(loss, learner.adam.parameters()), rate);
+  loss.backward();
+  learner.optimizer.step(rate);
   return loss.item<double>();
 }
 
@@ -270,32 +270,31 @@ std::vector<std::size_t> Net::learners_on(const SubnetPath& path) const {
 Net::Gradients Net::gradients(const Tensor& loss, std::vector<std::size_t> learners) const {
   std::vector<Tensor> parameters;
   for (const std::size_t i : learners) {
-    const auto& own = learners_[i].adam.parameters();
+    const auto& own = learners_[i].parameters;
     parameters.insert(parameters.end(), own.begin(), own.end());
   }
   return {.loss = loss.item<double>(),
           .learners = std::move(learners),
-          .values = gradients_of(loss, parameters)};
+          .values = torch::autograd::grad({loss}, parameters, {}, {}, /*create_graph=*/false,
+                                          /*allow_unused=*/true)};
 }
 
 /// Gradients of a branch that is on several ways are added up in the order of the ways.
 void Net::take_step(const std::vector<Gradients>& found, double rate) {
-  std::vector<std::vector<Tensor>> sums(learners_.size());
+  std::vector<bool> steps(learners_.size());
   for (const auto& way : found) {
-    std::size_t first = 0;
+    auto value = way.values.begin();
     for (const std::size_t i : way.learners) {
-      const std::size_t count = learners_[i].adam.parameters().size();
-      auto& sum = sums[i];
-      sum.resize(count);
-      for (std::size_t p = 0; p < count; ++p) {
-        const auto& value = way.values[first + p];
-        if (value.defined()) sum[p] = sum[p].defined() ? sum[p] + value : value;
+      steps[i] = true;
+      for (auto& parameter : learners_[i].parameters) {
+        auto& sum = parameter.mutable_grad();
+        if (value->defined()) sum = sum.defined() ? sum + *value : *value;
+        ++value;
       }
-      first += count;
     }
   }
   each(learners_.size(), [&](std::size_t i) {
-    if (!sums[i].empty()) learners_[i].adam.step(sums[i], rate);
+    if (steps[i]) learners_[i].optimizer.step(rate);
   });
 }
 
@@ -361,34 +360,29 @@ std::vector<Tensor> Net::tensors() const {
   std::vector<Tensor> all;
   for (const auto& learner : learners_) {
     for (auto& tensor : learner.network->state()) all.push_back(tensor);
-    for (auto& tensor : learner.adam.state()) all.push_back(tensor);
+    for (auto& tensor : learner.optimizer.state()) all.push_back(tensor);
   }
   return all;
 }
 
-std::string Net::state() const {
-  std::string bytes;
-  for (const auto& tensor : tensors()) {
-    const auto flat = tensor.detach().cpu().contiguous();
-    bytes.append(static_cast<const char*>(flat.data_ptr()), flat.nbytes());
-  }
-  return bytes;
+std::vector<std::vector<float>> Net::state() const {
+  std::vector<std::vector<float>> numbers;
+  for (const auto& tensor : tensors()) numbers.push_back(numbers_of(tensor.to(at::kCPU)));
+  return numbers;
 }
 
-Status Net::restore(std::string_view state) {
+Status Net::restore(const std::vector<std::vector<float>>& state) {
   const auto all = tensors();
-  std::size_t bytes = 0;
-  for (const auto& tensor : all) bytes += tensor.nbytes();
-  if (bytes != state.size())
-    return fail(ErrorCode::invalid_input,
-                fmt::format("it has {} bytes of weights, not {}", state.size(), bytes));
+  const auto fits = [](const Tensor& tensor, const std::vector<float>& numbers) {
+    return tensor.numel() == std::ssize(numbers);
+  };
+  if (!std::ranges::equal(all, state, fits))
+    return fail(ErrorCode::invalid_input, "is of another network");
   return guarded([&] {
     const at::NoGradGuard at_work;
-    for (auto tensor : all) {
-      auto flat = at::empty(tensor.sizes(), tensor.options().device(at::kCPU));
-      std::memcpy(flat.data_ptr(), state.data(), flat.nbytes());
-      tensor.copy_(flat);
-      state.remove_prefix(flat.nbytes());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      auto numbers = state[i];
+      all[i].copy_(at::from_blob(numbers.data(), all[i].sizes(), at::kFloat));
     }
   });
 }

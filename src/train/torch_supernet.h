@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "fleetfit/core/result.h"
@@ -64,8 +62,8 @@ class TorchSupernet {
 
   /// All that was learned, and what the next step needs; `restore` gives `invalid_input` if that is
   /// not of this supernet.
-  virtual std::string state() const = 0;
-  virtual Status restore(std::string_view state) = 0;
+  virtual std::vector<std::vector<float>> state() const = 0;
+  virtual Status restore(const std::vector<std::vector<float>>& state) = 0;
 
   /// The supernet with the branches as they are now.
   virtual elastic::Supernet supernet() const = 0;

@@ -28,8 +28,8 @@ class StopsAfter final : public core::Progress {
 
 class Elastify : public testing::Test {
  protected:
-  ElastifyImages images() const {
-    return {.training = training_, .validation = validation_, .test = test_};
+  ImageSplits images() const {
+    return {.train = training_, .validation = validation_, .test = test_};
   }
 
   Elastified learn(const ElastifyOptions& options, int threads = 1) {
@@ -47,7 +47,7 @@ class Elastify : public testing::Test {
         .value();
   }
 
-  Error refusal(const ElastifyImages& images, const ElastifyOptions& options) {
+  Error refusal(const ImageSplits& images, const ElastifyOptions& options) {
     Surroundings surroundings;
     return elastify(supernet_, images, options, surroundings.context()).error();
   }
@@ -138,7 +138,7 @@ TEST_F(Elastify, GivesTheSameWhenItWasInterruptedAndResumed) {
   const auto whole = learn(quick_);
   auto options = quick_;
   options.resume = true;
-  std::filesystem::remove(options.checkpoint);
+  std::filesystem::remove(*options.checkpoint);
   EXPECT_TRUE(learn_until("distill", 96, options).is_interrupted);
   EXPECT_TRUE(learn_until("tune", 128, options).is_interrupted);
   const auto resumed = learn(options);
@@ -170,7 +170,7 @@ TEST_F(Elastify, MeansOfRangesAreThoseOfTheirSamples) {
 
 TEST_F(Elastify, NamesDataThatDoesNotFit) {
   const TinyImages five(supernet_, 64, 1, 5);
-  const auto classes = refusal({.training = five, .validation = five, .test = five}, quick_);
+  const auto classes = refusal({.train = five, .validation = five, .test = five}, quick_);
   EXPECT_EQ(classes.code, ErrorCode::invalid_input);
   EXPECT_NE(classes.message.find("3 classes"), std::string::npos) << classes.message;
   EXPECT_NE(classes.message.find("5"), std::string::npos) << classes.message;
@@ -191,7 +191,7 @@ TEST_F(Elastify, RefusesACheckpointOfOtherWorkAndADamagedOne) {
 
   other.seed = 1;
   {
-    std::fstream file(quick_.checkpoint, std::ios::in | std::ios::out | std::ios::binary);
+    std::fstream file(*quick_.checkpoint, std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(-3, std::ios::end);
     file.put('x');
   }

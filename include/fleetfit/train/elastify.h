@@ -3,14 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "fleetfit/core/result.h"
-#include "fleetfit/data/dataset.h"
 #include "fleetfit/elastic/bundle.h"
 #include "fleetfit/elastic/supernet.h"
+#include "fleetfit/train/images.h"
 #include "fleetfit/train/training.h"
 
 /// The branches of a supernet learn to stand for what they replace. docs/elastic.md says how.
@@ -33,20 +33,13 @@ struct ElastifyOptions {
   double tune_rate = 1e-3;
   std::int64_t limit = 0;  ///< most images to learn from, chosen at random; 0: all
   std::uint64_t seed = 1;
-  bool cuda = false;
-  /// Where the work so far is kept about once a minute; empty: nowhere. Stays there: it is of use
-  /// until the result is in a file.
-  std::filesystem::path checkpoint = {};
+  Compute compute = Compute::cpu;
+  /// Where to keep work that may be taken up again; written after each epoch and every minute,
+  /// removed by nobody here.
+  std::optional<std::filesystem::path> checkpoint = std::nullopt;
   bool resume = false;  ///< go on from the checkpoint if there is one
   /// What is learned from what. A checkpoint of another subject or of other options is refused.
   std::string subject = {};
-};
-
-/// Borrows the images. What they are used for must not overlap.
-struct ElastifyImages {
-  const data::Dataset& training;
-  const data::Dataset& validation;  ///< shows the progress
-  const data::Dataset& test;        ///< shows the result
 };
 
 /// Subnets whose multiply-accumulates, as a share of the original's, lie in [low, high).
@@ -82,7 +75,7 @@ struct Elastified {
 /// the work was interrupted and resumed. Fails with `invalid_input` if the images are not what the
 /// model takes, if their classes are not as many as the model's, or if there are fewer than one
 /// batch.
-Result<Elastified> elastify(const elastic::Supernet& supernet, const ElastifyImages& images,
+Result<Elastified> elastify(const elastic::Supernet& supernet, const ImageSplits& images,
                             const ElastifyOptions& options, const TrainingContext& context);
 
 /// Mean accuracies of the ranges of a tenth that have samples.
