@@ -65,6 +65,9 @@ void add_search(CLI::App& program, Context& context);
 void add_runtime(CLI::App& program, Context& context);
 void add_space(CLI::App& program, Context& context);
 
+// Those whose work fleetfit-train does.
+void add_companion_verbs(CLI::App& program, Context& context);
+
 // Of `transfer`.
 void add_transfer_fewshot(CLI::App& transfer, Context& context);
 

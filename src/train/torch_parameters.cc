@@ -1,16 +1,15 @@
 #include "train/torch_parameters.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/relu.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "train/torch_fits.h"
+#include "train/torch_threads.h"
 
 namespace fleetfit::train {
 namespace {
@@ -21,14 +20,7 @@ constexpr double kTiny = 1e-8;
 
 }  // namespace
 
-void use_one_thread_per_fit() {
-  at::set_num_threads(1);
-  // libtorch reaches OpenBLAS behind Debian's interface of all BLAS libraries, and does not tell
-  // it.
-  using SetThreads = void (*)(int);
-  if (auto* const set = ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))
-    reinterpret_cast<SetThreads>(set)(1);
-}
+void use_one_thread_per_fit() { use_threads(1); }
 
 at::Tensor tensor_of(std::span<const float> values, std::int64_t rows, std::int64_t columns) {
   auto tensor = at::empty({rows, columns}, at::kFloat);

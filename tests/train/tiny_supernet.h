@@ -17,13 +17,12 @@ inline constexpr std::int64_t kTinyImage = 8;
 inline constexpr std::int64_t kTinyChannels = 8;
 inline constexpr std::int64_t kTinyClasses = 3;
 
-/// A residual block with so many channels inside.
+/// Two convolutions with so many channels between them.
 inline graph::Graph tiny_block(std::int64_t inner, std::uint64_t seed) {
   graph::NetBuilder net("block", seed);
   const auto x = net.input("x", {1, kTinyChannels, kTinyImage, kTinyImage});
   const auto y = net.conv_bn(x, {.out = inner, .kernel = 3}, graph::kRelu);
-  const auto z = net.conv_bn(y, {.out = kTinyChannels, .kernel = 3});
-  net.output(net.activate(net.add(z, x), graph::kRelu), "y");
+  net.output(net.conv_bn(y, {.out = kTinyChannels, .kernel = 3}, graph::kRelu), "y");
   return std::move(net).finish().value();
 }
 
@@ -41,7 +40,7 @@ inline graph::Graph tiny_head() {
   return std::move(net).finish().value();
 }
 
-/// A stem, three residual blocks with branches that know nothing yet, and a head.
+/// A stem, three blocks with branches that know nothing yet, and a head.
 inline elastic::Supernet tiny_supernet() {
   using enum elastic::BranchKind;
   elastic::Supernet supernet{.name = "tiny"};

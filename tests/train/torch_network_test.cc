@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Family{"resnet8", 12}, Family{"mobilenet_v2_small", 8, 0.25},
                     Family{"mobilenet_v3_small", 32, 0.5}, Family{"vgg11_bn", 32, 0.05},
                     Family{"densenet121", 32, 0.25}, Family{"vit_b_16", 32, 0.08},
-                    Family{"shufflenet_v2_x0_5", 32}, Family{"shufflenet_v1_g3", 32, 0.25},
+                    Family{"shufflenet_v2_x0_5", 32}, Family{"shufflenet_v1_g3_x0_5", 32},
                     Family{"squeezenet1_1", 48, 0.25}, Family{"efficientnet_b0", 32, 0.25},
                     Family{"lenet5", 28}, Family{"convnext_tiny", 32, 0.1},
                     Family{"googlenet", 64, 0.1}, Family{"alexnet", 64, 0.05}),

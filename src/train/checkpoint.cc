@@ -1,0 +1,103 @@
+#include "train/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "fleetfit/core/file.h"
+#include "fleetfit/core/sha256.h"
+
+namespace fleetfit::train {
+namespace {
+
+constexpr std::string_view kMagic = "fleetfit-training 1\n";
+constexpr std::size_t kDigest = 64;
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
+
+void append_count(std::string& bytes, std::uint64_t count) {
+  for (int i = 0; i < 8; ++i) bytes += static_cast<char>((count >> (8 * i)) & 0xFF);
+}
+
+/// Takes pieces off the front of bytes; gives nothing once they are used up.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+
+  std::optional<std::string_view> take(std::uint64_t count) {
+    if (count > bytes_.size()) return std::nullopt;
+    const auto piece = bytes_.substr(0, count);
+    bytes_.remove_prefix(count);
+    return piece;
+  }
+
+  std::optional<std::uint64_t> take_count() {
+    const auto piece = take(8);
+    if (!piece) return std::nullopt;
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < 8; ++i)
+      count |= std::uint64_t{static_cast<std::uint8_t>((*piece)[i])} << (8 * i);
+    return count;
+  }
+
+  std::optional<std::vector<float>> take_numbers() {
+    const auto count = take_count();
+    if (!count || *count > bytes_.size() / sizeof(float)) return std::nullopt;
+    const auto piece = take(*count * sizeof(float));
+    std::vector<float> numbers(*count);
+    if (*count > 0) std::memcpy(numbers.data(), piece->data(), piece->size());
+    return numbers;
+  }
+
+ private:
+  std::string_view bytes_;
+};
+
+std::optional<Checkpoint> parse(std::string_view bytes) {
+  Reader reader(bytes);
+  const auto notes = reader.take(reader.take_count().value_or(kMostBytes));
+  const auto count = reader.take_count();
+  if (!notes || !count) return std::nullopt;
+  Checkpoint checkpoint{.notes = std::string(*notes), .numbers = {}};
+  for (std::uint64_t i = 0; i < *count; ++i) {
+    auto numbers = reader.take_numbers();
+    if (!numbers) return std::nullopt;
+    checkpoint.numbers.push_back(*std::move(numbers));
+  }
+  return checkpoint;
+}
+
+}  // namespace
+
+Status write_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint) {
+  std::string body;
+  append_count(body, checkpoint.notes.size());
+  body += checkpoint.notes;
+  append_count(body, checkpoint.numbers.size());
+  for (const auto& numbers : checkpoint.numbers) {
+    append_count(body, numbers.size());
+    body.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float));
+  }
+  return core::write_file(file, std::string(kMagic) + core::sha256_hex(body) + body);
+}
+
+Result<Checkpoint> read_checkpoint(const std::filesystem::path& file) {
+  const auto bytes = core::read_file(file, {.max_bytes = kMostBytes});
+  if (!bytes) return tl::unexpected(bytes.error());
+  const std::string_view all = *bytes;
+  const auto refuse = [&](std::string_view what) {
+    return fail(ErrorCode::invalid_input, fmt::format("{}: {}", file.string(), what));
+  };
+  if (!all.starts_with(kMagic) || all.size() < kMagic.size() + kDigest)
+    return refuse("this is no training of this version of fleetfit");
+  const auto digest = all.substr(kMagic.size(), kDigest);
+  const auto body = all.substr(kMagic.size() + kDigest);
+  if (core::sha256_hex(body) != digest) return refuse("the file is damaged");
+  auto checkpoint = parse(body);
+  if (!checkpoint) return refuse("the file is damaged");
+  return *std::move(checkpoint);
+}
+
+}  // namespace fleetfit::train

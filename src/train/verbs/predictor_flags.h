@@ -1,0 +1,23 @@
+#pragma once
+
+#include "train/verbs/verb.h"
+
+namespace fleetfit::train {
+
+/// Of the verbs that learn from samples of times.
+struct PredictorFlags {
+  CommonFlags common;
+  std::string samples;
+  std::string output;
+  double budget_s = 0;
+  TrainingOptions training;
+
+  /// Of the time that is left, the share that is due to a part of the work.
+  TrainingOptions options(const Work& work, double share) const;
+};
+
+/// Adds a verb with these flags and an example; `run` is its action.
+void add_predictor_verb(CLI::App& program, Action& action, const std::string& name,
+                        const std::string& summary, Result<int> (*run)(const PredictorFlags&));
+
+}  // namespace fleetfit::train

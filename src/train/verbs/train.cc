@@ -1,0 +1,180 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "fleetfit/data/dataset.h"
+#include "fleetfit/graph/export.h"
+#include "fleetfit/graph/import.h"
+#include "fleetfit/graph/zoo.h"
+#include "fleetfit/train/images.h"
+#include "train/verbs/files.h"
+#include "train/verbs/verb.h"
+
+namespace fleetfit::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TrainFlags {
+  CommonFlags common;
+  std::string model;
+  std::string data;
+  std::string output;
+  std::optional<double> width;
+  std::optional<std::int64_t> image;
+  std::string compute = "cpu";
+  bool no_flip = false;
+  bool resume = false;
+  ClassifierOptions training;
+
+  bool is_file() const { return model.ends_with(".onnx") || model.find('/') != std::string::npos; }
+};
+
+/// Height and width of the network's input: as the images are, unless it was made for others.
+Result<std::int64_t> image_size(const TrainFlags& flags, const data::Image& first) {
+  if (flags.image) return *flags.image;
+  if (first.height != first.width) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{}: images are {} x {}; --image N stretches them to N x N", flags.data,
+                            first.height, first.width));
+  }
+  const auto entry = std::ranges::find(graph::zoo(), flags.model, &graph::ZooEntry::name);
+  if (entry != graph::zoo().end() && entry->image > 2 * first.height) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{} is made for images of {} x {}, and those of {} are {} x {}; "
+                            "--image N stretches them to N x N",
+                            flags.model, entry->image, entry->image, flags.data, first.height,
+                            first.width));
+  }
+  return first.height;
+}
+
+Result<graph::Graph> build_network(const TrainFlags& flags, const data::Dataset& data) {
+  const auto first = data.item(0);
+  if (!first) return tl::unexpected(first.error());
+  const auto size = image_size(flags, first->image);
+  if (!size) return tl::unexpected(size.error());
+  return graph::build_zoo_network(flags.model,
+                                  {.width = flags.width.value_or(1),
+                                   .classes = static_cast<std::int64_t>(data.classes().size()),
+                                   .image = *size,
+                                   .channels = first->image.channels,
+                                   .seed = flags.common.seed});
+}
+
+Result<graph::Graph> read_network(const TrainFlags& flags) {
+  if (flags.width || flags.image) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("--width and --image are for networks of the zoo, and {} is a file",
+                            flags.model));
+  }
+  auto imported = graph::import_model(flags.model);
+  if (!imported) return tl::unexpected(std::move(imported.error()));
+  return std::move(imported->graph);
+}
+
+ClassifierOptions options_of(const TrainFlags& flags) {
+  auto options = flags.training;
+  options.seed = flags.common.seed;
+  options.compute = flags.compute == "cuda" ? Compute::cuda : Compute::cpu;
+  options.pretrained = flags.is_file();
+  // Digits and letters, which such files mostly hold, are others the other way round.
+  options.flip = !flags.no_flip && !flags.data.starts_with("idx:");
+  options.checkpoint = flags.output + ".training";
+  options.resume = flags.resume;
+  options.title = fmt::format("{} (width {}, image {}) on {}", flags.model, flags.width.value_or(1),
+                              flags.image.value_or(0), flags.data);
+  return options;
+}
+
+void tell(const TrainFlags& flags, const TrainedClassifier& trained) {
+  if (flags.common.json) {
+    nlohmann::ordered_json document = {{"model", flags.model},
+                                       {"data", flags.data},
+                                       {"accuracy", nullptr},
+                                       {"validation_accuracy", trained.validation_accuracy},
+                                       {"loss", trained.loss},
+                                       {"epochs", trained.epochs},
+                                       {"best_epoch", trained.best_epoch},
+                                       {"resumed_at", trained.resumed_at},
+                                       {"images", trained.images},
+                                       {"elapsed_s", trained.elapsed_s},
+                                       {"interrupted", trained.interrupted},
+                                       {"output", flags.output}};
+    if (trained.accuracy) document["accuracy"] = *trained.accuracy;
+    print(document);
+    return;
+  }
+  if (!trained.accuracy) return;
+  fmt::print("{:.2f} % of test images right after {} epochs in {:.0f} s: {}\n",
+             100 * *trained.accuracy, trained.epochs, trained.elapsed_s, flags.output);
+}
+
+Result<int> run_train(const TrainFlags& flags) {
+  if (auto ok = check_output(flags.output); !ok) return tl::unexpected(std::move(ok.error()));
+  Work work(flags.common);
+  const auto data = open_splits(flags.data);
+  if (!data) return tl::unexpected(data.error());
+  const auto network = flags.is_file() ? read_network(flags) : build_network(flags, *data->train);
+  if (!network) return tl::unexpected(network.error());
+  const auto options = options_of(flags);
+  const auto context = work.context();
+  const auto trained = train_classifier(*network, data->view(), options, context);
+  if (!trained) return core::within(flags.model, trained.error());
+  if (auto ok = graph::export_onnx_file(trained->graph, flags.output); !ok)
+    return tl::unexpected(std::move(ok.error()));
+  tell(flags, *trained);
+  if (!trained->interrupted) {
+    std::error_code ignored;
+    fs::remove(*options.checkpoint, ignored);
+  }
+  return work.finish(
+      fmt::format("interrupted; the best of {} epochs is in {}, and --resume goes on",
+                  trained->epochs, flags.output));
+}
+
+void add_flags(CLI::App& verb, TrainFlags& flags) {
+  verb.add_option("MODEL", flags.model, "A network of the zoo, or an ONNX file to go on from")
+      ->required();
+  verb.add_option("--data", flags.data,
+                  "fashion-mnist, idx:DIR, cifar10:DIR or images:DIR (docs/formats/datasets.md)")
+      ->required();
+  verb.add_option("-o,--output", flags.output, "ONNX file to write")->required();
+  verb.add_option("--epochs", flags.training.epochs, "Passes over the images")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  verb.add_option("--limit", flags.training.limit, "Most images to learn from; 0: all")
+      ->check(CLI::NonNegativeNumber);
+  verb.add_option("--width", flags.width, "Multiplies the number of channels of a zoo network")
+      ->check(CLI::PositiveNumber);
+  verb.add_option("--image", flags.image, "Height and width that images are stretched to")
+      ->check(CLI::Range(1, 4096));
+  verb.add_option("--batch", flags.training.batch, "Images in a step; 0: 128, less for few images")
+      ->check(CLI::Range(0, 65'536));
+  verb.add_option("--learning-rate", flags.training.learning_rate,
+                  "Highest rate; 0: what suits the network")
+      ->check(CLI::NonNegativeNumber);
+  verb.add_option("--compute", flags.compute, "cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  verb.add_flag("--no-flip", flags.no_flip, "Never mirror images");
+  verb.add_flag("--resume", flags.resume, "Go on with OUTPUT.training if it is there");
+  add_common_flags(verb, flags.common);
+}
+
+}  // namespace
+
+void add_train(CLI::App& program, Action& action) {
+  auto* verb = program.add_subcommand("train", "Train a network on labelled images");
+  const auto flags = std::make_shared<TrainFlags>();  // shared by the verb and its action
+  add_flags(*verb, *flags);
+  verb->footer(
+      "Example:\n  fleetfit train resnet20 --data fashion-mnist --epochs 20 -o resnet20.onnx");
+  verb->callback([&action, flags] { action = [flags] { return run_train(*flags); }; });
+}
+
+}  // namespace fleetfit::train
