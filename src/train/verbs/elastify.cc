@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "fleetfit/core/file.h"
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/core/version.h"
 #include "fleetfit/elastic/bundle.h"
