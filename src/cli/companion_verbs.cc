@@ -45,6 +45,7 @@ void add_companion_verb(CLI::App& program, Context& context, const char* name, c
 
 void add_companion_verbs(CLI::App& program, Context& context) {
   add_companion_verb(program, context, "train", "Train a network on labelled images");
+  add_companion_verb(program, context, "elastify", "Make a trained network elastic");
 }
 
 }  // namespace fleetfit::cli

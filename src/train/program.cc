@@ -10,7 +10,7 @@ namespace fleetfit::train {
 namespace {
 
 // Verbs that fleetfit passes on as they are: the user knows them as its own.
-bool is_fleetfits(std::string_view verb) { return verb == "train"; }
+bool is_fleetfits(std::string_view verb) { return verb == "train" || verb == "elastify"; }
 
 int parse_and_run(int argc, char** argv) {
   Action action;
@@ -20,6 +20,7 @@ int parse_and_run(int argc, char** argv) {
   add_mlp(program, action);
   add_graph_network(program, action);
   add_train(program, action);
+  add_elastify(program, action);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -41,7 +41,8 @@ class TorchNetwork {
   virtual std::vector<at::Tensor> state() = 0;
 
   /// Batch norm on the statistics of the batch, updating the running ones with `momentum`; or on
-  /// the running ones (the state after create).
+  /// the running ones (the state after create). Where the running ones stay as they are, because
+  /// they are used or `momentum` is 0, several threads may be in `forward` at once.
   virtual void batch_statistics(bool on, double momentum = 0.1) = 0;
 
   /// The graph with the weights as they are now.

@@ -288,7 +288,11 @@ Outputs run(const BatchNorm& op, const Call& call) {
   const auto x = to_channels_first(call.in(0), op.layout);
   // One value has no variance.
   const bool batch = call.norm.batch_statistics && x.numel() > x.size(1);
-  const auto y = at::batch_norm(x, call.in(1), call.in(2), call.in(3), call.in(4), batch,
+  // Several threads may run the network at once as long as none of them changes it.
+  const bool keeps = batch && call.norm.momentum == 0;
+  const auto mean = keeps ? at::Tensor() : call.in(3);
+  const auto variance = keeps ? at::Tensor() : call.in(4);
+  const auto y = at::batch_norm(x, call.in(1), call.in(2), mean, variance, batch,
                                 call.norm.momentum, op.epsilon, /*cudnn_enabled=*/true);
   return {from_channels_first(y, op.layout)};
 }

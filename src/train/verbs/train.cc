@@ -11,6 +11,7 @@
 #include "fleetfit/graph/import.h"
 #include "fleetfit/graph/zoo.h"
 #include "fleetfit/train/images.h"
+#include "train/verbs/files.h"
 #include "train/verbs/verb.h"
 
 namespace fleetfit::train {
@@ -32,22 +33,6 @@ struct TrainFlags {
 
   bool is_file() const { return model.ends_with(".onnx") || model.find('/') != std::string::npos; }
 };
-
-struct OpenedSplits {
-  std::unique_ptr<data::Dataset> train;
-  std::unique_ptr<data::Dataset> validation;
-  std::unique_ptr<data::Dataset> test;
-};
-
-Result<OpenedSplits> open_splits(const std::string& spec) {
-  auto train = data::open_dataset(spec, data::Split::train);
-  if (!train) return tl::unexpected(std::move(train.error()));
-  auto validation = data::open_dataset(spec, data::Split::validation);
-  if (!validation) return tl::unexpected(std::move(validation.error()));
-  auto test = data::open_dataset(spec, data::Split::test);
-  if (!test) return tl::unexpected(std::move(test.error()));
-  return OpenedSplits{*std::move(train), *std::move(validation), *std::move(test)};
-}
 
 /// Height and width of the network's input: as the images are, unless it was made for others.
 Result<std::int64_t> image_size(const TrainFlags& flags, const data::Image& first) {
@@ -106,13 +91,6 @@ ClassifierOptions options_of(const TrainFlags& flags) {
   return options;
 }
 
-Status check_output(const fs::path& output) {
-  std::error_code ignored;
-  const auto folder = output.has_parent_path() ? output.parent_path() : fs::path(".");
-  if (fs::is_directory(folder, ignored) && !fs::is_directory(output, ignored)) return {};
-  return fail(ErrorCode::invalid_input, fmt::format("{} cannot be written", output.string()));
-}
-
 void tell(const TrainFlags& flags, const TrainedClassifier& trained) {
   if (flags.common.json) {
     nlohmann::ordered_json document = {{"model", flags.model},
@@ -145,9 +123,7 @@ Result<int> run_train(const TrainFlags& flags) {
   if (!network) return tl::unexpected(network.error());
   const auto options = options_of(flags);
   const auto context = work.context();
-  const auto trained = train_classifier(
-      *network, {.train = *data->train, .validation = *data->validation, .test = *data->test},
-      options, context);
+  const auto trained = train_classifier(*network, data->view(), options, context);
   if (!trained) return core::within(flags.model, trained.error());
   if (auto ok = graph::export_onnx_file(trained->graph, flags.output); !ok)
     return tl::unexpected(std::move(ok.error()));

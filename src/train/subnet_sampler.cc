@@ -1,0 +1,130 @@
+#include "train/subnet_sampler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "fleetfit/cost/cost.h"
+
+namespace fleetfit::train {
+namespace {
+
+// Beyond it, one way is sure to be taken as long as shares differ by a hundredth.
+constexpr double kMostTilt = 4000;
+constexpr int kBisections = 40;
+
+Result<double> flops_of(const graph::Graph& graph) {
+  auto cost = cost::count_cost(graph);
+  if (!cost) return tl::unexpected(std::move(cost.error()));
+  return static_cast<double>(cost->total.flops);
+}
+
+/// log(exp(a) + exp(b)) without overflow.
+double log_sum(double a, double b) {
+  const double high = std::max(a, b);
+  return std::isinf(high) ? high : high + std::log1p(std::exp(std::min(a, b) - high));
+}
+
+}  // namespace
+
+Result<SubnetSampler> SubnetSampler::create(const elastic::Supernet& supernet) {
+  SubnetSampler sampler;
+  double total = 0;
+  for (const auto& block : supernet.blocks) {
+    auto& ways = sampler.ways_.emplace_back();
+    for (const auto& branch : block.branches) {
+      const auto flops = flops_of(branch.graph);
+      if (!flops) return tl::unexpected(flops.error());
+      ways.push_back({.span = branch.span, .share = *flops});
+    }
+    total += ways.front().share;
+  }
+  if (total <= 0)
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{}: it has no multiply-accumulates", supernet.name));
+  for (auto& ways : sampler.ways_) {
+    for (auto& way : ways) way.share /= total;
+  }
+  sampler.least_ = sampler.look_ahead(-kMostTilt).mean_share;
+  sampler.most_ = sampler.look_ahead(kMostTilt).mean_share;
+  return sampler;
+}
+
+double SubnetSampler::share(const SubnetPath& path) const {
+  double share = 0;
+  for (const auto& step : path) share += ways_[step.block][step.branch].share;
+  return share;
+}
+
+SubnetPath SubnetSampler::original() const {
+  SubnetPath path;
+  for (std::size_t b = 0; b < ways_.size(); ++b) path.push_back({.block = b});
+  return path;
+}
+
+bool SubnetSampler::is_original(const SubnetPath& path) {
+  return std::ranges::all_of(path, [](const elastic::BranchId& step) { return step.branch == 0; });
+}
+
+SubnetSampler::Ahead SubnetSampler::look_ahead(double tilt) const {
+  const std::size_t blocks = ways_.size();
+  Ahead ahead{.log_ways = std::vector<double>(blocks + 1)};
+  std::vector<double> mean(blocks + 1);
+  for (std::size_t b = blocks; b-- > 0;) {
+    double sum = -std::numeric_limits<double>::infinity();
+    for (const auto& way : ways_[b])
+      sum = log_sum(sum, tilt * way.share + ahead.log_ways[b + way.span]);
+    for (const auto& way : ways_[b]) {
+      const double probability = std::exp(tilt * way.share + ahead.log_ways[b + way.span] - sum);
+      mean[b] += probability * (way.share + mean[b + way.span]);
+    }
+    ahead.log_ways[b] = sum;
+  }
+  ahead.mean_share = mean.front();
+  return ahead;
+}
+
+SubnetPath SubnetSampler::draw_tilted(double tilt, core::Random& random) const {
+  const auto ahead = look_ahead(tilt);
+  SubnetPath path;
+  for (std::size_t b = 0; b < ways_.size();) {
+    const auto& ways = ways_[b];
+    double left = random.uniform();
+    std::size_t taken = 0;
+    for (; taken + 1 < ways.size(); ++taken) {
+      left -= std::exp(tilt * ways[taken].share + ahead.log_ways[b + ways[taken].span] -
+                       ahead.log_ways[b]);
+      if (left < 0) break;
+    }
+    path.push_back({.block = b, .branch = taken});
+    b += ways[taken].span;
+  }
+  return path;
+}
+
+double SubnetSampler::tilt_for(double share) const {
+  double low = -kMostTilt;
+  double high = kMostTilt;
+  for (int i = 0; i < kBisections; ++i) {
+    const double middle = (low + high) / 2;
+    (look_ahead(middle).mean_share < share ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+SubnetPath SubnetSampler::draw_near(double share, core::Random& random) const {
+  return draw_tilted(tilt_for(std::clamp(share, least_, most_)), random);
+}
+
+std::vector<SubnetPath> SubnetSampler::draw_spread(std::size_t count, core::Random& random) const {
+  std::vector<SubnetPath> paths;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double part = count > 1 ? static_cast<double>(i) / static_cast<double>(count - 1) : 0.5;
+    paths.push_back(draw_near(least_ + part * (most_ - least_), random));
+  }
+  return paths;
+}
+
+}  // namespace fleetfit::train

@@ -1,0 +1,408 @@
+#include "train/torch_supernet.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/mse_loss.h>
+#include <ATen/ops/nll_loss_nd.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "train/torch_guard.h"
+#include "train/torch_network.h"
+#include "train/torch_optimizer.h"
+#include "train/torch_parameters.h"
+#include "train/torch_threads.h"
+
+namespace fleetfit::train {
+namespace {
+
+using at::Tensor;
+
+// Images that the original looks at at once. Pieces of a batch run side by side; their size is
+// fixed, so that the number of threads changes nothing.
+constexpr std::int64_t kPiece = 32;
+constexpr double kStatisticsMomentum = 0.1;
+
+/// Several threads work on tensors of their own, each alone, so that sums are always taken in the
+/// same order.
+void stay_on_one_thread() {
+  thread_local const bool done = [] {
+    use_threads(1);
+    return true;
+  }();
+  static_cast<void>(done);
+}
+
+/// A branch that learns.
+struct Learner {
+  std::size_t block;
+  std::size_t branch;
+  std::size_t end;  // the block behind it
+  std::unique_ptr<TorchNetwork> network;
+  std::vector<Tensor> parameters;
+  TorchOptimizer optimizer;
+  std::size_t batches = 0;  // that its statistics are made of while they are renewed
+};
+
+/// Labels in the shape of the classes that were found: one for each image, or for each pixel.
+Tensor fitted(const Tensor& labels, const Tensor& logits) {
+  auto shape = logits.sizes().vec();
+  shape.erase(shape.begin() + 1);
+  return labels.view(shape);
+}
+
+class Net final : public TorchSupernet {
+ public:
+  Net(elastic::Supernet supernet, const at::Device& device, core::ThreadPool& pool)
+      : given_(std::move(supernet)), device_(device), pool_(pool) {}
+
+  Status build();
+
+  Result<double> distill(const TorchBatch& batch, double rate) override;
+  Result<double> distill_subnet(const TorchBatch& batch, const SubnetPath& subnet,
+                                double rate) override;
+  Result<double> tune(const TorchBatch& batch, const TuneStep& step) override;
+  void renew_statistics() override;
+  Status add_statistics(const TorchBatch& batch, const SubnetPath& subnet) override;
+  Result<std::vector<std::size_t>> count_correct(const TorchBatch& batch,
+                                                 std::span<const SubnetPath> subnets) override;
+  std::vector<std::vector<float>> state() const override;
+  Status restore(const std::vector<std::vector<float>>& state) override;
+  elastic::Supernet supernet() const override;
+
+ private:
+  /// Gradients of the learners on one way.
+  struct Gradients {
+    double loss = 0;
+    std::vector<std::size_t> learners;
+    std::vector<Tensor> values;  // of all parameters of the first, then of the second, …
+  };
+
+  Status add_learner(std::size_t block, std::size_t branch);
+  void learn_by(bool batch_statistics, double momentum);
+  void each(std::size_t count, const std::function<void(std::size_t)>& body) const;
+
+  /// The images, then what each block of the original makes of them.
+  std::vector<Tensor> original_borders(const Tensor& images) const;
+  Tensor run(const SubnetPath& path, const std::vector<Tensor>& borders) const;
+  Tensor logits(const Tensor& output) const;
+  Tensor class_loss(const Tensor& found, const Tensor& labels, const Tensor& original,
+                    double soft_share) const;
+  std::vector<std::size_t> learners_on(const SubnetPath& path) const;
+  Gradients gradients(const Tensor& loss, std::vector<std::size_t> learners) const;
+  void take_step(const std::vector<Gradients>& found, double rate);
+  double distill_one(Learner& learner, const std::vector<Tensor>& borders, double rate) const;
+  std::vector<Tensor> tensors() const;
+
+  elastic::Supernet given_;
+  at::Device device_;
+  core::ThreadPool& pool_;
+  std::vector<std::unique_ptr<TorchNetwork>> originals_;  // by block
+  std::vector<Learner> learners_;
+  std::vector<std::vector<std::size_t>> learner_at_;  // by block and branch, from the second on
+  bool ends_in_softmax_ = false;
+};
+
+Status Net::build() {
+  for (std::size_t b = 0; b < given_.blocks.size(); ++b) {
+    auto original = TorchNetwork::create(given_.blocks[b].branches.front().graph, device_);
+    if (!original) return tl::unexpected(std::move(original.error()));
+    for (auto& parameter : (*original)->parameters()) parameter.set_requires_grad(false);
+    originals_.push_back(*std::move(original));
+    learner_at_.emplace_back();
+    for (std::size_t i = 1; i < given_.blocks[b].branches.size(); ++i) {
+      if (auto added = add_learner(b, i); !added) return added;
+    }
+  }
+  const auto& last = given_.blocks.back().branches.front().graph;
+  const auto* const softmax = std::get_if<graph::Softmax>(&last.nodes.back().op);
+  ends_in_softmax_ = softmax != nullptr && !softmax->log;
+  return {};
+}
+
+Status Net::add_learner(std::size_t block, std::size_t branch) {
+  const auto& described = given_.blocks[block].branches[branch];
+  auto network = TorchNetwork::create(described.graph, device_);
+  if (!network) return tl::unexpected(std::move(network.error()));
+  auto parameters = (*network)->parameters();
+  for (auto& parameter : parameters) parameter.set_requires_grad(true);
+  learner_at_[block].push_back(learners_.size());
+  learners_.push_back({.block = block,
+                       .branch = branch,
+                       .end = block + described.span,
+                       .network = std::move(*network),
+                       .parameters = parameters,
+                       .optimizer = TorchOptimizer(parameters, std::vector<bool>(parameters.size()),
+                                                   {.kind = OptimizerKind::adam})});
+  return {};
+}
+
+void Net::learn_by(bool batch_statistics, double momentum) {
+  for (auto& learner : learners_) learner.network->batch_statistics(batch_statistics, momentum);
+}
+
+void Net::each(std::size_t count, const std::function<void(std::size_t)>& body) const {
+  if (device_.is_cuda()) {
+    for (std::size_t i = 0; i < count; ++i) body(i);
+    return;
+  }
+  pool_.parallel_for(count, [&](std::size_t i) {
+    stay_on_one_thread();
+    body(i);
+  });
+}
+
+std::vector<Tensor> Net::original_borders(const Tensor& images) const {
+  const auto pieces = device_.is_cuda() ? std::vector{images} : images.split(kPiece);
+  std::vector<std::vector<Tensor>> parts(originals_.size(), std::vector<Tensor>(pieces.size()));
+  each(pieces.size(), [&](std::size_t piece) {
+    const at::NoGradGuard at_work;
+    auto x = pieces[piece];
+    for (std::size_t b = 0; b < originals_.size(); ++b) {
+      x = originals_[b]->forward_one(x);
+      parts[b][piece] = x;
+    }
+  });
+  std::vector<Tensor> borders{images};
+  for (const auto& part : parts) borders.push_back(part.size() == 1 ? part.front() : at::cat(part));
+  return borders;
+}
+
+/// The output of a subnet. What lies before its first branch was computed already.
+Tensor Net::run(const SubnetPath& path, const std::vector<Tensor>& borders) const {
+  auto step =
+      std::ranges::find_if(path, [](const elastic::BranchId& id) { return id.branch != 0; });
+  if (step == path.end()) return borders.back();
+  auto x = borders[step->block];
+  for (; step != path.end(); ++step) {
+    auto& network = step->branch == 0
+                        ? originals_[step->block]
+                        : learners_[learner_at_[step->block][step->branch - 1]].network;
+    x = network->forward_one(x);
+  }
+  return x;
+}
+
+Tensor Net::logits(const Tensor& output) const {
+  constexpr double kLeastProbability = 1e-12;
+  return ends_in_softmax_ ? output.clamp_min(kLeastProbability).log() : output;
+}
+
+Tensor Net::class_loss(const Tensor& found, const Tensor& labels, const Tensor& original,
+                       double soft_share) const {
+  const auto scores = at::log_softmax(logits(found), 1);
+  auto loss = at::nll_loss_nd(scores, fitted(labels, scores)) * (1 - soft_share);
+  if (soft_share > 0) {
+    const auto wanted = at::softmax(logits(original), 1);
+    loss = loss - (wanted * scores).sum(1).mean() * soft_share;
+  }
+  return loss;
+}
+
+// ---- distillation
+
+double Net::distill_one(Learner& learner, const std::vector<Tensor>& borders, double rate) const {
+  const auto& wanted = borders[learner.end];
+  const auto found = learner.network->forward_one(borders[learner.block]);
+  const auto loss = at::mse_loss(found, wanted) / wanted.square().mean().clamp_min(1e-12);
+  loss.backward();
+  learner.optimizer.step(rate);
+  return loss.item<double>();
+}
+
+Result<double> Net::distill(const TorchBatch& batch, double rate) {
+  return guarded([&] {
+    const auto borders = original_borders(batch.images);
+    learn_by(true, kStatisticsMomentum);
+    std::vector<double> errors(learners_.size());
+    each(learners_.size(),
+         [&](std::size_t i) { errors[i] = distill_one(learners_[i], borders, rate); });
+    double sum = 0;
+    for (const double error : errors) sum += error;
+    return sum / static_cast<double>(std::max<std::size_t>(errors.size(), 1));
+  });
+}
+
+Result<double> Net::distill_subnet(const TorchBatch& batch, const SubnetPath& subnet, double rate) {
+  auto learners = learners_on(subnet);
+  if (learners.empty()) return 0.0;
+  return guarded([&] {
+    stay_on_one_thread();
+    const auto borders = original_borders(batch.images);
+    learn_by(true, kStatisticsMomentum);
+    auto x = borders.front();
+    auto loss = at::zeros({}, x.options());
+    for (const auto& step : subnet) {
+      if (step.branch == 0) {
+        x = originals_[step.block]->forward_one(x);
+        continue;
+      }
+      const auto& learner = learners_[learner_at_[step.block][step.branch - 1]];
+      x = learner.network->forward_one(x);
+      loss = loss + at::mse_loss(x, borders[learner.end]);
+    }
+    loss = loss / static_cast<double>(learners.size());
+    take_step({gradients(loss, std::move(learners))}, rate);
+    return loss.item<double>();
+  });
+}
+
+// ---- tuning
+
+std::vector<std::size_t> Net::learners_on(const SubnetPath& path) const {
+  std::vector<std::size_t> learners;
+  for (const auto& step : path) {
+    if (step.branch != 0) learners.push_back(learner_at_[step.block][step.branch - 1]);
+  }
+  return learners;
+}
+
+Net::Gradients Net::gradients(const Tensor& loss, std::vector<std::size_t> learners) const {
+  std::vector<Tensor> parameters;
+  for (const std::size_t i : learners) {
+    const auto& own = learners_[i].parameters;
+    parameters.insert(parameters.end(), own.begin(), own.end());
+  }
+  return {.loss = loss.item<double>(),
+          .learners = std::move(learners),
+          .values = torch::autograd::grad({loss}, parameters, {}, {}, /*create_graph=*/false,
+                                          /*allow_unused=*/true)};
+}
+
+/// Gradients of a branch that is on several ways are added up in the order of the ways.
+void Net::take_step(const std::vector<Gradients>& found, double rate) {
+  std::vector<bool> steps(learners_.size());
+  for (const auto& way : found) {
+    auto value = way.values.begin();
+    for (const std::size_t i : way.learners) {
+      steps[i] = true;
+      for (auto& parameter : learners_[i].parameters) {
+        auto& sum = parameter.mutable_grad();
+        if (value->defined()) sum = sum.defined() ? sum + *value : *value;
+        ++value;
+      }
+    }
+  }
+  each(learners_.size(), [&](std::size_t i) {
+    if (steps[i]) learners_[i].optimizer.step(rate);
+  });
+}
+
+Result<double> Net::tune(const TorchBatch& batch, const TuneStep& step) {
+  return guarded([&] {
+    const auto borders = original_borders(batch.images);
+    learn_by(true, step.statistics == Statistics::follow ? kStatisticsMomentum : 0);
+    std::vector<Gradients> found(step.subnets.size());
+    each(step.subnets.size(), [&](std::size_t i) {
+      auto learners = learners_on(step.subnets[i]);
+      const auto output = run(step.subnets[i], borders);
+      const auto loss = class_loss(output, batch.labels, borders.back(), step.soft_share);
+      if (learners.empty()) {
+        found[i].loss = loss.item<double>();
+      } else {
+        found[i] = gradients(loss, std::move(learners));
+      }
+    });
+    take_step(found, step.rate);
+    double sum = 0;
+    for (const auto& way : found) sum += way.loss;
+    return sum / static_cast<double>(std::max<std::size_t>(found.size(), 1));
+  });
+}
+
+// ---- batch norm's statistics
+
+void Net::renew_statistics() {
+  for (auto& learner : learners_) learner.batches = 0;
+}
+
+Status Net::add_statistics(const TorchBatch& batch, const SubnetPath& subnet) {
+  return guarded([&] {
+    stay_on_one_thread();
+    const at::NoGradGuard at_work;
+    for (const std::size_t i : learners_on(subnet)) {
+      auto& learner = learners_[i];
+      learner.network->batch_statistics(true, 1.0 / static_cast<double>(++learner.batches));
+    }
+    run(subnet, original_borders(batch.images));
+  });
+}
+
+// ---- what was learned
+
+Result<std::vector<std::size_t>> Net::count_correct(const TorchBatch& batch,
+                                                    std::span<const SubnetPath> subnets) {
+  return guarded([&] {
+    const auto borders = original_borders(batch.images);
+    learn_by(false, 0);
+    std::vector<std::size_t> correct(subnets.size());
+    each(subnets.size(), [&](std::size_t i) {
+      const at::NoGradGuard at_work;
+      const auto output = run(subnets[i], borders);
+      const auto right = output.argmax(1).eq(fitted(batch.labels, output)).sum();
+      correct[i] = static_cast<std::size_t>(right.item<std::int64_t>());
+    });
+    return correct;
+  });
+}
+
+std::vector<Tensor> Net::tensors() const {
+  std::vector<Tensor> all;
+  for (const auto& learner : learners_) {
+    for (auto& tensor : learner.network->state()) all.push_back(tensor);
+    for (auto& tensor : learner.optimizer.state()) all.push_back(tensor);
+  }
+  return all;
+}
+
+std::vector<std::vector<float>> Net::state() const {
+  std::vector<std::vector<float>> numbers;
+  for (const auto& tensor : tensors()) numbers.push_back(numbers_of(tensor.to(at::kCPU)));
+  return numbers;
+}
+
+Status Net::restore(const std::vector<std::vector<float>>& state) {
+  const auto all = tensors();
+  const auto fits = [](const Tensor& tensor, const std::vector<float>& numbers) {
+    return tensor.numel() == std::ssize(numbers);
+  };
+  if (!std::ranges::equal(all, state, fits))
+    return fail(ErrorCode::invalid_input, "is of another network");
+  return guarded([&] {
+    const at::NoGradGuard at_work;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      auto numbers = state[i];
+      all[i].copy_(at::from_blob(numbers.data(), all[i].sizes(), at::kFloat));
+    }
+  });
+}
+
+elastic::Supernet Net::supernet() const {
+  auto supernet = given_;
+  for (const auto& learner : learners_)
+    supernet.blocks[learner.block].branches[learner.branch].graph = learner.network->graph();
+  return supernet;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TorchSupernet>> TorchSupernet::create(const elastic::Supernet& supernet,
+                                                             const at::Device& device,
+                                                             core::ThreadPool& pool) {
+  stay_on_one_thread();
+  auto net = std::make_unique<Net>(supernet, device, pool);
+  if (auto built = net->build(); !built) return tl::unexpected(std::move(built.error()));
+  return net;
+}
+
+}  // namespace fleetfit::train
