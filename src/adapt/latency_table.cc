@@ -53,8 +53,8 @@ std::vector<double> block_times(const NetworkTime& time, std::size_t blocks) {
 }
 
 double flops_of(const graph::Graph& graph) {
-  const auto costs = cost::graph_cost(graph);
-  return std::max(1.0, static_cast<double>(costs.totals.flops));
+  const auto cost = cost::count_cost(graph);
+  return cost ? std::max(1.0, static_cast<double>(cost->total.flops)) : 1.0;
 }
 
 /// Where a runtime does not tell the times of operators: by their work.
@@ -116,8 +116,8 @@ class TableFit {
     for (const auto& subnet : timed) {
       rows_.push_back(row_of(subnet.path));
       targets_.push_back(subnet.ms);
+      noise_.push_back(std::pow(kTimingNoise * subnet.ms, 2));
     }
-    noise_ = std::pow(kTimingNoise * mean_ms, 2);
   }
 
   LinearPosterior fit() const { return {prior_, rows_, targets_, noise_}; }
@@ -163,7 +163,7 @@ class TableFit {
   LinearPrior prior_;
   std::vector<FeatureRow> rows_;
   std::vector<double> targets_;
-  double noise_ = 0;
+  std::vector<double> noise_;
 };
 
 Result<std::vector<graph::Graph>> join_all(const std::vector<Supernet>& models,
