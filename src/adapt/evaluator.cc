@@ -103,8 +103,10 @@ class Evaluator::Work {
     ReuseReport report{.peak_bytes = store_.peak_bytes()};
     for (const auto& [id, time] : times_) {
       report.spent_s += time.seconds;
+      report.runs += time.runs;
       const auto without = runs_without_.find(id);
       if (without == runs_without_.end()) continue;
+      report.runs_without += without->second;
       report.without_s +=
           time.seconds / static_cast<double>(time.runs) * static_cast<double>(without->second);
     }

@@ -77,7 +77,7 @@ class Guided final : public search::Strategy {
   void propose_first(space::Population& designs) {
     for (std::size_t m = 0; m < problem_.models.size(); ++m)
       add_if_new(problem_.space.original(m), designs);
-    add_if_new(design_of(problem_.space, quickest_path(problem_.models, problem_.table)), designs);
+    add_if_new(design_of(problem_.space, fastest_subnet(problem_.models, problem_.table)), designs);
     constexpr int kDraws = 8;
     auto taken = zeros(problem_.models);
     std::vector<space::Choice> drawn(problem_.space.genes().size());
