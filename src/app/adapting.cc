@@ -14,6 +14,7 @@
 #include "fleetfit/core/memory_use.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/elastic/bundle.h"
+#include "fleetfit/measure/device.h"
 #include "fleetfit/search/strategy.h"
 
 namespace fleetfit::app {
@@ -191,6 +192,14 @@ class Adapting {
     labels_ = *labels;
     const auto quantile = parse_tail(request_.tail);
     if (!quantile) return tl::unexpected(quantile.error());
+    for (const auto& [text, field] :
+         {std::pair{&request_.reuse_memory, &Adapting::reuse_bytes_},
+          std::pair{&request_.program_memory, &Adapting::program_bytes_}}) {
+      if (*text == "0") continue;
+      const auto bytes = measure::parse_bytes(*text);
+      if (!bytes) return core::within("memory", bytes.error());
+      this->*field = static_cast<std::size_t>(*bytes);
+    }
     auto bundle = open_bundle(request_, 1);
     if (!bundle) return tl::unexpected(std::move(bundle.error()));
     bundle_ = *std::move(bundle);
@@ -242,8 +251,8 @@ class Adapting {
                                                       adapt::Labels labels) {
     auto made = adapt::Evaluator::create({large_.models, *space_, table_, images},
                                          {.labels = labels,
-                                          .reuse_bytes = request_.reuse_bytes,
-                                          .program_bytes = request_.program_bytes,
+                                          .reuse_bytes = reuse_bytes_,
+                                          .program_bytes = program_bytes_,
                                           .threads = request_.threads});
     if (!made) return core::within(request_.data, std::move(made.error()));
     (*made)->watch(&progress_, stop_);
@@ -359,6 +368,8 @@ class Adapting {
   std::chrono::nanoseconds started_{};
   AdaptReport report_;
   adapt::Labels labels_ = adapt::Labels::data;
+  std::size_t reuse_bytes_ = 0;
+  std::size_t program_bytes_ = 0;
   Bundle bundle_;  // as networks run on the device, an image at a time
   Bundle large_;   // the same for batches of images
   std::unique_ptr<SubnetSpace> space_;

@@ -8,7 +8,6 @@
 #include "cli/text_table.h"
 #include "fleetfit/app/adapting.h"
 #include "fleetfit/core/interrupt.h"
-#include "fleetfit/measure/device.h"
 
 namespace fleetfit::cli {
 namespace {
@@ -18,16 +17,7 @@ using Align = TextTable::Align;
 struct AdaptFlags {
   app::AdaptRequest request;
   std::string public_key;
-  std::string reuse_memory = "256M";
-  std::string program_memory = "512M";
 };
-
-Status take_bytes(const std::string& text, std::string_view flag, std::size_t& bytes) {
-  const auto parsed = measure::parse_bytes(text);
-  if (!parsed) return core::within(flag, parsed.error());
-  bytes = static_cast<std::size_t>(*parsed);
-  return {};
-}
 
 std::string pool_text(const app::AdaptReport& report) {
   TextTable table({{"subnet"},
@@ -64,10 +54,6 @@ std::string report_text(const app::AdaptReport& report) {
 
 Result<int> run_adapt(Context& context, AdaptFlags& flags) {
   auto& request = flags.request;
-  if (auto ok = take_bytes(flags.reuse_memory, "--reuse-memory", request.reuse_bytes); !ok)
-    return tl::unexpected(std::move(ok.error()));
-  if (auto ok = take_bytes(flags.program_memory, "--program-memory", request.program_bytes); !ok)
-    return tl::unexpected(std::move(ok.error()));
   if (!flags.public_key.empty()) request.public_key = flags.public_key;
   request.seed = context.flags.seed;
   request.threads = context.threads();
@@ -100,10 +86,10 @@ void add_search_flags(CLI::App& verb, AdaptFlags& flags) {
   verb.add_option("--labels", request.labels,
                   "What is right: data, or original (what the original network says)")
       ->capture_default_str();
-  verb.add_option("--reuse-memory", flags.reuse_memory,
+  verb.add_option("--reuse-memory", request.reuse_memory,
                   "Most memory for features that subnets share; 0: none")
       ->capture_default_str();
-  verb.add_option("--program-memory", flags.program_memory,
+  verb.add_option("--program-memory", request.program_memory,
                   "About the most memory for branches that are ready to run")
       ->capture_default_str();
 }

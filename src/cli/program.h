@@ -65,6 +65,7 @@ void add_search(CLI::App& program, Context& context);
 void add_runtime(CLI::App& program, Context& context);
 void add_space(CLI::App& program, Context& context);
 void add_adapt(CLI::App& program, Context& context);
+void add_bundle(CLI::App& program, Context& context);
 
 // Of `transfer`.
 void add_transfer_fewshot(CLI::App& transfer, Context& context);

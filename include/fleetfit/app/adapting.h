@@ -32,8 +32,8 @@ struct AdaptRequest {
   std::size_t samples = 500;    ///< images to search with
   std::size_t choice = 2000;    ///< most further images to choose the best of the finalists by
   std::size_t test = 2000;      ///< most images to take the accuracy on
-  std::size_t reuse_bytes = std::size_t{256} << 20;
-  std::size_t program_bytes = std::size_t{512} << 20;
+  std::string reuse_memory = "256M";      ///< most for features that subnets share
+  std::string program_memory = "512M";    ///< about the most for branches that are ready to run
   std::filesystem::path table = {};       ///< a latency table to use instead of profiling
   std::filesystem::path save_table = {};  ///< where to write the table; may be empty
   std::filesystem::path proxy = {};       ///< another device's table, to be bent to this device
