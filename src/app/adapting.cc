@@ -9,6 +9,7 @@
 
 #include "app/adapt_timer.h"
 #include "app/image_input.h"
+#include "app/proxy_table.h"
 #include "fleetfit/adapt/guided.h"
 #include "fleetfit/adapt/latency_table.h"
 #include "fleetfit/core/memory_use.h"
@@ -217,15 +218,24 @@ class Adapting {
     return {};
   }
 
+  Result<adapt::LatencyTable> open_table() {
+    const auto& file = request_.proxy.empty() ? request_.table : request_.proxy;
+    if (file.empty()) {
+      report_.table_from = "profile";
+      return adapt::profile_branches(bundle_.models, *space_, timer_->timer(),
+                                     {.seed = request_.seed, .stop = stop_}, progress_);
+    }
+    report_.table_from = request_.proxy.empty() ? "file" : "proxy";
+    auto table = adapt::read_latency_table(file, bundle_.models);
+    if (!table || request_.proxy.empty()) return table;
+    return table_from_proxy(bundle_.models, *space_, *table, timer_->timer(),
+                            {.seed = request_.seed});
+  }
+
   Status make_table() {
     const auto start = workplace_.clock.now();
-    Result<adapt::LatencyTable> table =
-        !request_.table.empty()
-            ? adapt::read_latency_table(request_.table, bundle_.models)
-            : adapt::profile_branches(bundle_.models, *space_, timer_->timer(),
-                                      {.seed = request_.seed, .stop = stop_}, progress_);
+    auto table = open_table();
     if (!table) return tl::unexpected(std::move(table.error()));
-    report_.table_from = request_.table.empty() ? "profile" : "file";
     table_ = *std::move(table);
     table_.device = request_.device;
     report_.table_error_percent = table_.error_percent;
