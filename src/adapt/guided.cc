@@ -32,8 +32,7 @@ class Guided final : public search::Strategy {
       : problem_(problem),
         random_(random),
         options_(options),
-        nearby_(problem.space, problem.table,
-                {.low_ms = (1 - options.window) * problem.budget_ms, .high_ms = problem.budget_ms}),
+        nearby_(problem.space, problem.table, window_below(problem, options.window)),
         seen_(problem.space) {}
 
   void propose(space::Population& designs) override {

@@ -1,9 +1,31 @@
 #include <algorithm>
 #include <cmath>
 
+#include "adapt/branch_paths.h"
 #include "fleetfit/adapt/guided.h"
 
 namespace fleetfit::adapt {
+namespace {
+
+double budget_or_slowest(const SubnetProblem& problem) {
+  double slowest = 0;
+  for (std::size_t m = 0; m < problem.models.size(); ++m)
+    slowest = std::max(slowest,
+                       problem.table.subnet_ms(best_path(problem.models[m], m, problem.table.ms)));
+  return std::min(problem.budget_ms, slowest);
+}
+
+}  // namespace
+
+LatencyWindow window_below(const SubnetProblem& problem, double share) {
+  const double ms = budget_or_slowest(problem);
+  return {.low_ms = (1 - share) * ms, .high_ms = problem.budget_ms};
+}
+
+LatencyWindow window_around(const SubnetProblem& problem, double share) {
+  return {.low_ms = (1 - share) * budget_or_slowest(problem),
+          .high_ms = (1 + share) * problem.budget_ms};
+}
 
 double LatencyWindow::distance(double ms) const {
   return std::max({low_ms - ms, ms - high_ms, 0.0});

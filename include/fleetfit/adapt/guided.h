@@ -62,6 +62,11 @@ struct SubnetProblem {
   double budget_ms = 0;
 };
 
+/// The window below the budget, or around it. If all subnets are quicker than the budget, that of
+/// the slowest.
+LatencyWindow window_below(const SubnetProblem& problem, double share);
+LatencyWindow window_around(const SubnetProblem& problem, double share);
+
 struct NearbyEvolutionOptions {
   std::size_t population = 50;
   std::size_t generations = 40;  ///< populations in all
@@ -132,14 +137,20 @@ Result<SearchedSubnets> search_subnets(const SubnetProblem& problem, SubnetQuali
                                        const SearchSubnetsOptions& options = {});
 
 struct FinalistOptions {
-  std::size_t near = 10;    ///< within the budget, those with the best scores
+  std::size_t near = 8;     ///< within the budget, those with the best scores
   std::size_t levels = 14;  ///< most of the Pareto set, evenly spread
 };
 
-/// Numbers of the subnets that deserve a closer look: the best within the budget, those just beyond
-/// it (the table may be wrong), and the best at other latencies, from the quickest to the most
-/// accurate.
-std::vector<std::size_t> finalists(const SearchedSubnets& searched, double budget_ms,
-                                   const FinalistOptions& options = {});
+/// Numbers of subnets that deserve a closer look.
+struct Finalists {
+  /// The best within the budget; as the table may be wrong, also the best just beyond it and the
+  /// best somewhat below.
+  std::vector<std::size_t> near = {};
+  /// The best at all latencies, from the quickest to the most accurate.
+  std::vector<std::size_t> levels = {};
+};
+
+Finalists finalists(const SearchedSubnets& searched, double budget_ms,
+                    const FinalistOptions& options = {});
 
 }  // namespace fleetfit::adapt
