@@ -215,7 +215,9 @@ class Adapting {
       if (!opened) return tl::unexpected(std::move(opened.error()));
       *images = *std::move(opened);
     }
-    auto timer = open_timer(workplace_, request_.device, *quantile);
+    auto timing = request_.timing;
+    timing.quantile = *quantile;
+    auto timer = open_timer(workplace_, request_.device, timing);
     if (!timer) return tl::unexpected(std::move(timer.error()));
     timer_ = *std::move(timer);
     return {};

@@ -11,6 +11,7 @@
 
 #include "fleetfit/adapt/evaluator.h"
 #include "fleetfit/adapt/pool.h"
+#include "fleetfit/adapt/timers.h"
 #include "fleetfit/app/devices.h"
 #include "fleetfit/app/workplace.h"
 #include "fleetfit/core/progress.h"
@@ -38,6 +39,7 @@ struct AdaptRequest {
   std::filesystem::path save_table = {};  ///< where to write the table; may be empty
   std::filesystem::path proxy = {};       ///< another device's table, to be bent to this device
   std::filesystem::path pool = {};        ///< where to write the pool
+  adapt::TimingOptions timing = {};       ///< its quantile is that of `tail`
   std::uint64_t seed = 1;
   int threads = 1;  ///< for evaluating
 };
