@@ -32,7 +32,7 @@ struct AdaptRequest {
   std::string tail = "median";  ///< what the budget is for: median, p95 or p99
   std::size_t samples = 500;    ///< images to search with
   std::size_t choice = 2000;    ///< most further images to choose the best of the finalists by
-  std::size_t test = 2000;      ///< most images to take the accuracy on
+  std::size_t test = 4000;      ///< most images to take the accuracy on
   std::string reuse_memory = "256M";      ///< most for features that subnets share
   std::string program_memory = "512M";    ///< about the most for branches that are ready to run
   std::filesystem::path table = {};       ///< a latency table to use instead of profiling
