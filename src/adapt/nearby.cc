@@ -33,11 +33,18 @@ double LatencyWindow::distance(double ms) const {
 
 bool Nearby::init(core::Random& random, std::span<space::Choice> design) const {
   constexpr int kAttempts = 10;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    space_.sample(random, design);
-    if (bring_back(random, design, std::nullopt)) return true;
-  }
+  for (int attempt = 0; attempt < kAttempts; ++attempt)
+    if (init_rest(random, 0, design)) return true;
   return false;
+}
+
+bool Nearby::init_rest(core::Random& random, std::size_t first_gene,
+                       std::span<space::Choice> design) const {
+  std::vector<space::Choice> drawn(design.size());
+  space_.sample(random, drawn);
+  std::ranges::copy(std::span(drawn).subspan(first_gene), design.subspan(first_gene).begin());
+  space_.make_canonical(design);
+  return bring_back(random, [=](std::size_t gene) { return gene >= first_gene; }, design);
 }
 
 bool Nearby::mutate(core::Random& random, std::span<space::Choice> design) const {
@@ -50,11 +57,11 @@ bool Nearby::mutate(core::Random& random, std::span<space::Choice> design) const
   design[gene] =
       static_cast<space::Choice>((design[gene] + 1 + random.below(choices - 1)) % choices);
   space_.make_canonical(design);
-  return bring_back(random, design, gene);
+  return bring_back(random, [=](std::size_t other) { return other != gene; }, design);
 }
 
-bool Nearby::bring_back(core::Random& random, std::span<space::Choice> design,
-                        std::optional<std::size_t> kept_gene) const {
+bool Nearby::bring_back(core::Random& random, const Movable& movable,
+                        std::span<space::Choice> design) const {
   std::vector<space::Choice> trial(design.size());
   std::vector<space::Choice> best(design.size());
   double distance = window_.distance(latency_ms(design));
@@ -62,7 +69,7 @@ bool Nearby::bring_back(core::Random& random, std::span<space::Choice> design,
     double best_distance = distance;
     std::uint64_t equals = 0;
     for (std::size_t gene = 0; gene < design.size(); ++gene) {
-      if (gene == kept_gene || !space_.is_active(design, gene)) continue;
+      if (!movable(gene) || !space_.is_active(design, gene)) continue;
       for (std::size_t c = 0; c < space_.genes()[gene].choices.size(); ++c) {
         if (c == design[gene]) continue;
         std::ranges::copy(design, trial.begin());

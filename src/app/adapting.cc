@@ -383,7 +383,7 @@ class Adapting {
       members.push_back(judged_[places[i]]);
       members.back().accuracy = (*accuracy)[i].accuracy;
     }
-    report_.best = {members[0].subnet, members[0].latency_ms, members[0].accuracy};
+    report_.best = AdaptedSubnet{members[0].subnet, members[0].latency_ms, members[0].accuracy};
     report_.pool = adapt::pool_entries(members, 0);
     return {};
   }

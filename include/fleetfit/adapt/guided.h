@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <stop_token>
 #include <vector>
@@ -41,13 +40,18 @@ class Nearby {
   /// A random subnet in the window. False if none was found; the design is then as near as it got.
   bool init(core::Random& random, std::span<space::Choice> design) const;
 
+  /// The same, keeping the choices of the genes before `first_gene`.
+  bool init_rest(core::Random& random, std::size_t first_gene,
+                 std::span<space::Choice> design) const;
+
   /// Replaces a branch by another. If the subnet is then out of the window, further branches are
   /// replaced by those that bring it back the most. False as above.
   bool mutate(core::Random& random, std::span<space::Choice> design) const;
 
  private:
-  bool bring_back(core::Random& random, std::span<space::Choice> design,
-                  std::optional<std::size_t> kept_gene) const;
+  using Movable = std::function<bool(std::size_t gene)>;
+  bool bring_back(core::Random& random, const Movable& movable,
+                  std::span<space::Choice> design) const;
 
   const elastic::SubnetSpace& space_;
   const LatencyTable& table_;
