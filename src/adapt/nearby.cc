@@ -1,0 +1,93 @@
+#include <algorithm>
+#include <cmath>
+
+#include "adapt/branch_paths.h"
+#include "fleetfit/adapt/guided.h"
+
+namespace fleetfit::adapt {
+namespace {
+
+double budget_or_slowest(const SubnetProblem& problem) {
+  double slowest = 0;
+  for (std::size_t m = 0; m < problem.models.size(); ++m)
+    slowest = std::max(slowest,
+                       problem.table.subnet_ms(best_path(problem.models[m], m, problem.table.ms)));
+  return std::min(problem.budget_ms, slowest);
+}
+
+}  // namespace
+
+LatencyWindow window_below(const SubnetProblem& problem, double share) {
+  const double ms = budget_or_slowest(problem);
+  return {.low_ms = (1 - share) * ms, .high_ms = problem.budget_ms};
+}
+
+LatencyWindow window_around(const SubnetProblem& problem, double share) {
+  return {.low_ms = (1 - share) * budget_or_slowest(problem),
+          .high_ms = (1 + share) * problem.budget_ms};
+}
+
+double LatencyWindow::distance(double ms) const {
+  return std::max({low_ms - ms, ms - high_ms, 0.0});
+}
+
+bool Nearby::init(core::Random& random, std::span<space::Choice> design) const {
+  constexpr int kAttempts = 10;
+  for (int attempt = 0; attempt < kAttempts; ++attempt)
+    if (init_rest(random, 0, design)) return true;
+  return false;
+}
+
+bool Nearby::init_rest(core::Random& random, std::size_t first_gene,
+                       std::span<space::Choice> design) const {
+  std::vector<space::Choice> drawn(design.size());
+  space_.sample(random, drawn);
+  std::ranges::copy(std::span(drawn).subspan(first_gene), design.subspan(first_gene).begin());
+  space_.make_canonical(design);
+  return bring_back(random, [=](std::size_t gene) { return gene >= first_gene; }, design);
+}
+
+bool Nearby::mutate(core::Random& random, std::span<space::Choice> design) const {
+  std::vector<std::size_t> genes;
+  for (std::size_t gene = 0; gene < design.size(); ++gene)
+    if (space_.is_active(design, gene) && space_.genes()[gene].choices.size() > 1)
+      genes.push_back(gene);
+  const std::size_t gene = genes[random.below(genes.size())];
+  const std::size_t choices = space_.genes()[gene].choices.size();
+  design[gene] =
+      static_cast<space::Choice>((design[gene] + 1 + random.below(choices - 1)) % choices);
+  space_.make_canonical(design);
+  return bring_back(random, [=](std::size_t other) { return other != gene; }, design);
+}
+
+bool Nearby::bring_back(core::Random& random, const Movable& movable,
+                        std::span<space::Choice> design) const {
+  std::vector<space::Choice> trial(design.size());
+  std::vector<space::Choice> best(design.size());
+  double distance = window_.distance(latency_ms(design));
+  while (distance > 0) {
+    double best_distance = distance;
+    std::uint64_t equals = 0;
+    for (std::size_t gene = 0; gene < design.size(); ++gene) {
+      if (!movable(gene) || !space_.is_active(design, gene)) continue;
+      for (std::size_t c = 0; c < space_.genes()[gene].choices.size(); ++c) {
+        if (c == design[gene]) continue;
+        std::ranges::copy(design, trial.begin());
+        trial[gene] = static_cast<space::Choice>(c);
+        space_.make_canonical(trial);
+        const double there = window_.distance(latency_ms(trial));
+        if (there > best_distance || there >= distance) continue;
+        equals = there < best_distance ? 1 : equals + 1;
+        best_distance = there;
+        // Of several that are equally near, each with the same probability.
+        if (random.below(equals) == 0) best = trial;
+      }
+    }
+    if (equals == 0) return false;
+    std::ranges::copy(best, design.begin());
+    distance = best_distance;
+  }
+  return true;
+}
+
+}  // namespace fleetfit::adapt
