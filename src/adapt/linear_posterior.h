@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace fleetfit::adapt {
+
+/// What is believed of the weights of a linear model before anything is seen: independent normal
+/// distributions.
+struct LinearPrior {
+  std::vector<double> mean = {};
+  std::vector<double> variance = {};  ///< 0: the weight is known
+};
+
+/// A feature of a row; all others are 0.
+struct Feature {
+  std::size_t index = 0;
+  double value = 1;
+};
+using FeatureRow = std::vector<Feature>;
+
+struct Belief {
+  double mean = 0;
+  double variance = 0;  ///< of the mean, without noise
+};
+
+/// The weights after some rows were seen with their targets: Bayesian linear regression, in the
+/// form whose cost depends on the number of rows and not on that of the features.
+class LinearPosterior {
+ public:
+  /// `noise_variance` of a target is positive. There may be no row at all.
+  LinearPosterior(LinearPrior prior, std::vector<FeatureRow> rows, std::span<const double> targets,
+                  double noise_variance);
+
+  /// Mean of each weight.
+  std::span<const double> weights() const { return weights_; }
+
+  Belief predict(const FeatureRow& row) const;
+
+  /// What each row misses its target by, as told by all the others.
+  std::vector<double> left_out_residuals() const;
+
+  /// How likely the targets are under prior and noise; for choosing these.
+  double log_evidence() const { return log_evidence_; }
+
+ private:
+  double prior_covariance(const FeatureRow& a, const FeatureRow& b) const;
+  std::vector<double> solve(std::vector<double> right) const;
+
+  LinearPrior prior_;
+  std::vector<FeatureRow> rows_;
+  std::vector<double> factor_;  // lower triangle of Cholesky's factor, row by row
+  std::vector<double> alpha_;   // (covariance + noise)^-1 (target - prior mean)
+  std::vector<double> weights_;
+  double log_evidence_ = 0;
+};
+
+}  // namespace fleetfit::adapt

@@ -1,0 +1,137 @@
+#include "fleetfit/adapt/pool.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "fleetfit/core/json.h"
+
+namespace fleetfit::adapt {
+namespace {
+
+constexpr std::string_view kFormat = "fleetfit-pool";
+constexpr std::int64_t kVersion = 1;
+
+nlohmann::json to_json(const PoolEntry& entry) {
+  return {{"subnet", entry.subnet},
+          {"latency_ms", entry.latency_ms},
+          {"relative", entry.relative},
+          {"accuracy", entry.accuracy},
+          {"measured", entry.measured}};
+}
+
+Status check_header(const core::JsonView& json) {
+  const auto format = json.text("format");
+  if (!format) return tl::unexpected(format.error());
+  if (*format != kFormat) {
+    return json.error(fmt::format("format: this is \"{}\", not \"{}\"", *format, kFormat));
+  }
+  const auto version = json.integer("version", {.min = 1});
+  if (!version) return tl::unexpected(version.error());
+  if (*version > kVersion) {
+    return json.error(fmt::format("version: {} is newer than the {} that this program knows",
+                                  *version, kVersion));
+  }
+  return {};
+}
+
+Result<double> positive(const core::JsonView& json, std::string_view key) {
+  const auto value = json.number(key);
+  if (!value) return value;
+  if (!(*value > 0) || !std::isfinite(*value))
+    return json.error(fmt::format("{}: {} is not positive", key, *value));
+  return value;
+}
+
+Result<PoolEntry> entry_from(const core::JsonView& json) {
+  PoolEntry entry;
+  auto subnet = json.text("subnet");
+  if (!subnet) return tl::unexpected(std::move(subnet.error()));
+  entry.subnet = *std::move(subnet);
+  for (const auto& [key, field] : {std::pair{"latency_ms", &PoolEntry::latency_ms},
+                                   std::pair{"relative", &PoolEntry::relative}}) {
+    const auto value = positive(json, key);
+    if (!value) return tl::unexpected(value.error());
+    entry.*field = *value;
+  }
+  const auto accuracy = json.number("accuracy");
+  if (!accuracy) return tl::unexpected(accuracy.error());
+  if (!(*accuracy >= 0 && *accuracy <= 1))
+    return json.error(fmt::format("accuracy: {} is not a share from 0 to 1", *accuracy));
+  entry.accuracy = *accuracy;
+  const auto measured = json.boolean_or("measured", false);
+  if (!measured) return tl::unexpected(measured.error());
+  entry.measured = *measured;
+  return entry;
+}
+
+Status check_follows(const PoolEntry& entry, const PoolEntry& before, const core::JsonView& json) {
+  if (!(entry.latency_ms > before.latency_ms))
+    return json.error("latency_ms: the entries are not in the order of latency");
+  if (!(entry.accuracy > before.accuracy))
+    return json.error("accuracy: a quicker subnet is as accurate, so this one is of no use");
+  return {};
+}
+
+Result<std::vector<PoolEntry>> entries_from(const core::JsonView& json) {
+  const auto items = json.items("entries");
+  if (!items) return tl::unexpected(items.error());
+  if (items->empty()) return json.error("entries: there is none");
+  std::vector<PoolEntry> entries;
+  for (const auto& item : *items) {
+    auto entry = entry_from(item);
+    if (!entry) return tl::unexpected(std::move(entry.error()));
+    if (!entries.empty()) {
+      if (auto ok = check_follows(*entry, entries.back(), item); !ok)
+        return tl::unexpected(std::move(ok.error()));
+    }
+    entries.push_back(*std::move(entry));
+  }
+  return entries;
+}
+
+Result<SubnetPool> pool_from(const core::JsonView& json) {
+  if (auto ok = check_header(json); !ok) return tl::unexpected(std::move(ok.error()));
+  SubnetPool pool;
+  for (const auto& [key, field] : {std::pair{"device", &SubnetPool::device},
+                                   std::pair{"bundle_sha256", &SubnetPool::bundle_sha256},
+                                   std::pair{"best", &SubnetPool::best}}) {
+    auto value = json.text(key);
+    if (!value) return tl::unexpected(std::move(value.error()));
+    pool.*field = *std::move(value);
+  }
+  const auto budget = positive(json, "budget_ms");
+  if (!budget) return tl::unexpected(budget.error());
+  pool.budget_ms = *budget;
+  auto entries = entries_from(json);
+  if (!entries) return tl::unexpected(std::move(entries.error()));
+  pool.entries = *std::move(entries);
+  if (std::ranges::find(pool.entries, pool.best, &PoolEntry::subnet) == pool.entries.end())
+    return json.error(fmt::format("best: {} is not among the entries", pool.best));
+  return pool;
+}
+
+}  // namespace
+
+Status write_pool(const SubnetPool& pool, const std::filesystem::path& file) {
+  nlohmann::json json = {{"format", kFormat},
+                         {"version", kVersion},
+                         {"device", pool.device},
+                         {"bundle_sha256", pool.bundle_sha256},
+                         {"budget_ms", pool.budget_ms},
+                         {"best", pool.best},
+                         {"entries", nlohmann::json::array()}};
+  for (const auto& entry : pool.entries) json["entries"].push_back(to_json(entry));
+  return core::write_json(file, json);
+}
+
+Result<SubnetPool> read_pool(const std::filesystem::path& file) {
+  const auto document = core::read_json(file);
+  if (!document) return tl::unexpected(document.error());
+  return pool_from(core::JsonView(*document, file.string()));
+}
+
+}  // namespace fleetfit::adapt
