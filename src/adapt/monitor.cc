@@ -49,6 +49,10 @@ Result<double> parse_tail(std::string_view text) {
 }
 
 LatencyMonitor::LatencyMonitor(const MonitorOptions& options) : options_(options) {
+  // A tail of too few runs would be just the slowest of them.
+  const auto for_tail = static_cast<std::size_t>(std::ceil(2 / (1 - options.quantile)));
+  options_.fewest_runs = std::max(options.fewest_runs, for_tail);
+  options_.most_runs = std::max(options.most_runs, options_.fewest_runs);
   constexpr std::array<std::size_t, 5> kRuns = {3, 5, 10, 20, 40};
   for (const std::size_t runs : kRuns) {
     tests_.push_back({.runs = runs,
@@ -74,8 +78,9 @@ void LatencyMonitor::forget_old_runs(double time_ms) {
 }
 
 void LatencyMonitor::forget_runs_before_change() {
-  const auto change = std::ranges::find_if(
-      tests_, [&](const ChangeTest& test) { return window_.size() > test.runs && shows_change(test); });
+  const auto change = std::ranges::find_if(tests_, [&](const ChangeTest& test) {
+    return window_.size() > test.runs && shows_change(test);
+  });
   if (change == tests_.end()) return;
   window_.erase(window_.begin(), window_.end() - static_cast<std::ptrdiff_t>(change->runs));
 }

@@ -100,7 +100,8 @@ void SubnetCache::keep(const std::string& subnet, Handle handle) {
   bytes_ += bytes;
   touch(subnet);
   make_room();
-  if (!ready_.contains(subnet)) prepared_for_nothing_ = std::min(prepared_for_nothing_, rank(subnet));
+  if (!ready_.contains(subnet))
+    prepared_for_nothing_ = std::min(prepared_for_nothing_, rank(subnet));
   peak_bytes_ = std::max(peak_bytes_, bytes_);
 }
 

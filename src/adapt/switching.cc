@@ -40,6 +40,7 @@ SwitchPolicy::SwitchPolicy(std::vector<PoolEntry> entries, double budget_ms,
     : entries_(std::move(entries)),
       budget_ms_(budget_ms),
       options_(options),
+      room_since_ms_(entries_.size()),
       wait_ms_(options.taken_back_ms) {}
 
 std::size_t SwitchPolicy::start() const {
@@ -55,7 +56,7 @@ SwitchDecision SwitchPolicy::decide(double now_ms, double ratio, std::size_t cur
   }
   SwitchDecision decision;
   if (entries_[current].latency_ms * ratio > budget_ms_) {
-    room_since_ms_.reset();
+    forget_room();
     decision = down(ratio, current);
   } else {
     decision.target = up(now_ms, ratio, current);
@@ -80,32 +81,39 @@ SwitchDecision SwitchPolicy::down(double ratio, std::size_t current) const {
 }
 
 std::optional<std::size_t> SwitchPolicy::up(double now_ms, double ratio, std::size_t current) {
-  if (!slower_that_fits(now_ms, ratio, current)) {
-    room_since_ms_.reset();
-    return std::nullopt;
-  }
-  if (!room_since_ms_) {
-    room_since_ms_ = now_ms;
-    room_ratio_ = ratio;
-  }
-  room_ratio_ = std::max(room_ratio_, ratio);
-  if (now_ms - *room_since_ms_ < options_.up_after_ms) return std::nullopt;
-  const auto target = slower_that_fits(now_ms, room_ratio_, current);
-  if (!target) room_since_ms_.reset();
-  return target;
+  look_for_room(now_ms, ratio, current);
+  const auto target = best_with_room_for(options_.up_after_ms, now_ms);
+  if (!target) return std::nullopt;
+  // When a load goes, there is room for one after the other: better one switch than several.
+  const auto soon = best_with_room_for(options_.up_after_ms / 2, now_ms);
+  return soon == target ? target : std::nullopt;
 }
 
-std::optional<std::size_t> SwitchPolicy::slower_that_fits(double now_ms, double ratio,
-                                                          std::size_t current) const {
-  std::optional<std::size_t> best;
+void SwitchPolicy::look_for_room(double now_ms, double ratio, std::size_t current) {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const auto& entry = entries_[i];
+    auto& since = room_since_ms_[i];
     const bool fits = entry.latency_ms * ratio <= budget_ms_ * (1 - options_.margin);
-    const double better_than = entries_[best.value_or(current)].accuracy;
-    if (fits && entry.accuracy > better_than && !is_blocked(now_ms, ratio, i)) best = i;
+    if (!fits || entry.accuracy <= entries_[current].accuracy || is_blocked(now_ms, ratio, i)) {
+      since.reset();
+    } else if (!since) {
+      since = now_ms;
+    }
+  }
+}
+
+std::optional<std::size_t> SwitchPolicy::best_with_room_for(double duration_ms,
+                                                            double now_ms) const {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const auto& since = room_since_ms_[i];
+    if (!since || now_ms - *since < duration_ms) continue;
+    if (!best || entries_[i].accuracy > entries_[*best].accuracy) best = i;
   }
   return best;
 }
+
+void SwitchPolicy::forget_room() { std::ranges::fill(room_since_ms_, std::nullopt); }
 
 bool SwitchPolicy::is_blocked(double now_ms, double ratio, std::size_t target) const {
   if (!mistake_ || now_ms >= blocked_until_ms_) return false;
@@ -123,7 +131,7 @@ void SwitchPolicy::switched(double now_ms, std::size_t from, std::size_t to) {
   climb_.reset();
   if (is_climb) climb_ = Climb{now_ms, last_ratio_, to};
   last_switch_ms_ = now_ms;
-  room_since_ms_.reset();
+  forget_room();
 }
 
 bool SwitchPolicy::ask_for_search(double now_ms, bool fits) {

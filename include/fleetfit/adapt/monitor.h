@@ -13,7 +13,7 @@ namespace fleetfit::adapt {
 struct MonitorOptions {
   double quantile = 0.5;         ///< the latency that is held against a budget: 0.5 is the median
   double window_ms = 400;        ///< runs that ended longer ago are forgotten …
-  std::size_t fewest_runs = 16;  ///< … as long as so many are left
+  std::size_t fewest_runs = 16;  ///< … as long as so many are left, and enough for the tail
   std::size_t most_runs = 256;
   std::size_t first_runs = 8;  ///< nothing is told before so many runs
   /// Factor beyond which new runs count as a change of conditions rather than as noise.

@@ -82,9 +82,9 @@ struct ServingReport {
   double p95_ms = 0;
   double longest_switch_us = 0;
   std::optional<double> ratio = std::nullopt;  ///< at the end
-  bool budget_met = true;  ///< at the end, by the latency that is watched
-  std::string subnet = {};  ///< in use
-  std::size_t prepared_bytes = 0;  ///< the most that subnets held ready took
+  bool budget_met = true;                      ///< at the end, by the latency that is watched
+  std::string subnet = {};                     ///< in use
+  std::size_t prepared_bytes = 0;              ///< the most that subnets held ready took
   std::vector<SubnetUse> subnets = {};
 };
 

@@ -50,8 +50,8 @@ class SubnetCache {
   /// What could not be prepared in the background since the last call. Not tried again.
   std::vector<Failure> take_failures();
 
-  std::size_t bytes() const;        ///< of all that are ready
-  std::size_t peak_bytes() const;   ///< the most so far
+  std::size_t bytes() const;       ///< of all that are ready
+  std::size_t peak_bytes() const;  ///< the most so far
   std::size_t memory_bytes() const { return memory_bytes_; }
 
  private:
@@ -69,7 +69,7 @@ class SubnetCache {
 
   SubnetPreparer& preparer_;
   std::size_t memory_bytes_;
-  std::mutex preparing_;  // one subnet at a time
+  std::mutex preparing_;      // one subnet at a time
   mutable std::mutex mutex_;  // guards all below; never held while a subnet is prepared
   std::condition_variable_any changed_;
   std::map<std::string, Ready> ready_;

@@ -19,10 +19,10 @@ std::optional<std::size_t> best_within(std::span<const PoolEntry> entries, doubl
 std::size_t quickest(std::span<const PoolEntry> entries);
 
 struct SwitchOptions {
-  double margin = 0.05;           ///< share of the budget that a slower subnet has to leave free
-  double up_after_ms = 500;       ///< how long there has to be room for it
-  double min_interval_ms = 100;   ///< between two switches
-  double nothing_fits_ms = 1000;  ///< after so long without a subnet that fits, search again
+  double margin = 0.05;            ///< share of the budget that a slower subnet has to leave free
+  double up_after_ms = 500;        ///< how long there has to be room for it
+  double min_interval_ms = 100;    ///< between two switches
+  double nothing_fits_ms = 1000;   ///< after so long without a subnet that fits, search again
   double search_again_ms = 30000;  ///< between two such requests
   /// A switch to a slower subnet that is taken back within this time was a mistake: it is not tried
   /// again for as long, then for twice as long, and so on, unless conditions get better.
@@ -77,8 +77,9 @@ class SwitchPolicy {
 
   SwitchDecision down(double ratio, std::size_t current) const;
   std::optional<std::size_t> up(double now_ms, double ratio, std::size_t current);
-  std::optional<std::size_t> slower_that_fits(double now_ms, double ratio,
-                                              std::size_t current) const;
+  void look_for_room(double now_ms, double ratio, std::size_t current);
+  std::optional<std::size_t> best_with_room_for(double duration_ms, double now_ms) const;
+  void forget_room();
   bool is_blocked(double now_ms, double ratio, std::size_t target) const;
   bool ask_for_search(double now_ms, bool fits);
 
@@ -87,9 +88,7 @@ class SwitchPolicy {
   SwitchOptions options_;
   std::optional<double> last_switch_ms_;
   double last_ratio_ = 1;
-  // Since when there is room, and the worst ratio since.
-  std::optional<double> room_since_ms_;
-  double room_ratio_ = 1;
+  std::vector<std::optional<double>> room_since_ms_;  // of each entry that is better
   std::optional<Climb> climb_;
   std::optional<Climb> mistake_;
   double wait_ms_;
