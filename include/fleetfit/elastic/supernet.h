@@ -60,12 +60,14 @@ struct BranchId {
 /// (original), "s1", "s2" (shrunk, in the order of the branches), "m1", "m2" (merged with so many
 /// neighbours), joined by "-": "o-s2-m1-o"; blocks that a merged one stands for have no letter.
 /// With several models, the first gene says which, and only its own genes are active:
-/// "small:o-s2-m1-o". The empty supernet list is not allowed. Copies the structure, not the graphs.
+/// "small:o-s2-m1-o". `check_supernets` has to hold. Copies the structure; the bytes of constants
+/// are shared.
 class SubnetSpace final : public space::Space {
  public:
   explicit SubnetSpace(const std::vector<Supernet>& models);
 
   bool is_active(space::Design design, std::size_t gene) const override;
+  space::SlotSet active_slots(space::Design design) const override;
   space::DesignCount size() const override;
 
   /// The branches of a design in the order of execution, fixed blocks included.
@@ -81,18 +83,32 @@ class SubnetSpace final : public space::Space {
   Result<graph::Graph> build(space::Design design) const override;
 
  private:
-  struct GeneOf {
+  /// What a gene chooses; the gene that chooses the model has none.
+  struct Owner {
     std::size_t model = 0;
     std::size_t block = 0;
     std::vector<std::size_t> spans = {};  // of each choice
   };
-  std::vector<GeneOf> owners_;
-  std::vector<Supernet> models_;  // graphs share the bytes of their constants
+  struct Layout;
+  explicit SubnetSpace(Layout layout, const std::vector<Supernet>& models);
+  static Layout lay_out(const std::vector<Supernet>& models);
+
+  std::size_t model_of(space::Design design) const;
+
+  std::vector<Owner> owners_;             // of each gene
+  std::vector<std::size_t> first_genes_;  // of each model, and the number of genes
+  std::vector<Supernet> models_;          // graphs share the bytes of their constants
 };
+
+/// Checks what spaces and joins rely on: blocks there, the original first, spans within the chain
+/// and each once in a block, one input and one output of the same shapes on all ways, not more
+/// choices than a space can hold. Fails with `invalid_input`, naming model and block.
+Status check_supernets(const std::vector<Supernet>& models);
 
 /// The network of a way through a supernet: its branches one after the other, as one graph with the
 /// model's inputs and outputs. Names of nodes begin with "b3/" (the block's number), so that times
-/// of operators can be told by block.
+/// of operators can be told by block. Fails with `invalid_input` if the path has a gap or if a
+/// branch does not take what the one before it gives.
 Result<graph::Graph> join(const std::vector<Supernet>& models, const std::vector<BranchId>& path);
 
 /// Some nodes' block, from a name that `join` gave; nodes fused by an engine are joined by "+" and
