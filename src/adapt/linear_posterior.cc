@@ -31,13 +31,14 @@ void factorize(std::vector<double>& matrix, std::size_t size) {
 }  // namespace
 
 LinearPosterior::LinearPosterior(LinearPrior prior, std::vector<FeatureRow> rows,
-                                 std::span<const double> targets, double noise_variance)
+                                 std::span<const double> targets,
+                                 std::span<const double> noise_variance)
     : prior_(std::move(prior)), rows_(std::move(rows)), weights_(prior_.mean) {
   const std::size_t size = rows_.size();
   std::vector<double> residuals(size);
   for (std::size_t i = 0; i < size; ++i) {
     for (std::size_t j = 0; j <= i; ++j)
-      factor_.push_back(prior_covariance(rows_[i], rows_[j]) + (i == j ? noise_variance : 0));
+      factor_.push_back(prior_covariance(rows_[i], rows_[j]) + (i == j ? noise_variance[i] : 0));
     residuals[i] = targets[i] - weighted_sum(rows_[i], prior_.mean);
   }
   factorize(factor_, size);
@@ -52,9 +53,14 @@ LinearPosterior::LinearPosterior(LinearPrior prior, std::vector<FeatureRow> rows
 
 double LinearPosterior::prior_covariance(const FeatureRow& a, const FeatureRow& b) const {
   double sum = 0;
-  for (const auto& [index, value] : a)
-    for (const auto& [other, other_value] : b)
-      if (index == other) sum += prior_.variance[index] * value * other_value;
+  for (auto i = a.begin(), j = b.begin(); i != a.end() && j != b.end();) {
+    if (i->index == j->index) sum += prior_.variance[i->index] * i->value * (j++)->value;
+    else if (i->index > j->index) {
+      ++j;
+      continue;
+    }
+    ++i;
+  }
   return sum;
 }
 

@@ -14,7 +14,7 @@ struct LinearPrior {
   std::vector<double> variance = {};  ///< 0: the weight is known
 };
 
-/// A feature of a row; all others are 0.
+/// A feature of a row; all others are 0. Those of a row stand in the order of their index.
 struct Feature {
   std::size_t index = 0;
   double value = 1;
@@ -30,9 +30,9 @@ struct Belief {
 /// form whose cost depends on the number of rows and not on that of the features.
 class LinearPosterior {
  public:
-  /// `noise_variance` of a target is positive. There may be no row at all.
+  /// Each target has a noise of its own, whose variance is positive. There may be no row at all.
   LinearPosterior(LinearPrior prior, std::vector<FeatureRow> rows, std::span<const double> targets,
-                  double noise_variance);
+                  std::span<const double> noise_variance);
 
   /// Mean of each weight.
   std::span<const double> weights() const { return weights_; }

@@ -1,0 +1,126 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "fleetfit/adapt/latency_table.h"
+#include "fleetfit/adapt/quality.h"
+#include "fleetfit/core/random.h"
+#include "fleetfit/core/result.h"
+#include "fleetfit/elastic/supernet.h"
+#include "fleetfit/search/strategy.h"
+#include "fleetfit/space/design.h"
+
+/// Searches for subnets that know the latencies before they evaluate anything: the best subnets are
+/// near the budget, and only those near it are looked at.
+namespace fleetfit::adapt {
+
+/// Latencies that are near enough.
+struct LatencyWindow {
+  double low_ms = 0;
+  double high_ms = 0;
+
+  bool holds(double ms) const { return ms >= low_ms && ms <= high_ms; }
+  double distance(double ms) const;  ///< 0 inside
+};
+
+/// Random subnets within a window. Borrows space and table. Safe to use from many threads.
+class Nearby {
+ public:
+  Nearby(const elastic::SubnetSpace& space, const LatencyTable& table, const LatencyWindow& window)
+      : space_(space), table_(table), window_(window) {}
+
+  double latency_ms(space::Design design) const { return table_.subnet_ms(space_.path(design)); }
+
+  /// A random subnet in the window. False if none was found; the design is then as near as it got.
+  bool init(core::Random& random, std::span<space::Choice> design) const;
+
+  /// Replaces a branch by another. If the subnet is then out of the window, further branches are
+  /// replaced by those that bring it back the most. False as above.
+  bool mutate(core::Random& random, std::span<space::Choice> design) const;
+
+ private:
+  bool bring_back(core::Random& random, std::span<space::Choice> design,
+                  std::optional<std::size_t> kept_gene) const;
+
+  const elastic::SubnetSpace& space_;
+  const LatencyTable& table_;
+  LatencyWindow window_;
+};
+
+/// What searches near a budget know. Borrows everything.
+struct SubnetProblem {
+  const std::vector<elastic::Supernet>& models;
+  const elastic::SubnetSpace& space;
+  const LatencyTable& table;
+  double budget_ms = 0;
+};
+
+struct NearbyEvolutionOptions {
+  std::size_t population = 50;
+  std::size_t generations = 40;  ///< populations in all
+  double parent_ratio = 0.25;
+  double window = 0.1;  ///< half of the window's width, as a share of the budget
+};
+
+/// AdaptiveNet's search: an evolution that begins near the budget and stays there. Its children are
+/// mutated parents.
+std::unique_ptr<search::Strategy> make_nearby_evolution(const SubnetProblem& problem,
+                                                        core::Random random,
+                                                        const NearbyEvolutionOptions& options = {});
+
+struct NearbyAnnealingOptions {
+  std::size_t chains = 20;
+  std::size_t steps = 90;
+  double first_temperature = 0.5;  ///< in units of the spread of the first subnets' losses
+  double last_temperature = 0.01;
+  double window = 0.1;
+};
+
+/// Annealing that begins near the budget and stays there.
+std::unique_ptr<search::Strategy> make_nearby_annealing(const SubnetProblem& problem,
+                                                        core::Random random,
+                                                        const NearbyAnnealingOptions& options = {});
+
+struct GuidedOptions {
+  std::size_t first = 40;        ///< subnets near the budget to begin with
+  std::size_t batch = 12;        ///< subnets of each round
+  std::size_t most_rounds = 12;  ///< after the first
+  std::size_t patience = 3;      ///< rounds without progress that end the search
+  double window = 0.1;           ///< half of the window's width, as a share of the budget
+  std::size_t levels = 12;       ///< of latency, for which good subnets are found, too; 0: none
+};
+
+/// Learns from the subnets that were evaluated what each branch loses, works out which subnets of
+/// all are then the best within the budget, and evaluates those, and mutants near the budget of
+/// which it is not sure. At the end it does the same for other levels of latency.
+std::unique_ptr<search::Strategy> make_guided(const SubnetProblem& problem, core::Random random,
+                                              const GuidedOptions& options = {});
+
+/// Ends another strategy when its best score has not become better for so many rounds.
+std::unique_ptr<search::Strategy> make_patient(std::unique_ptr<search::Strategy> strategy,
+                                               std::size_t patience);
+
+/// A subnet that a search has looked at.
+struct SearchedSubnet {
+  std::vector<space::Choice> design = {};
+  double latency_ms = 0;  ///< by the table
+  Evaluation evaluation = {};
+};
+
+struct SearchedSubnets {
+  std::vector<SearchedSubnet> subnets = {};
+  bool stopped = false;  ///< before the strategy had come to its end
+};
+
+/// Lets the strategy propose, evaluates, tells, until it is at its end. Fails as the quality does.
+Result<SearchedSubnets> search_subnets(const SubnetProblem& problem, SubnetQuality& quality,
+                                       search::Strategy& strategy,
+                                       const std::stop_token& stop = {});
+
+}  // namespace fleetfit::adapt

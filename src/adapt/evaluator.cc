@@ -1,0 +1,302 @@
+#include "fleetfit/adapt/evaluator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "adapt/batch_walk.h"
+#include "adapt/branch_programs.h"
+#include "adapt/feature_store.h"
+#include "adapt/prefix_tree.h"
+#include "adapt/scores.h"
+#include "fleetfit/core/thread_pool.h"
+#include "fleetfit/space/design_index.h"
+
+namespace fleetfit::adapt {
+namespace {
+
+using elastic::BranchId;
+
+std::span<const float> floats(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
+}
+
+std::size_t output_bytes(const graph::Graph& graph) {
+  const auto& output = graph.tensor(graph.outputs.front());
+  if (!output.shape) return 0;
+  return static_cast<std::size_t>(graph::elements(*output.shape)) * graph::size_of(output.dtype);
+}
+
+Status check_input(const graph::Graph& first, const data::Batch& batch, std::size_t batch_size) {
+  if (first.inputs.size() != 1)
+    return fail(ErrorCode::invalid_input,
+                fmt::format("the model has {} inputs, images are one", first.inputs.size()));
+  auto shape = batch.shape;
+  shape[0] = static_cast<std::int64_t>(batch_size);
+  const auto& input = first.tensor(first.inputs.front());
+  if (input.dtype == graph::DType::f32 && input.shape == shape) return {};
+  return fail(ErrorCode::invalid_input,
+              fmt::format("the model takes {} {}, the images are {}", graph::to_string(input.dtype),
+                          input.shape ? graph::to_string(*input.shape) : "of an unknown shape",
+                          graph::to_string(shape)));
+}
+
+Result<std::size_t> classes_of(const graph::Graph& last, std::size_t batch_size) {
+  const auto& output = last.tensor(last.outputs.front());
+  const auto count = output.shape ? static_cast<std::size_t>(graph::elements(*output.shape)) : 0;
+  if (output.dtype != graph::DType::f32 || count == 0 || count % batch_size != 0)
+    return fail(ErrorCode::invalid_input, "the model's first output has no scores for each image");
+  return count / batch_size;
+}
+
+}  // namespace
+
+class Evaluator::Work {
+ public:
+  Work(const EvaluatorParts& parts, const EvaluatorOptions& options)
+      : parts_(parts),
+        options_(options),
+        pool_(std::clamp(options.threads, 1, static_cast<int>(parts.images.batches()))),
+        known_(parts.space),
+        store_(parts.images.batches()) {
+    for (std::size_t w = 0; w < workers(); ++w)
+      programs_.emplace_back(parts.models, options.program_bytes / workers());
+  }
+
+  Status prepare() {
+    const std::size_t size = parts_.images.batch_size();
+    const auto first = parts_.images.batch(0);
+    if (!first) return tl::unexpected(first.error());
+    for (const auto& model : parts_.models) {
+      const auto& blocks = model.blocks;
+      if (auto ok = check_input(blocks.front().branches.front().graph, *first, size); !ok)
+        return core::within("model " + model.name, ok.error());
+      const auto classes = classes_of(blocks.back().branches.front().graph, size);
+      if (!classes) return core::within("model " + model.name, classes.error());
+      classes_.push_back(*classes);
+    }
+    return options_.labels == Labels::original ? label_by_original() : check_labels();
+  }
+
+  Result<std::vector<Evaluation>> evaluate(space::DesignBatch designs) {
+    space::DesignIndex fresh(parts_.space);
+    for (std::size_t i = 0; i < designs.size(); ++i)
+      if (!known_.find(designs[i])) fresh.add(designs[i]);
+    if (fresh.size() > 0) {
+      if (auto ok = evaluate_fresh(fresh.designs()); !ok)
+        return tl::unexpected(std::move(ok.error()));
+    }
+    std::vector<Evaluation> evaluations;
+    for (std::size_t i = 0; i < designs.size(); ++i)
+      evaluations.push_back(evaluations_[*known_.find(designs[i])]);
+    return evaluations;
+  }
+
+  std::size_t evaluated() const { return known_.size(); }
+
+  ReuseReport reuse() const {
+    ReuseReport report{.peak_bytes = store_.peak_bytes()};
+    for (const auto& [id, time] : times_) {
+      report.spent_s += time.seconds;
+      const auto without = runs_without_.find(id);
+      if (without == runs_without_.end()) continue;
+      report.without_s +=
+          time.seconds / static_cast<double>(time.runs) * static_cast<double>(without->second);
+    }
+    if (report.without_s > 0) report.saved_fraction = 1 - report.spent_s / report.without_s;
+    return report;
+  }
+
+  void watch(core::Progress* progress, std::stop_token stop) {
+    progress_ = progress;
+    stop_ = std::move(stop);
+  }
+
+ private:
+  /// The subnets of a round: the ends of their ways in the tree, and the order to walk them in.
+  struct Round {
+    std::vector<std::size_t> order;                   // of ends
+    std::map<std::size_t, std::size_t> subnet_of = {};  // by end
+  };
+
+  std::size_t workers() const { return static_cast<std::size_t>(pool_.workers()); }
+
+  Status check_labels() const {
+    const auto classes = std::ranges::min(classes_);
+    for (std::size_t b = 0; b < parts_.images.batches(); ++b) {
+      const auto batch = parts_.images.batch(b);
+      if (!batch) return tl::unexpected(batch.error());
+      for (const std::int64_t label : batch->labels) {
+        if (label >= 0 && static_cast<std::size_t>(label) < classes) continue;
+        return fail(ErrorCode::invalid_input,
+                    fmt::format("the model tells {} classes apart, an image is of class {}",
+                                classes, label));
+      }
+    }
+    return {};
+  }
+
+  Status label_by_original() {
+    const auto path = parts_.space.path(parts_.space.original());
+    tree_.begin_round();
+    const std::size_t end = tree_.add(path, costs_of(path));
+    for (std::size_t b = 0; b < parts_.images.batches(); ++b) {
+      const auto batch = load(b);
+      if (!batch) return tl::unexpected(batch.error());
+      BatchWalk walk({tree_, store_, programs_.front(), batch->values, b});
+      const auto feature = walk.feature(end);
+      if (!feature) return tl::unexpected(feature.error());
+      auto& labels = labels_.emplace_back();
+      for (std::size_t i = 0; i < batch->labels.size(); ++i)
+        labels.push_back(static_cast<std::int64_t>(
+            best_class(floats(feature->bytes).subspan(i * classes_[0], classes_[0]))));
+    }
+    return {};
+  }
+
+  std::vector<PrefixTree::Cost> costs_of(std::span<const BranchId> path) const {
+    std::vector<PrefixTree::Cost> costs;
+    for (const auto& [model, block, branch] : path) {
+      const auto& graph = parts_.models[model].blocks[block].branches[branch].graph;
+      costs.push_back(
+          {.ms = parts_.table.ms[model][block][branch], .bytes = output_bytes(graph)});
+    }
+    return costs;
+  }
+
+  /// Filled up to the size of a batch; the labels are those of the images alone.
+  Result<data::Batch> load(std::size_t number) const {
+    auto batch = parts_.images.batch(number);
+    if (!batch) return batch;
+    batch->values.resize(batch->values.size() / batch->labels.size() *
+                         parts_.images.batch_size());
+    if (number < labels_.size()) batch->labels = labels_[number];
+    return batch;
+  }
+
+  Status evaluate_fresh(space::DesignBatch designs) {
+    tree_.begin_round();
+    std::vector<std::size_t> ends;
+    Round round;
+    for (std::size_t i = 0; i < designs.size(); ++i) {
+      const auto path = parts_.space.path(designs[i]);
+      ends.push_back(tree_.add(path, costs_of(path)));
+      round.subnet_of[ends.back()] = i;
+    }
+    round.order = tree_.in_order(ends);
+    const std::size_t on_the_way = tree_.plan({.bytes = options_.reuse_bytes,
+                                               .workers = workers(),
+                                               .batches = parts_.images.batches()});
+    store_.follow_plan(tree_, on_the_way);
+    const auto sums = run_batches(round);
+    if (!sums) return tl::unexpected(sums.error());
+    for (std::size_t i = 0; i < designs.size(); ++i) {
+      known_.add(designs[i]);
+      evaluations_.push_back(mean_of(*sums, i));
+      for (const std::size_t node : tree_.way_to(ends[i]))
+        runs_without_[tree_.node(node).branch] += parts_.images.batches();
+    }
+    return {};
+  }
+
+  /// In the order of batches, so that the sum does not depend on who was first.
+  Evaluation mean_of(const std::vector<std::vector<ScoreSums>>& sums, std::size_t subnet) const {
+    ScoreSums all;
+    for (const auto& batch : sums) {
+      all.hits += batch[subnet].hits;
+      all.confidence += batch[subnet].confidence;
+    }
+    const auto images = static_cast<double>(parts_.images.images());
+    return {.accuracy = all.hits / images, .confidence = all.confidence / images};
+  }
+
+  /// Sums of each subnet, for each batch.
+  Result<std::vector<std::vector<ScoreSums>>> run_batches(const Round& round) {
+    const std::size_t batches = parts_.images.batches();
+    std::vector<std::vector<ScoreSums>> sums(batches);
+    std::vector<RunTimes> times(workers());
+    std::vector<Status> failures(workers());
+    std::atomic<std::size_t> next = 0;
+    std::optional<core::ProgressTask> task;
+    if (progress_ != nullptr)
+      task.emplace(*progress_, core::ProgressTaskOptions{.name = "evaluate", .total = batches});
+    pool_.parallel_for(workers(), [&](std::size_t worker) {
+      for (std::size_t b = next++; b < batches && failures[worker]; b = next++) {
+        auto of_batch = run_batch(b, programs_[worker], round, times[worker]);
+        if (!of_batch) {
+          failures[worker] = tl::unexpected(std::move(of_batch.error()));
+          next = batches;
+        } else {
+          sums[b] = *std::move(of_batch);
+        }
+        if (task) task->advance();
+      }
+    });
+    for (const auto& of_worker : times)
+      for (const auto& [id, time] : of_worker) times_[id].add(time);
+    for (auto& failure : failures)
+      if (!failure) return tl::unexpected(std::move(failure.error()));
+    return sums;
+  }
+
+  Result<std::vector<ScoreSums>> run_batch(std::size_t number, BranchPrograms& programs,
+                                           const Round& round, RunTimes& times) {
+    const auto batch = load(number);
+    if (!batch) return tl::unexpected(batch.error());
+    BatchWalk walk({tree_, store_, programs, batch->values, number});
+    std::vector<ScoreSums> sums(round.order.size());
+    for (const std::size_t end : round.order) {
+      if (stop_.stop_requested()) return fail(ErrorCode::cancelled, "the evaluation was stopped");
+      const auto scores = walk.feature(end);
+      if (!scores) return tl::unexpected(scores.error());
+      sums[round.subnet_of.at(end)] = sum_scores(floats(scores->bytes), batch->labels,
+                                                 classes_[tree_.node(end).branch.model]);
+    }
+    for (const auto& [id, time] : walk.times()) times[id].add(time);
+    return sums;
+  }
+
+  const EvaluatorParts parts_;
+  EvaluatorOptions options_;
+  core::ThreadPool pool_;
+  std::vector<BranchPrograms> programs_;  // of each worker
+  std::vector<std::size_t> classes_;      // of each model
+  std::vector<std::vector<std::int64_t>> labels_;  // of each batch, if they are the original's
+  space::DesignIndex known_;
+  std::vector<Evaluation> evaluations_;  // by number of the design
+  PrefixTree tree_;
+  FeatureStore store_;
+  RunTimes times_;
+  std::map<BranchId, std::size_t> runs_without_;
+  core::Progress* progress_ = nullptr;
+  std::stop_token stop_;
+};
+
+Evaluator::Evaluator(std::unique_ptr<Work> work) : work_(std::move(work)) {}
+Evaluator::~Evaluator() = default;
+
+Result<std::unique_ptr<Evaluator>> Evaluator::create(const EvaluatorParts& parts,
+                                                     const EvaluatorOptions& options) {
+  if (parts.images.images() == 0) return fail(ErrorCode::invalid_input, "there are no images");
+  auto work = std::make_unique<Work>(parts, options);
+  if (auto ok = work->prepare(); !ok) return tl::unexpected(std::move(ok.error()));
+  return std::unique_ptr<Evaluator>(new Evaluator(std::move(work)));
+}
+
+Result<std::vector<Evaluation>> Evaluator::evaluate(space::DesignBatch designs) {
+  return work_->evaluate(designs);
+}
+
+std::size_t Evaluator::evaluated() const { return work_->evaluated(); }
+ReuseReport Evaluator::reuse() const { return work_->reuse(); }
+
+void Evaluator::watch(core::Progress* progress, std::stop_token stop) {
+  work_->watch(progress, std::move(stop));
+}
+
+}  // namespace fleetfit::adapt
