@@ -60,6 +60,7 @@ int parse_and_run(int argc, char** argv) {
   add_predict(program, context);
   add_search(program, context);
   add_space(program, context);
+  add_bundle(program, context);
   add_transfer(program, context);
   add_runtime(program, context);
   try {

@@ -58,13 +58,6 @@ Status write_all(int fd, std::string_view content, const fs::path& path) {
   return {};
 }
 
-Status write_straight(const fs::path& path, std::string_view content) {
-  const int flags = O_WRONLY | O_CLOEXEC | O_NOCTTY;
-  const FileDescriptor fd(retry_interrupted([&] { return ::open(path.c_str(), flags); }));
-  if (!fd.is_open()) return cannot("write", path, errno);
-  return write_all(fd.get(), content, path);
-}
-
 struct TemporaryFile {
   fs::path path;
   FileDescriptor fd;
@@ -89,17 +82,12 @@ void sync_folder(const fs::path& folder) {
   if (fd.is_open()) ::fsync(fd.get());
 }
 
-Status fill_and_rename(TemporaryFile& temporary, const fs::path& path, std::string_view content,
-                       std::optional<mode_t> mode, Durability durability) {
-  const int fd = temporary.fd.get();
-  auto written = write_all(fd, content, path);
-  if (!written) return written;
-  if (mode && ::fchmod(fd, *mode & 07777) != 0) return cannot("write", path, errno);
-  const bool lasting = durability == Durability::lasting;
-  if (lasting && ::fsync(fd) != 0) return cannot("write", path, errno);
-  if (::rename(temporary.path.c_str(), path.c_str()) != 0) return cannot("write", path, errno);
-  if (lasting) sync_folder(path.parent_path());
-  return {};
+// A device or pipe, which is written straight.
+Result<FileDescriptor> open_special(const fs::path& path) {
+  const int flags = O_WRONLY | O_CLOEXEC | O_NOCTTY;
+  FileDescriptor fd(retry_interrupted([&] { return ::open(path.c_str(), flags); }));
+  if (!fd.is_open()) return cannot("write", path, errno);
+  return fd;
 }
 
 }  // namespace
@@ -127,23 +115,70 @@ Result<std::string> read_file(const fs::path& path, const ReadOptions& options) 
   return content;
 }
 
-Status write_file(const fs::path& path, std::string_view content, Durability durability) {
-  fs::path target = path;
-  std::optional<mode_t> mode;
+struct FileWriter::Target {
+  fs::path name;  // as the caller calls it
+  fs::path path;  // what is replaced: `name` with links followed
+  FileDescriptor fd = {};
+  std::optional<fs::path> temporary = {};  // none for special files
+  std::optional<mode_t> mode = {};         // of the file that is replaced
+};
+
+FileWriter::FileWriter(std::unique_ptr<Target> target) : target_(std::move(target)) {}
+FileWriter::FileWriter(FileWriter&& other) noexcept = default;
+
+FileWriter& FileWriter::operator=(FileWriter&& other) noexcept {
+  std::swap(target_, other.target_);
+  return *this;
+}
+
+FileWriter::~FileWriter() {
+  if (target_ && target_->temporary) ::unlink(target_->temporary->c_str());
+}
+
+Result<FileWriter> FileWriter::open(const fs::path& path) {
+  auto target = std::make_unique<Target>(Target{.name = path, .path = path});
   struct stat status{};
   if (::stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) return cannot("write", path, EISDIR);
-    if (!S_ISREG(status.st_mode)) return write_straight(path, content);
+    if (!S_ISREG(status.st_mode)) {
+      auto fd = open_special(path);
+      if (!fd) return tl::unexpected(std::move(fd.error()));
+      target->fd = std::move(*fd);
+      return FileWriter(std::move(target));
+    }
     std::error_code error;
-    target = fs::canonical(path, error);
+    target->path = fs::canonical(path, error);
     if (error) return cannot("write", path, error.value());
-    mode = status.st_mode;
+    target->mode = status.st_mode;
   }
-  auto temporary = create_beside(target);
+  auto temporary = create_beside(target->path);
   if (!temporary) return tl::unexpected(std::move(temporary.error()));
-  auto done = fill_and_rename(*temporary, target, content, mode, durability);
-  if (!done) ::unlink(temporary->path.c_str());
-  return done;
+  target->fd = std::move(temporary->fd);
+  target->temporary = std::move(temporary->path);
+  return FileWriter(std::move(target));
+}
+
+Status FileWriter::write(std::string_view bytes) {
+  return write_all(target_->fd.get(), bytes, target_->name);
+}
+
+Status FileWriter::commit(Durability durability) {
+  if (!target_->temporary) return {};
+  const auto& [name, path, fd, temporary, mode] = *target_;
+  if (mode && ::fchmod(fd.get(), *mode & 07777) != 0) return cannot("write", name, errno);
+  const bool lasting = durability == Durability::lasting;
+  if (lasting && ::fsync(fd.get()) != 0) return cannot("write", name, errno);
+  if (::rename(temporary->c_str(), path.c_str()) != 0) return cannot("write", name, errno);
+  if (lasting) sync_folder(path.parent_path());
+  target_->temporary.reset();
+  return {};
+}
+
+Status write_file(const fs::path& path, std::string_view content, Durability durability) {
+  auto writer = FileWriter::open(path);
+  if (!writer) return tl::unexpected(std::move(writer.error()));
+  if (auto written = writer->write(content); !written) return written;
+  return writer->commit(durability);
 }
 
 Result<MappedFile> MappedFile::open(const fs::path& path) {
@@ -165,6 +200,15 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+void MappedFile::release(std::span<const std::byte> part) const {
+  if (part.empty()) return;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = static_cast<std::size_t>(part.data() - bytes_.data()) / page * page;
+  const auto end = static_cast<std::size_t>(part.data() - bytes_.data()) + part.size();
+  // It is only a hint: if the system does not take it, the pages stay.
+  ::madvise(const_cast<std::byte*>(bytes_.data()) + begin, end - begin, MADV_DONTNEED);
 }
 
 }  // namespace fleetfit::core

@@ -25,20 +25,7 @@ std::vector<std::string> different_names(const std::vector<Supernet>& models) {
 
 std::vector<std::string> choices_of(const Block& block) {
   std::vector<std::string> choices;
-  int shrunk = 0;
-  for (const auto& branch : block.branches) {
-    switch (branch.kind) {
-      case BranchKind::original:
-        choices.emplace_back("o");
-        break;
-      case BranchKind::shrunk:
-        choices.push_back(fmt::format("s{}", ++shrunk));
-        break;
-      case BranchKind::merged:
-        choices.push_back(fmt::format("m{}", branch.span - 1));
-        break;
-    }
-  }
+  for (std::size_t i = 0; i < block.branches.size(); ++i) choices.push_back(branch_code(block, i));
   return choices;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 namespace fleetfit::elastic {
 namespace {
@@ -98,6 +99,14 @@ std::string_view to_string(BranchKind kind) {
       break;
   }
   return "merged";
+}
+
+std::string branch_code(const Block& block, std::size_t branch) {
+  const auto& chosen = block.branches[branch];
+  if (chosen.kind == BranchKind::original) return "o";
+  if (chosen.kind == BranchKind::merged) return fmt::format("m{}", chosen.span - 1);
+  const auto to_here = std::span(block.branches).first(branch + 1);
+  return fmt::format("s{}", std::ranges::count(to_here, BranchKind::shrunk, &Branch::kind));
 }
 
 Status check_supernets(const std::vector<Supernet>& models) {

@@ -17,6 +17,12 @@ VERBS = [
     ["space", "list"],
     ["space", "show"],
     ["space", "sample"],
+    ["bundle", "show"],
+    ["bundle", "verify"],
+    ["bundle", "sign"],
+    ["bundle", "extract"],
+    ["bundle", "join"],
+    ["bundle", "draft"],
 ]
 
 

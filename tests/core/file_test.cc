@@ -123,6 +123,27 @@ TEST(WriteFile, ManyWritersOfOneFileLeaveTheContentOfOne) {
   EXPECT_EQ(content, std::string(5000, content[0]));
 }
 
+TEST(FileWriter, ReplacesTheFileWhenItIsCommitted) {
+  const TemporaryFolder folder;
+  const auto path = folder.file("a", "old");
+  auto writer = FileWriter::open(path).value();
+  ASSERT_TRUE(writer.write("ne"));
+  FileWriter moved = std::move(writer);
+  ASSERT_TRUE(moved.write("w"));
+  EXPECT_EQ(read_file(path).value(), "old");
+  ASSERT_TRUE(moved.commit());
+  EXPECT_EQ(read_file(path).value(), "new");
+}
+
+TEST(FileWriter, LeavesNothingBehindIfItIsNotCommitted) {
+  const TemporaryFolder folder;
+  {
+    auto writer = FileWriter::open(folder.path() / "a").value();
+    ASSERT_TRUE(writer.write("half"));
+  }
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
 TEST(MappedFile, ShowsTheBytesWhereverItIsMoved) {
   const TemporaryFolder folder;
   auto file = MappedFile::open(folder.file("a", "first")).value();
@@ -131,6 +152,18 @@ TEST(MappedFile, ShowsTheBytesWhereverItIsMoved) {
   EXPECT_EQ(text_of(moved), "first");
   file = std::move(other);
   EXPECT_EQ(text_of(file), "second");
+}
+
+TEST(MappedFile, ShowsReleasedBytesAgain) {
+  const TemporaryFolder folder;
+  std::string content(20'000, 'a');
+  content += "b";
+  const auto file = MappedFile::open(folder.file("a", content)).value();
+  EXPECT_EQ(text_of(file), content);
+  file.release(file.bytes().subspan(5000, 3000));
+  file.release(file.bytes());
+  file.release({});
+  EXPECT_EQ(text_of(file), content);
 }
 
 TEST(MappedFile, AnEmptyFileIsAnEmptyView) {

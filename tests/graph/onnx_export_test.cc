@@ -4,12 +4,15 @@
 #include "fleetfit/graph/export.h"
 
 #include <gtest/gtest.h>
+#include <onnx/checker.h>
+#include <onnx/onnx_pb.h>
 
 #include <cmath>
 
 #include "fleetfit/graph/evaluate.h"
 #include "fleetfit/graph/import.h"
 #include "fleetfit/graph/shape_inference.h"
+#include "fleetfit/graph/zoo.h"
 #include "tests/graph/onnx_models.h"
 #include "tests/shared_data.h"
 
@@ -197,6 +200,30 @@ TEST(OnnxExport, NarrowIndices) {
       one.apply(ArgExtreme{.axis = 1, .index_type = DType::i32}, {one.input({2, 7})}));
   OneNode shape;
   expect_same_after_export(shape.apply(ShapeOf{.index_type = DType::i32}, {shape.input({2, 7})}));
+}
+
+TEST(OnnxExport, MappableModelsHaveAlignedWeightsAndAreOrdinaryOnnx) {
+  const auto graph = build_zoo_network("resnet20").value();
+  const auto bytes = std::make_shared<std::string>(export_mappable_onnx(graph).value());
+
+  onnx::ModelProto proto;
+  ASSERT_TRUE(proto.ParseFromString(*bytes));
+  EXPECT_NO_THROW(onnx::checker::check_model(proto));
+
+  const auto model = import_embedded_onnx(std::as_bytes(std::span(*bytes)), bytes).value();
+  EXPECT_EQ(first_difference(graph, model.graph), std::nullopt);
+  // Where `bytes` begins is not aligned; what matters is the distance from there.
+  std::size_t weights = 0;
+  for (const auto& tensor : model.graph.tensors) {
+    if (!tensor.data || tensor.dtype != DType::f32) continue;
+    const auto raw = std::string_view(*bytes).find(std::string(
+        reinterpret_cast<const char*>(tensor.data->bytes().data()), tensor.data->size_bytes()));
+    if (tensor.data->size_bytes() > 256) {
+      EXPECT_EQ(raw % 64, 0U) << tensor.name;
+      ++weights;
+    }
+  }
+  EXPECT_GT(weights, 20U);
 }
 
 TEST(OnnxExport, RefusesWhatOnnxCannotExpress) {

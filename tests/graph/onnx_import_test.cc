@@ -276,7 +276,7 @@ class ExternalData : public ::testing::Test {
     std::ofstream(folder_.path() / "secret.bin", std::ios::binary) << std::string(64, 's');
   }
 
-  Result<ImportedModel> import_with(const std::string& location, std::int64_t offset) {
+  onnx::ModelProto model_with(const std::string& location, std::int64_t offset) {
     auto proto = relu_model();
     auto& weights = add_initializer(proto, "w", {1, 4});
     weights.set_data_location(onnx::TensorProto::EXTERNAL);
@@ -289,7 +289,11 @@ class ExternalData : public ::testing::Test {
     }
     proto.mutable_graph()->mutable_node(0)->set_op_type("Add");
     proto.mutable_graph()->mutable_node(0)->add_input("w");
-    return import_proto(proto, folder_.path() / "model");
+    return proto;
+  }
+
+  Result<ImportedModel> import_with(const std::string& location, std::int64_t offset) {
+    return import_proto(model_with(location, offset), folder_.path() / "model");
   }
 
   core::TemporaryFolder folder_;
@@ -321,6 +325,12 @@ TEST_F(ExternalData, ThatEndsTooEarlyIsRefused) {
   EXPECT_EQ(import_with("weights.bin", 16).error().message,
             "tensor 'w': external data 'weights.bin' ends before byte 32");
   EXPECT_EQ(import_with("none.bin", 0).error().code, ErrorCode::not_found);
+}
+
+TEST_F(ExternalData, OfAModelInsideAnotherFileIsRefused) {
+  const auto bytes = model_with("weights.bin", 8).SerializeAsString();
+  EXPECT_EQ(import_embedded_onnx(std::as_bytes(std::span(bytes)), nullptr).error().message,
+            "tensor 'w': tensors in files of their own are not allowed here");
 }
 
 }  // namespace

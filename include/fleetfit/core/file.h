@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +39,28 @@ enum class Durability : std::uint8_t { lasting, scratch };
 Status write_file(const std::filesystem::path& path, std::string_view content,
                   Durability durability = Durability::lasting);
 
+/// A file that is written piece by piece, in the manner of `write_file`: it replaces what was there
+/// when it is committed, and leaves nothing behind if it is not.
+class FileWriter {
+ public:
+  static Result<FileWriter> open(const std::filesystem::path& path);
+
+  FileWriter(FileWriter&& other) noexcept;
+  FileWriter& operator=(FileWriter&& other) noexcept;
+  ~FileWriter();
+
+  Status write(std::string_view bytes);
+
+  /// Once, after the last piece.
+  Status commit(Durability durability = Durability::lasting);
+
+ private:
+  struct Target;
+  explicit FileWriter(std::unique_ptr<Target> target);
+
+  std::unique_ptr<Target> target_;
+};
+
 /// A regular file whose bytes are read on demand. The view lives as long as the object, wherever it
 /// is moved. A file that another program cuts short meanwhile raises SIGBUS: use it for files that
 /// are only replaced.
@@ -51,6 +74,10 @@ class MappedFile {
   ~MappedFile();
 
   std::span<const std::byte> bytes() const { return bytes_; }
+
+  /// Gives the memory of a part of `bytes()` back; whoever looks at it again reads it from the
+  /// file.
+  void release(std::span<const std::byte> part) const;
 
  private:
   explicit MappedFile(std::span<const std::byte> bytes) : bytes_(bytes) {}

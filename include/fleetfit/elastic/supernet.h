@@ -41,6 +41,10 @@ struct Block {
   std::vector<Branch> branches = {};  ///< the original first, then shrunk ones, then merged ones
 };
 
+/// A branch of a block in the texts of subnets: "o", "s1" for the first shrunk one, "m2" for one
+/// merged with two neighbours.
+std::string branch_code(const Block& block, std::size_t branch);
+
 /// Blocks in the order of execution. A branch with a span beyond the last block does not occur.
 struct Supernet {
   std::string name = {};

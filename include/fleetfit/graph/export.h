@@ -15,6 +15,10 @@ namespace fleetfit::graph {
 /// operators that ONNX cannot express.
 Result<std::string> export_onnx(const Graph& graph);
 
+/// The same model, laid out so that its weights can be used where a mapped file has them: each
+/// begins at a multiple of 64 bytes from the start.
+Result<std::string> export_mappable_onnx(const Graph& graph);
+
 /// Writes it to a file; weights of 1.5 GB and more go to `FILE.data` beside it. The file is
 /// complete or not there.
 Status export_onnx_file(const Graph& graph, const std::filesystem::path& file,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,6 +53,12 @@ Result<ImportedModel> import_model(const std::filesystem::path& file,
 Result<ImportedModel> import_onnx(std::span<const std::byte> bytes,
                                   const std::filesystem::path& folder,
                                   const ImportOptions& options = {});
+
+/// An ONNX model that is a part of some other file: constants refer to `bytes`, which `owner` keeps
+/// alive (null: they are copied), and tensors in files of their own are refused.
+Result<ImportedModel> import_embedded_onnx(std::span<const std::byte> bytes,
+                                           std::shared_ptr<const void> owner,
+                                           const ImportOptions& options = {});
 
 /// TFLite. The graph keeps copies of what it needs of `bytes`.
 Result<ImportedModel> import_tflite(std::span<const std::byte> bytes,

@@ -11,6 +11,7 @@
 #include "fleetfit/core/version.h"
 #include "fleetfit/graph/shape_inference.h"
 #include "graph/onnx/lower_to_onnx.h"
+#include "graph/onnx/mappable_model.h"
 #include "graph/onnx/onnx_constants.h"
 
 namespace fleetfit::graph {
@@ -380,16 +381,26 @@ std::size_t constant_bytes(const Graph& graph) {
   return sum;
 }
 
-}  // namespace
-
-Result<std::string> export_onnx(const Graph& graph) {
+Result<onnx::ModelProto> to_one_message(const Graph& graph) {
   if (constant_bytes(graph) > kMostInside) {
     return fail(ErrorCode::unsupported,
                 "weights of more than 1.5 GB do not fit into one ONNX message");
   }
-  auto model = to_proto(graph, nullptr);
+  return to_proto(graph, nullptr);
+}
+
+}  // namespace
+
+Result<std::string> export_onnx(const Graph& graph) {
+  auto model = to_one_message(graph);
   if (!model) return tl::unexpected(model.error());
   return model->SerializeAsString();
+}
+
+Result<std::string> export_mappable_onnx(const Graph& graph) {
+  auto model = to_one_message(graph);
+  if (!model) return tl::unexpected(model.error());
+  return onnx_format::serialize_mappable(*model);
 }
 
 Status export_onnx_file(const Graph& graph, const std::filesystem::path& file,

@@ -263,7 +263,8 @@ class Importer {
 }  // namespace
 
 Result<ImportedModel> import(Bytes bytes, std::shared_ptr<const void> owner,
-                             const std::filesystem::path& folder, const ImportOptions& options) {
+                             const std::optional<std::filesystem::path>& folder,
+                             const ImportOptions& options) {
   const auto model = read_model(bytes);
   if (!model) return tl::unexpected(model.error());
   if (model->opset.value_or(1) < 1)
@@ -278,6 +279,12 @@ Result<ImportedModel> import_onnx(std::span<const std::byte> bytes,
                                   const std::filesystem::path& folder,
                                   const ImportOptions& options) {
   return onnx_format::import(bytes, nullptr, folder, options);
+}
+
+Result<ImportedModel> import_embedded_onnx(std::span<const std::byte> bytes,
+                                           std::shared_ptr<const void> owner,
+                                           const ImportOptions& options) {
+  return onnx_format::import(bytes, std::move(owner), std::nullopt, options);
 }
 
 }  // namespace fleetfit::graph

@@ -108,12 +108,13 @@ TensorData ConstantReader::refer(Bytes bytes) const {
 
 Result<std::shared_ptr<core::MappedFile>> ConstantReader::open(std::string_view location) {
   if (const auto found = files_.find(location); found != files_.end()) return found->second;
+  if (!folder_) return broken("tensors in files of their own are not allowed here");
   const std::filesystem::path relative(location);
   if (leaves_folder(relative)) {
     return broken(fmt::format("external data '{}' lies outside of the model's folder", location));
   }
   std::error_code error;
-  const auto folder = std::filesystem::weakly_canonical(folder_.empty() ? "." : folder_, error);
+  const auto folder = std::filesystem::weakly_canonical(folder_->empty() ? "." : *folder_, error);
   const auto file = std::filesystem::weakly_canonical(folder / relative, error);
   // A link inside the folder may still lead out of it.
   if (error || leaves_folder(file.lexically_relative(folder))) {

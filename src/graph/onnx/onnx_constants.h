@@ -23,8 +23,8 @@ int data_type_of(DType dtype);
 class ConstantReader {
  public:
   /// `owner` keeps the file's bytes alive; null: they are copied. External data is looked for in
-  /// `folder` only.
-  ConstantReader(std::shared_ptr<const void> owner, std::filesystem::path folder)
+  /// `folder` only, and refused without one.
+  ConstantReader(std::shared_ptr<const void> owner, std::optional<std::filesystem::path> folder)
       : owner_(std::move(owner)), folder_(std::move(folder)) {}
 
   /// A tensor with shape, type and data.
@@ -37,7 +37,7 @@ class ConstantReader {
   TensorData refer(Bytes bytes) const;
 
   std::shared_ptr<const void> owner_;
-  std::filesystem::path folder_;
+  std::optional<std::filesystem::path> folder_;
   std::map<std::string, std::shared_ptr<core::MappedFile>, std::less<>> files_;
 };
 

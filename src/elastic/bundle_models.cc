@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "elastic/bundle_format.h"
+#include "fleetfit/graph/import.h"
+
+namespace fleetfit::elastic {
+namespace {
+
+using graph::Graph;
+
+tl::unexpected<Error> wrong(std::string message) {
+  return fail(ErrorCode::invalid_input, std::move(message));
+}
+
+/// Compares inputs or outputs of a section with what the manifest says of them.
+Status check_tensors(const Graph& graph, const std::vector<graph::TensorId>& ids,
+                     const std::vector<TensorEntry>& entries, std::int64_t batch) {
+  if (ids.size() != entries.size())
+    return wrong("the manifest tells another number of inputs or outputs");
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto& tensor = graph.tensor(ids[i]);
+    auto shape = entries[i].shape;
+    if (!shape.empty() && shape.front() == kBatch) shape.front() = batch;
+    if (tensor.shape != shape || to_string(tensor.dtype) != entries[i].type)
+      return wrong(fmt::format("'{}' is not of the type and shape that the manifest tells",
+                               entries[i].name));
+  }
+  return {};
+}
+
+Status check_branch(const Graph& graph, const BranchEntry& entry, std::int64_t batch) {
+  if (auto ok = check_tensors(graph, graph.inputs, entry.inputs, batch); !ok) return ok;
+  return check_tensors(graph, graph.outputs, entry.outputs, batch);
+}
+
+/// A model whose batch is fixed can be read with that one alone.
+Status check_batch(const ModelEntry& model, std::int64_t batch) {
+  if (model.blocks.empty() || model.blocks.front().branches.empty()) return {};
+  for (const auto& input : model.blocks.front().branches.front().inputs) {
+    if (input.shape.empty() || input.shape.front() == kBatch || input.shape.front() == batch)
+      continue;
+    return fail(ErrorCode::unsupported, fmt::format("model {} takes {} at a time, not {}",
+                                                    model.name, input.shape.front(), batch));
+  }
+  return {};
+}
+
+/// Imports each section once, however many branches use it.
+class SectionReader {
+ public:
+  SectionReader(const Manifest& manifest, const SectionSource& source, std::int64_t batch)
+      : manifest_(manifest), source_(source), batch_(batch), graphs_(manifest.sections.size()) {}
+
+  Result<Branch> read(const BranchEntry& entry) {
+    const auto place = fmt::format("section '{}'", manifest_.sections[entry.section].name);
+    const auto graph = find(entry.section);
+    if (!graph) return core::within(place, graph.error());
+    if (auto ok = check_branch(**graph, entry, batch_); !ok) return core::within(place, ok.error());
+    return Branch{.kind = entry.kind, .span = entry.span, .share = entry.share, .graph = **graph};
+  }
+
+ private:
+  Result<const Graph*> find(std::size_t section) {
+    auto& graph = graphs_[section];
+    if (graph) return &*graph;
+    auto model =
+        graph::import_embedded_onnx(source_.sections[section], source_.owner, {.batch = batch_});
+    if (!model) return tl::unexpected(model.error());
+    graph = std::move(model->graph);
+    return &*graph;
+  }
+
+  const Manifest& manifest_;
+  const SectionSource& source_;
+  std::int64_t batch_;
+  std::vector<std::optional<Graph>> graphs_;
+};
+
+Result<Supernet> read_model(const ModelEntry& entry, SectionReader& sections) {
+  Supernet model{.name = entry.name};
+  for (const auto& block : entry.blocks) {
+    model.blocks.push_back({.name = block.name});
+    for (const auto& branch_entry : block.branches) {
+      auto branch = sections.read(branch_entry);
+      if (!branch) return tl::unexpected(branch.error());
+      model.blocks.back().branches.push_back(std::move(*branch));
+    }
+  }
+  return model;
+}
+
+bool are_known(const Graph& graph, const std::vector<graph::TensorId>& ids) {
+  return !ids.empty() && std::ranges::all_of(ids, [&](graph::TensorId id) {
+    return graph.tensor(id).shape && size_of(graph.tensor(id).dtype) > 0;
+  });
+}
+
+/// The manifest tells type and shape of what enters and leaves each branch.
+Status check_ends(const Supernet& model) {
+  for (const auto& block : model.blocks) {
+    for (const auto& [kind, span, share, graph] : block.branches) {
+      if (!are_known(graph, graph.inputs) || !are_known(graph, graph.outputs))
+        return wrong(fmt::format("type or shape of what enters or leaves block {} cannot be told",
+                                 block.name));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Supernet>> read_models(const Manifest& manifest, const SectionSource& source,
+                                          std::int64_t batch) {
+  SectionReader sections(manifest, source, batch);
+  std::vector<Supernet> models;
+  for (const auto& entry : manifest.models) {
+    if (auto ok = check_batch(entry, batch); !ok) return tl::unexpected(ok.error());
+    auto model = read_model(entry, sections);
+    if (!model) return tl::unexpected(model.error());
+    models.push_back(std::move(*model));
+  }
+  if (auto ok = check_models(models, manifest.info); !ok) return tl::unexpected(ok.error());
+  return models;
+}
+
+Status check_models(const std::vector<Supernet>& models, const BundleInfo& info) {
+  if (auto ok = check_supernets(models); !ok) return ok;
+  for (const auto& model : models) {
+    if (auto ok = check_ends(model); !ok)
+      return core::within(fmt::format("model {}", model.name), ok.error());
+  }
+  const SubnetSpace space(models);
+  for (const auto& sample : info.samples) {
+    if (const auto design = space.parse(sample.subnet); !design)
+      return core::within(fmt::format("sample '{}'", sample.subnet), design.error());
+  }
+  return {};
+}
+
+}  // namespace fleetfit::elastic

@@ -1,0 +1,170 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "elastic/bundle_format.h"
+#include "fleetfit/core/file.h"
+#include "fleetfit/core/sha256.h"
+
+namespace fleetfit::elastic {
+namespace {
+
+constexpr std::uint64_t kMostManifestBytes = std::uint64_t{1} << 26;
+
+tl::unexpected<Error> broken(std::string message) {
+  return fail(ErrorCode::invalid_input, std::move(message));
+}
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+enum class Checksums : std::uint8_t { verify, ignore };
+
+/// A bundle whose header, manifest, signature and layout are right. Refers to the file's bytes.
+struct OpenBundle {
+  BundleHeader header = {};
+  std::string_view manifest_text = {};
+  Manifest manifest = {};
+  std::vector<std::span<const std::byte>> sections = {};
+};
+
+/// What lies between the manifest and the first section, and between sections.
+Status check_gap(std::string_view file, std::uint64_t from, std::uint64_t to) {
+  const auto gap = file.substr(from, to - from);
+  if (std::ranges::all_of(gap, [](char c) { return c == '\0'; })) return {};
+  return broken(fmt::format("it is damaged: bytes {} to {} are not empty", from, to));
+}
+
+Status find_sections(std::string_view file, OpenBundle& bundle) {
+  const auto begin = sections_begin(bundle.header);
+  std::uint64_t end = kHeaderBytes + bundle.header.manifest_bytes;
+  for (const auto& section : bundle.manifest.sections) {
+    const auto from = begin + section.offset;
+    if (from > file.size() || section.bytes > file.size() - from)
+      return broken(fmt::format("it is cut short: section '{}' is not whole", section.name));
+    if (auto ok = check_gap(file, end, from); !ok) return ok;
+    bundle.sections.push_back(std::as_bytes(std::span(file.substr(from, section.bytes))));
+    end = from + section.bytes;
+  }
+  if (end != file.size())
+    return broken(fmt::format("{} bytes follow the last section", file.size() - end));
+  return {};
+}
+
+Status check_authorship(const OpenBundle& bundle, const BundleReadOptions& options) {
+  if (!options.public_key) return {};
+  if (!bundle.header.signature) return broken("it is not signed, and a key is required");
+  return check_signature(bundle.manifest_text, *bundle.header.signature, *options.public_key);
+}
+
+Result<OpenBundle> open_bundle(std::string_view file, const BundleReadOptions& options,
+                               Checksums checksums) {
+  auto header = parse_header(file);
+  if (!header) return tl::unexpected(header.error());
+  OpenBundle bundle{.header = std::move(*header)};
+  const auto length = bundle.header.manifest_bytes;
+  if (length > kMostManifestBytes) return broken("it is damaged: its manifest has no end");
+  if (length > file.size() - kHeaderBytes)
+    return broken("it is cut short: its manifest is not whole");
+  bundle.manifest_text = file.substr(kHeaderBytes, length);
+  if (checksums == Checksums::verify &&
+      core::sha256_hex(bundle.manifest_text) != bundle.header.manifest_sha256)
+    return broken("it is damaged: the checksum of its manifest is wrong");
+  if (auto ok = check_authorship(bundle, options); !ok) return tl::unexpected(ok.error());
+  auto manifest = parse_manifest(bundle.manifest_text, "manifest");
+  if (!manifest) return tl::unexpected(manifest.error());
+  bundle.manifest = std::move(*manifest);
+  if (auto ok = find_sections(file, bundle); !ok) return tl::unexpected(ok.error());
+  return bundle;
+}
+
+/// Gives the memory of each section back after it was summed up.
+Status check_sections(const OpenBundle& bundle, const core::MappedFile& file) {
+  for (std::size_t i = 0; i < bundle.sections.size(); ++i) {
+    const auto& section = bundle.manifest.sections[i];
+    const bool same = core::sha256_hex(text_of(bundle.sections[i])) == section.sha256;
+    file.release(bundle.sections[i]);
+    if (!same) {
+      return broken(
+          fmt::format("it is damaged: the checksum of section '{}' is wrong", section.name));
+    }
+  }
+  return {};
+}
+
+struct CheckedBundle {
+  std::shared_ptr<core::MappedFile> file;  // shared by all constants that refer to it
+  OpenBundle open;
+  std::vector<Supernet> models;
+};
+
+Result<CheckedBundle> check_mapped(const std::shared_ptr<core::MappedFile>& file,
+                                   const BundleReadOptions& options) {
+  if (options.batch < 1) return broken(fmt::format("a batch of {} is not possible", options.batch));
+  auto open = open_bundle(text_of(file->bytes()), options, Checksums::verify);
+  if (!open) return tl::unexpected(open.error());
+  if (auto ok = check_sections(*open, *file); !ok) return tl::unexpected(ok.error());
+  auto models = read_models(open->manifest, {open->sections, file}, options.batch);
+  if (!models) return tl::unexpected(models.error());
+  file->release(file->bytes());
+  return CheckedBundle{file, std::move(*open), std::move(*models)};
+}
+
+Result<CheckedBundle> check_file(const std::filesystem::path& path,
+                                 const BundleReadOptions& options) {
+  auto mapped = core::MappedFile::open(path);
+  if (!mapped) return tl::unexpected(mapped.error());
+  auto checked = check_mapped(std::make_shared<core::MappedFile>(std::move(*mapped)), options);
+  if (!checked) return core::within(path.string(), checked.error());
+  return checked;
+}
+
+std::string signature_state(const OpenBundle& bundle, const BundleReadOptions& options) {
+  if (!bundle.header.signature) return "none";
+  return options.public_key ? "valid" : "not checked";
+}
+
+}  // namespace
+
+Result<Bundle> read_bundle(const std::filesystem::path& file, const BundleReadOptions& options) {
+  auto checked = check_file(file, options);
+  if (!checked) return tl::unexpected(checked.error());
+  return Bundle{.info = std::move(checked->open.manifest.info),
+                .manifest_sha256 = std::move(checked->open.header.manifest_sha256),
+                .models = std::move(checked->models)};
+}
+
+Result<BundleCheck> verify_bundle(const std::filesystem::path& file,
+                                  const BundleReadOptions& options) {
+  auto checked = check_file(file, options);
+  if (!checked) return tl::unexpected(checked.error());
+  BundleCheck check{.version = kBundleVersion,
+                    .bytes = checked->file->bytes().size(),
+                    .sections = std::move(checked->open.manifest.sections),
+                    .signature = signature_state(checked->open, options)};
+  for (auto& section : check.sections) section.offset += sections_begin(checked->open.header);
+  return check;
+}
+
+Status sign_bundle(const std::filesystem::path& file, const std::filesystem::path& private_key) {
+  const auto checked = check_file(file, {});
+  if (!checked) return tl::unexpected(checked.error());
+  const auto signature = sign(checked->open.manifest_text, private_key);
+  if (!signature) return tl::unexpected(signature.error());
+  BundleHeader header = checked->open.header;
+  header.signature = *signature;
+  auto writer = core::FileWriter::open(file);
+  if (!writer) return tl::unexpected(writer.error());
+  if (auto ok = writer->write(format_header(header)); !ok) return ok;
+  if (auto ok = writer->write(text_of(checked->file->bytes()).substr(kHeaderBytes)); !ok) return ok;
+  return writer->commit();
+}
+
+Result<std::vector<Supernet>> read_models_unchecked(std::span<const std::byte> file) {
+  const auto open = open_bundle(text_of(file), {}, Checksums::ignore);
+  if (!open) return tl::unexpected(open.error());
+  return read_models(open->manifest, {open->sections, nullptr}, 1);
+}
+
+}  // namespace fleetfit::elastic
