@@ -96,7 +96,8 @@ BranchNumbers zeros(const std::vector<Supernet>& models) {
   return numbers;
 }
 
-std::vector<space::Choice> design_of(const elastic::SubnetSpace& space, const Path& path) {
+std::vector<space::Choice> design_of(const elastic::SubnetSpace& space,
+                                     std::span<const BranchId> path) {
   auto design = space.original(path.front().model);
   for (const auto& [model, block, branch] : path)
     if (const auto gene = space.gene_of(model, block))
@@ -138,7 +139,7 @@ std::vector<Path> covering_paths(const std::vector<Supernet>& models) {
   return paths;
 }
 
-Path quickest_path(const std::vector<Supernet>& models, const LatencyTable& table) {
+Path fastest_subnet(const std::vector<Supernet>& models, const LatencyTable& table) {
   auto negative = table.ms;
   for (auto& model : negative)
     for (auto& block : model)

@@ -14,18 +14,12 @@ using Path = std::vector<elastic::BranchId>;
 /// A zero for each branch.
 BranchNumbers zeros(const std::vector<elastic::Supernet>& models);
 
-/// The design that has this path.
-std::vector<space::Choice> design_of(const elastic::SubnetSpace& space, const Path& path);
-
 /// The way through a model whose branches have the largest sum of values. Of equally good ones that
 /// with the earlier branches.
 Path best_path(const elastic::Supernet& model, std::size_t number, const BranchNumbers& values);
 
 /// Few paths that together have every branch: each takes as many new branches as a path can.
 std::vector<Path> covering_paths(const std::vector<elastic::Supernet>& models);
-
-/// The quickest of all subnets.
-Path quickest_path(const std::vector<elastic::Supernet>& models, const LatencyTable& table);
 
 struct ValuedPath {
   Path path = {};

@@ -77,9 +77,9 @@ class InProcess final : public EngineTimer {
   }
 
   Result<engine::Program> prepare(const graph::Graph& network) {
-    auto program = engine::Program::prepare(network, {.threads = options_.threads,
-                                                      .library = options_.library,
-                                                      .known = options_.known});
+    auto program = engine::Program::prepare(
+        network,
+        {.threads = options_.threads, .library = options_.library, .known = options_.known});
     if (!program) return program;
     for (const auto& [question, answer] : program->new_choices()) {
       options_.known[question] = answer;

@@ -103,8 +103,10 @@ class Evaluator::Work {
     ReuseReport report{.peak_bytes = store_.peak_bytes()};
     for (const auto& [id, time] : times_) {
       report.spent_s += time.seconds;
+      report.runs += time.runs;
       const auto without = runs_without_.find(id);
       if (without == runs_without_.end()) continue;
+      report.runs_without += without->second;
       report.without_s +=
           time.seconds / static_cast<double>(time.runs) * static_cast<double>(without->second);
     }
@@ -120,7 +122,7 @@ class Evaluator::Work {
  private:
   /// The subnets of a round: the ends of their ways in the tree, and the order to walk them in.
   struct Round {
-    std::vector<std::size_t> order;                   // of ends
+    std::vector<std::size_t> order;                     // of ends
     std::map<std::size_t, std::size_t> subnet_of = {};  // by end
   };
 
@@ -163,8 +165,7 @@ class Evaluator::Work {
     std::vector<PrefixTree::Cost> costs;
     for (const auto& [model, block, branch] : path) {
       const auto& graph = parts_.models[model].blocks[block].branches[branch].graph;
-      costs.push_back(
-          {.ms = parts_.table.ms[model][block][branch], .bytes = output_bytes(graph)});
+      costs.push_back({.ms = parts_.table.ms[model][block][branch], .bytes = output_bytes(graph)});
     }
     return costs;
   }
@@ -173,8 +174,7 @@ class Evaluator::Work {
   Result<data::Batch> load(std::size_t number) const {
     auto batch = parts_.images.batch(number);
     if (!batch) return batch;
-    batch->values.resize(batch->values.size() / batch->labels.size() *
-                         parts_.images.batch_size());
+    batch->values.resize(batch->values.size() / batch->labels.size() * parts_.images.batch_size());
     if (number < labels_.size()) batch->labels = labels_[number];
     return batch;
   }
@@ -189,9 +189,8 @@ class Evaluator::Work {
       round.subnet_of[ends.back()] = i;
     }
     round.order = tree_.in_order(ends);
-    const std::size_t on_the_way = tree_.plan({.bytes = options_.reuse_bytes,
-                                               .workers = workers(),
-                                               .batches = parts_.images.batches()});
+    const std::size_t on_the_way = tree_.plan(
+        {.bytes = options_.reuse_bytes, .workers = workers(), .batches = parts_.images.batches()});
     store_.follow_plan(tree_, on_the_way);
     const auto sums = run_batches(round);
     if (!sums) return tl::unexpected(sums.error());
@@ -254,8 +253,8 @@ class Evaluator::Work {
       if (stop_.stop_requested()) return fail(ErrorCode::cancelled, "the evaluation was stopped");
       const auto scores = walk.feature(end);
       if (!scores) return tl::unexpected(scores.error());
-      sums[round.subnet_of.at(end)] = sum_scores(floats(scores->bytes), batch->labels,
-                                                 classes_[tree_.node(end).branch.model]);
+      sums[round.subnet_of.at(end)] =
+          sum_scores(floats(scores->bytes), batch->labels, classes_[tree_.node(end).branch.model]);
     }
     for (const auto& [id, time] : walk.times()) times[id].add(time);
     return sums;
@@ -264,8 +263,8 @@ class Evaluator::Work {
   const EvaluatorParts parts_;
   EvaluatorOptions options_;
   core::ThreadPool pool_;
-  std::vector<BranchPrograms> programs_;  // of each worker
-  std::vector<std::size_t> classes_;      // of each model
+  std::vector<BranchPrograms> programs_;           // of each worker
+  std::vector<std::size_t> classes_;               // of each model
   std::vector<std::vector<std::int64_t>> labels_;  // of each batch, if they are the original's
   space::DesignIndex known_;
   std::vector<Evaluation> evaluations_;  // by number of the design

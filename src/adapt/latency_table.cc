@@ -44,8 +44,7 @@ class TableSource final : public space::Source {
 std::vector<double> block_times(const NetworkTime& time, std::size_t blocks) {
   std::vector<double> ms(blocks);
   for (const auto& [node, node_ms] : time.nodes)
-    if (const auto block = elastic::block_of(node); block && *block < blocks)
-      ms[*block] += node_ms;
+    if (const auto block = elastic::block_of(node); block && *block < blocks) ms[*block] += node_ms;
   const double sum = std::accumulate(ms.begin(), ms.end(), 0.0);
   if (!(sum > 0)) return {};
   for (double& of_block : ms) of_block *= time.ms / sum;
@@ -69,8 +68,7 @@ std::vector<double> block_times_by_work(const std::vector<Supernet>& models, con
 }
 
 /// Mean time of each branch over the subnets that have it.
-BranchNumbers mean_branch_times(const std::vector<Supernet>& models,
-                                std::span<const Path> paths,
+BranchNumbers mean_branch_times(const std::vector<Supernet>& models, std::span<const Path> paths,
                                 std::span<const NetworkTime> times) {
   auto sums = zeros(models);
   auto counts = zeros(models);
@@ -211,8 +209,7 @@ Result<LatencyTable> profile_branches(const std::vector<Supernet>& models,
   for (auto& path :
        random_paths(space, core::Random(options.seed).split("profile"), options.check_subnets))
     paths.push_back(std::move(path));
-  core::ProgressTask task(progress,
-                          {.name = "profile", .total = paths.size(), .unit = "subnets"});
+  core::ProgressTask task(progress, {.name = "profile", .total = paths.size(), .unit = "subnets"});
   const auto networks = join_all(models, paths);
   if (!networks) return tl::unexpected(networks.error());
   const auto times = timer.time_in_turns(*networks);

@@ -26,8 +26,7 @@ Status check_header(const core::JsonView& json) {
   return {};
 }
 
-Result<std::vector<double>> branches_from(const core::JsonView& json,
-                                          const elastic::Block& block) {
+Result<std::vector<double>> branches_from(const core::JsonView& json, const elastic::Block& block) {
   auto ms = json.as_numbers();
   if (!ms) return ms;
   if (ms->size() != block.branches.size())
@@ -71,8 +70,8 @@ Result<LatencyTable> table_from(const core::JsonView& json,
   const auto items = json.items("ms");
   if (!items) return tl::unexpected(items.error());
   if (items->size() != models.size())
-    return json.error(fmt::format("ms: there are {} models, the bundle has {}", items->size(),
-                                  models.size()));
+    return json.error(
+        fmt::format("ms: there are {} models, the bundle has {}", items->size(), models.size()));
   for (std::size_t m = 0; m < models.size(); ++m) {
     auto blocks = blocks_from((*items)[m], models[m]);
     if (!blocks) return tl::unexpected(std::move(blocks.error()));

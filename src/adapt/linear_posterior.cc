@@ -54,7 +54,8 @@ LinearPosterior::LinearPosterior(LinearPrior prior, std::vector<FeatureRow> rows
 double LinearPosterior::prior_covariance(const FeatureRow& a, const FeatureRow& b) const {
   double sum = 0;
   for (auto i = a.begin(), j = b.begin(); i != a.end() && j != b.end();) {
-    if (i->index == j->index) sum += prior_.variance[i->index] * i->value * (j++)->value;
+    if (i->index == j->index)
+      sum += prior_.variance[i->index] * i->value * (j++)->value;
     else if (i->index > j->index) {
       ++j;
       continue;

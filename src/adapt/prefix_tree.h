@@ -45,9 +45,9 @@ class PrefixTree {
   std::size_t add(std::span<const elastic::BranchId> path, std::span<const Cost> costs);
 
   struct Memory {
-    std::size_t bytes = 0;      ///< in all
-    std::size_t workers = 1;    ///< that walk through the tree at the same time
-    std::size_t batches = 1;    ///< for which a stored node keeps its output
+    std::size_t bytes = 0;    ///< in all
+    std::size_t workers = 1;  ///< that walk through the tree at the same time
+    std::size_t batches = 1;  ///< for which a stored node keeps its output
   };
 
   /// Decides what to keep. On the way: nodes where ways part, those first whose prefix costs most

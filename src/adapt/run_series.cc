@@ -20,9 +20,8 @@ double median_of(std::span<const double> values) { return core::median(values).v
 int RunSeries::runs_per_round(const TimingOptions& options) const {
   if (!(last_run_ms_ > 0)) return 1;
   const double for_time = options.round_ms / last_run_ms_;
-  const double for_tail = options.quantile > 0.5
-                              ? kRunsBeyond / (1 - options.quantile) / options.rounds
-                              : 1;
+  const double for_tail =
+      options.quantile > 0.5 ? kRunsBeyond / (1 - options.quantile) / options.rounds : 1;
   return static_cast<int>(
       std::clamp(std::ceil(std::max(for_time, for_tail)), 1.0, double{kMostRuns}));
 }

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "app/image_input.h"
 #include "app/model_files.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/data/dataset.h"
@@ -28,43 +29,15 @@ Result<graph::RangeMethod> parse_method(const std::string& method) {
               fmt::format("method: \"{}\" is neither min-max nor percentile", method));
 }
 
-bool is_channels(std::int64_t extent) { return extent == 1 || extent == 3; }
-
-/// How images become the model's input.
-Result<data::Preprocessing> preprocessing_for(const Graph& graph, const QuantizeRequest& request) {
-  const auto refuse = [&](const std::string& what) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{}: {}, so images cannot be its input", request.in.string(), what));
-  };
-  if (graph.inputs.size() != 1) return refuse(fmt::format("it has {} inputs", graph.inputs.size()));
-  const auto& input = graph.tensor(graph.inputs[0]);
-  if (input.dtype != graph::DType::f32) return refuse("its input is not float32");
-  if (!input.shape || input.shape->size() != 4) return refuse("its input has not four dimensions");
-  const auto& shape = *input.shape;
-  data::Preprocessing images{.mean = request.mean, .stddev = request.stddev};
-  if (is_channels(shape[1])) {
-    images.channels = shape[1];
-    images.height = shape[2];
-    images.width = shape[3];
-  } else if (is_channels(shape[3])) {
-    images.order = data::PixelOrder::nhwc;
-    images.height = shape[1];
-    images.width = shape[2];
-    images.channels = shape[3];
-  } else {
-    return refuse(
-        fmt::format("its input {} has neither 1 nor 3 channels", graph::to_string(shape)));
-  }
-  return images;
-}
-
 /// Images of a data set in a random order, as inputs of a model.
 class ImageInputs {
  public:
   static Result<ImageInputs> open(const QuantizeRequest& request, data::Split split,
                                   std::int64_t most, const Graph& graph) {
-    auto images = preprocessing_for(graph, request);
-    if (!images) return tl::unexpected(std::move(images.error()));
+    auto images = image_preprocessing(graph);
+    if (!images) return core::within(request.in.string(), std::move(images.error()));
+    images->mean = request.mean;
+    images->stddev = request.stddev;
     auto dataset = data::open_dataset(request.calibrate, split, {.seed = request.seed});
     if (!dataset) return tl::unexpected(std::move(dataset.error()));
     const auto batch = static_cast<std::size_t>((*graph.tensor(graph.inputs[0]).shape)[0]);

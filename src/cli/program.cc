@@ -53,6 +53,7 @@ int parse_and_run(int argc, char** argv) {
       "mobilenet_v2.onnx\n  fleetfit measure mobilenet_v2.onnx --ops");
   program.fallthrough();
   add_global_flags(program, context.flags);
+  add_adapt(program, context);
   add_model(program, context);
   add_device(program, context);
   add_measure(program, context);

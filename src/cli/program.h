@@ -64,6 +64,7 @@ void add_transfer(CLI::App& program, Context& context);
 void add_search(CLI::App& program, Context& context);
 void add_runtime(CLI::App& program, Context& context);
 void add_space(CLI::App& program, Context& context);
+void add_adapt(CLI::App& program, Context& context);
 void add_bundle(CLI::App& program, Context& context);
 
 // Of `transfer`.

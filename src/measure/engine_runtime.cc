@@ -1,7 +1,6 @@
 #include "fleetfit/measure/engine_runtime.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "fleetfit/core/json.h"
+#include "fleetfit/core/memory_use.h"
 #include "fleetfit/core/version.h"
 #include "fleetfit/engine/program.h"
 #include "fleetfit/graph/import.h"
@@ -40,13 +40,6 @@ engine::Choices parse_choices(const std::string& text) {
     if (answer.is_string()) choices[question] = answer.get<std::string>();
   }
   return choices;
-}
-
-std::int64_t peak_memory_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  constexpr std::int64_t kKibi = 1024;
-  return usage.ru_maxrss * kKibi;
 }
 
 class EngineRuntime final : public Runtime {
@@ -92,7 +85,7 @@ class EngineRuntime final : public Runtime {
             {std::move(step.name), std::move(step.type), std::move(step.kernel), step.mean_ms});
       }
     }
-    times.peak_memory_bytes = peak_memory_bytes();
+    times.peak_memory_bytes = core::peak_memory_bytes();
     return times;
   }
 

@@ -81,5 +81,31 @@ TEST_F(PoolFile, IsNotFoundUnderAnotherName) {
   EXPECT_EQ(read.error().code, ErrorCode::not_found);
 }
 
+std::vector<JudgedSubnet> judged() {
+  return {{.subnet = "slow", .latency_ms = 9, .measured = true, .choice = 0.9, .accuracy = 0.91},
+          {.subnet = "useless", .latency_ms = 6, .choice = 0.85, .accuracy = 0.8},
+          {.subnet = "chosen", .latency_ms = 5, .choice = 0.88, .accuracy = 0.86},
+          {.subnet = "lucky", .latency_ms = 4, .choice = 0.84, .accuracy = 0.87},
+          {.subnet = "quick", .latency_ms = 2, .choice = 0.7, .accuracy = 0.72}};
+}
+
+TEST(Pool, BestIsTheOneWithTheHighestScoreWithinTheBudget) {
+  EXPECT_EQ(choose_best(judged(), 7), 2U);
+  EXPECT_EQ(choose_best(judged(), 9), 0U);
+  EXPECT_EQ(choose_best(judged(), 4.5), 3U);
+  EXPECT_EQ(choose_best(judged(), 1), std::nullopt);
+}
+
+TEST(Pool, HoldsTheBestAndWhatIsQuickerOrMoreAccurate) {
+  const auto entries = pool_entries(judged(), 2);
+  ASSERT_EQ(entries.size(), 3U);
+  EXPECT_EQ(entries[0].subnet, "quick");
+  EXPECT_EQ(entries[0].relative, 0.4);
+  EXPECT_EQ(entries[1].subnet, "chosen");
+  EXPECT_EQ(entries[1].relative, 1);
+  EXPECT_EQ(entries[2].subnet, "slow");
+  EXPECT_TRUE(entries[2].measured);
+}
+
 }  // namespace
 }  // namespace fleetfit::adapt

@@ -58,8 +58,10 @@ struct EvaluatorOptions {
 struct ReuseReport {
   double saved_fraction = 0;   ///< of the time that it would have taken without
   std::size_t peak_bytes = 0;  ///< of features that were kept
-  double spent_s = 0;          ///< running branches, on all threads together
-  double without_s = 0;        ///< each branch's mean time x how often it would have been run
+  std::size_t runs = 0;        ///< of branches, on a batch each
+  std::size_t runs_without = 0;
+  double spent_s = 0;    ///< running branches, on all threads together
+  double without_s = 0;  ///< each branch's mean time x how often it would have been run
 };
 
 /// What an evaluator works on. Borrows everything.

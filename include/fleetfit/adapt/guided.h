@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -118,9 +119,27 @@ struct SearchedSubnets {
   bool stopped = false;  ///< before the strategy had come to its end
 };
 
-/// Lets the strategy propose, evaluates, tells, until it is at its end. Fails as the quality does.
+struct SearchSubnetsOptions {
+  std::stop_token stop = {};
+  /// Sees all subnets so far after each round.
+  std::function<void(const SearchedSubnets&)> observe = {};
+};
+
+/// Lets the strategy propose, evaluates, tells, until it is at its end. Fails as the quality does;
+/// when stopped, gives what was found so far.
 Result<SearchedSubnets> search_subnets(const SubnetProblem& problem, SubnetQuality& quality,
                                        search::Strategy& strategy,
-                                       const std::stop_token& stop = {});
+                                       const SearchSubnetsOptions& options = {});
+
+struct FinalistOptions {
+  std::size_t near = 10;    ///< within the budget, those with the best scores
+  std::size_t levels = 14;  ///< most of the Pareto set, evenly spread
+};
+
+/// Numbers of the subnets that deserve a closer look: the best within the budget, those just beyond
+/// it (the table may be wrong), and the best at other latencies, from the quickest to the most
+/// accurate.
+std::vector<std::size_t> finalists(const SearchedSubnets& searched, double budget_ms,
+                                   const FinalistOptions& options = {});
 
 }  // namespace fleetfit::adapt

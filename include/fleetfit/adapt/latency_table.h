@@ -79,6 +79,14 @@ struct TimedSubnet {
 /// others.
 LatencyTable correct_table(LatencyTable table, std::span<const TimedSubnet> timed);
 
+/// The design that has this path.
+std::vector<space::Choice> design_of(const elastic::SubnetSpace& space,
+                                     std::span<const elastic::BranchId> path);
+
+/// The quickest of all subnets.
+std::vector<elastic::BranchId> fastest_subnet(const std::vector<elastic::Supernet>& models,
+                                              const LatencyTable& table);
+
 /// JSON (docs/formats/latency-table.md). Reading fails with `invalid_input`, naming the field, also
 /// if the table is not that of these models.
 Status write_latency_table(const LatencyTable& table, const std::filesystem::path& file);

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +29,22 @@ struct SubnetPool {
   std::string best = {};  ///< the subnet that was chosen for the budget
   std::vector<PoolEntry> entries = {};
 };
+
+/// A subnet that was timed whole and evaluated on other images than it was searched with.
+struct JudgedSubnet {
+  std::string subnet = {};
+  double latency_ms = 0;
+  bool measured = false;
+  double choice = 0;    ///< what the best is chosen by: its score on images of the device
+  double accuracy = 0;  ///< on images that nothing was chosen by
+};
+
+/// The one with the best score within the budget; of equal ones the quicker. Nothing if none is.
+std::optional<std::size_t> choose_best(std::span<const JudgedSubnet> judged, double budget_ms);
+
+/// The best and those that are quicker or more accurate than all of the others. Whatever accuracy
+/// says, the best stays: it was chosen without looking at it.
+std::vector<PoolEntry> pool_entries(std::span<const JudgedSubnet> judged, std::size_t best);
 
 /// JSON (docs/formats/pool.md). Reading fails with `invalid_input`, naming the field.
 Status write_pool(const SubnetPool& pool, const std::filesystem::path& file);

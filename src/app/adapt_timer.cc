@@ -1,0 +1,101 @@
+#include "app/adapt_timer.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "app/kernel_choices.h"
+#include "app/opened_device.h"
+#include "fleetfit/core/json.h"
+
+namespace fleetfit::app {
+namespace {
+
+/// Only more than one thread would tell this process from one of its own.
+bool is_this_process(const measure::Device& device) {
+  return is_engine(device.runtime) && device.threads == 1 && device.cores.empty() &&
+         !device.limits.any();
+}
+
+engine::Library library_of(const std::string& runtime) {
+  if (runtime == "onednn") return engine::Library::onednn;
+  if (runtime == "xnnpack") return engine::Library::xnnpack;
+  if (runtime == "reference") return engine::Library::reference;
+  return engine::Library::automatic;
+}
+
+engine::Choices parse_choices(const std::string& text) {
+  engine::Choices choices;
+  const auto json = core::parse_json(text, "kernel choices");
+  if (!json || !json->is_object()) return choices;
+  for (const auto& [question, answer] : json->items())
+    if (answer.is_string()) choices[question] = answer.get<std::string>();
+  return choices;
+}
+
+class InProcess final : public DeviceTimer {
+ public:
+  InProcess(measure::Device device, KernelChoices choices, adapt::EngineTimerOptions options)
+      : device_(std::move(device)),
+        choices_(std::move(choices)),
+        timer_(adapt::make_engine_timer(std::move(options))) {}
+
+  adapt::NetworkTimer& timer() override { return *timer_; }
+
+  Status keep_kernels() override {
+    measure::Measurement found;
+    found.kernel_choices = core::format_json_line(timer_->new_choices());
+    return choices_.save(device_, found);
+  }
+
+ private:
+  measure::Device device_;
+  KernelChoices choices_;
+  std::unique_ptr<adapt::EngineTimer> timer_;
+};
+
+class OnRuntime final : public DeviceTimer {
+ public:
+  OnRuntime(OpenedDevice device, std::unique_ptr<adapt::NetworkTimer> timer)
+      : device_(std::move(device)), timer_(std::move(timer)) {}
+
+  adapt::NetworkTimer& timer() override { return *timer_; }
+  Status keep_kernels() override { return {}; }
+
+ private:
+  OpenedDevice device_;  // outlives the timer, which borrows its runtime
+  std::unique_ptr<adapt::NetworkTimer> timer_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceTimer>> open_timer(Workplace& workplace, std::string_view name,
+                                                double quantile) {
+  const auto found = find_device(workplace, name);
+  if (!found) return tl::unexpected(found.error());
+  const auto& device = found->device;
+  if (device.precision != measure::Precision::fp32)
+    return fail(ErrorCode::unsupported,
+                fmt::format("device {}: it runs int8, subnets are float", name));
+  KernelChoices choices(workplace);
+  auto known = choices.known(device);
+  if (!known) return tl::unexpected(std::move(known.error()));
+  const adapt::TimingOptions timing{.quantile = quantile};
+  if (is_this_process(device)) {
+    return std::make_unique<InProcess>(
+        device, std::move(choices),
+        adapt::EngineTimerOptions{.library = library_of(device.runtime),
+                                  .known = parse_choices(*known),
+                                  .timing = timing});
+  }
+  auto opened = open_device(workplace, name);
+  if (!opened) return tl::unexpected(std::move(opened.error()));
+  auto load = load_options(opened->device);
+  load.known_choices = *std::move(known);
+  auto timer = adapt::make_runtime_timer(opened->runtime(), std::move(load), timing);
+  if (!timer) return tl::unexpected(std::move(timer.error()));
+  return std::make_unique<OnRuntime>(*std::move(opened), *std::move(timer));
+}
+
+}  // namespace fleetfit::app

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "fleetfit/adapt/timers.h"
+#include "fleetfit/app/workplace.h"
+#include "fleetfit/core/result.h"
+
+namespace fleetfit::app {
+
+/// Times networks on a device of the workplace, in the way in which `fleetfit measure` does.
+class DeviceTimer {
+ public:
+  virtual ~DeviceTimer() = default;
+  virtual adapt::NetworkTimer& timer() = 0;
+
+  /// Keeps in the store which kernels were found fastest.
+  virtual Status keep_kernels() = 0;
+};
+
+/// The engine in this process where that is the device, else the device's runtime. `quantile` is
+/// that of the runs which counts. The workplace is borrowed. Fails with `unsupported` for a device
+/// of int8, and as opening a device does.
+Result<std::unique_ptr<DeviceTimer>> open_timer(Workplace& workplace, std::string_view device,
+                                                double quantile);
+
+}  // namespace fleetfit::app

@@ -1,0 +1,391 @@
+#include "fleetfit/app/adapting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "app/adapt_timer.h"
+#include "app/image_input.h"
+#include "fleetfit/adapt/guided.h"
+#include "fleetfit/adapt/latency_table.h"
+#include "fleetfit/core/memory_use.h"
+#include "fleetfit/core/random.h"
+#include "fleetfit/elastic/bundle.h"
+#include "fleetfit/measure/device.h"
+#include "fleetfit/search/strategy.h"
+
+namespace fleetfit::app {
+namespace {
+
+using elastic::Bundle;
+using elastic::SubnetSpace;
+
+// Small enough that the features of a batch stay in the caches of a core.
+constexpr std::size_t kBatch = 25;
+constexpr std::size_t kLeastImages = 20;
+
+tl::unexpected<Error> refuse(std::string message) {
+  return fail(ErrorCode::invalid_input, std::move(message));
+}
+
+Result<adapt::Labels> parse_labels(const std::string& text) {
+  if (text == "data") return adapt::Labels::data;
+  if (text == "original") return adapt::Labels::original;
+  return refuse(fmt::format("labels: \"{}\" is neither data nor original", text));
+}
+
+Result<double> parse_tail(const std::string& text) {
+  if (text == "median") return 0.5;
+  if (text == "p95") return 0.95;
+  if (text == "p99") return 0.99;
+  return refuse(fmt::format("tail: \"{}\" is none of median, p95 and p99", text));
+}
+
+Status check_request(const AdaptRequest& request) {
+  if (!(request.budget_ms > 0) || !std::isfinite(request.budget_ms))
+    return refuse(fmt::format("budget: {} ms is not positive", request.budget_ms));
+  if (request.samples < kLeastImages)
+    return refuse(fmt::format("samples: {} images tell nothing; at least {} are needed",
+                              request.samples, kLeastImages));
+  if (request.test == 0) return refuse("test images: at least one is needed");
+  if (!request.table.empty() && !request.proxy.empty())
+    return refuse("a table and a proxy's table cannot both be given");
+  return {};
+}
+
+Result<Bundle> open_bundle(const AdaptRequest& request, std::size_t batch) {
+  return elastic::read_bundle(request.bundle, {.batch = static_cast<std::int64_t>(batch),
+                                               .public_key = request.public_key});
+}
+
+/// Images of a split in a random order that depends on the seed alone.
+struct Images {
+  std::shared_ptr<const data::Dataset> dataset;  // shared by the parts that are looked at
+  std::vector<std::size_t> order;
+  data::Preprocessing preprocessing;
+
+  std::unique_ptr<adapt::ImageBatches> part(std::size_t first, std::size_t count) const {
+    first = std::min(first, order.size());
+    count = std::min(count, order.size() - first);
+    const auto begin = order.begin() + static_cast<std::ptrdiff_t>(first);
+    return adapt::make_image_batches(
+        {.dataset = dataset,
+         .indices = {begin, begin + static_cast<std::ptrdiff_t>(count)},
+         .preprocessing = preprocessing,
+         .batch_size = kBatch});
+  }
+};
+
+std::string size_text(std::int64_t height, std::int64_t width, std::int64_t channels) {
+  return fmt::format("{}x{} with {} channel{}", height, width, channels, channels == 1 ? "" : "s");
+}
+
+/// Images of one size are what the model was made for, or they are not; folders of images have all
+/// sizes.
+Status check_fit(const AdaptRequest& request, const Images& images, const Bundle& bundle) {
+  const auto& classes = images.dataset->classes();
+  if (!bundle.info.classes.empty() && bundle.info.classes != classes)
+    return refuse(fmt::format(
+        "{}: its {} classes are not the {} that the model of {} was trained for ({}, …)",
+        request.data, classes.size(), bundle.info.classes.size(), request.bundle.string(),
+        bundle.info.classes.front()));
+  if (request.data.starts_with("images:")) return {};
+  const auto item = images.dataset->item(0);
+  if (!item) return tl::unexpected(item.error());
+  const auto& [height, width, channels, pixels] = item->image;
+  const auto& asked = images.preprocessing;
+  if (height == asked.height && width == asked.width && channels == asked.channels) return {};
+  return refuse(fmt::format("{}: its images are {}, the model of {} takes {}", request.data,
+                            size_text(height, width, channels), request.bundle.string(),
+                            size_text(asked.height, asked.width, asked.channels)));
+}
+
+Result<Images> open_images(const AdaptRequest& request, const Bundle& bundle, data::Split split) {
+  const auto& first = bundle.models.front().blocks.front().branches.front().graph;
+  auto preprocessing = image_preprocessing(first);
+  if (!preprocessing) return core::within(request.bundle.string(), preprocessing.error());
+  auto dataset = data::open_dataset(request.data, split);
+  if (!dataset) return tl::unexpected(std::move(dataset.error()));
+  const std::size_t size = (*dataset)->size();
+  const auto order = core::Random(request.seed).split(data::to_string(split)).sample(size, size);
+  Images images{.dataset = *std::move(dataset),
+                .order = {order.begin(), order.end()},
+                .preprocessing = *std::move(preprocessing)};
+  if (auto ok = check_fit(request, images, bundle); !ok)
+    return tl::unexpected(std::move(ok.error()));
+  if (size < kLeastImages)
+    return refuse(fmt::format("{}: it has {} images for {}, at least {} are needed", request.data,
+                              size, data::to_string(split), kLeastImages));
+  return images;
+}
+
+/// Baselines have the sizes of AdaptiveNet's experiments, and end when they do not get better.
+Result<std::unique_ptr<search::Strategy>> make_strategy(const std::string& name,
+                                                        const adapt::SubnetProblem& problem,
+                                                        core::Random random) {
+  constexpr std::size_t kPatience = 10;
+  const auto patient = [&](Result<std::unique_ptr<search::Strategy>> strategy,
+                           std::size_t patience) {
+    return strategy.map([&](auto made) { return adapt::make_patient(std::move(made), patience); });
+  };
+  if (name == "guided") return adapt::make_guided(problem, random);
+  if (name == "evolution") {
+    return patient(
+        search::make_evolution(problem.space, random, {.population = 100, .generations = 41}),
+        kPatience);
+  }
+  if (name == "annealing") {
+    return patient(search::make_annealing(problem.space, random, {.chains = 20, .steps = 90}),
+                   2 * kPatience);
+  }
+  if (name == "nearby-evolution")
+    return patient(adapt::make_nearby_evolution(problem, random), kPatience);
+  if (name == "nearby-annealing")
+    return patient(adapt::make_nearby_annealing(problem, random), 2 * kPatience);
+  return refuse(
+      fmt::format("strategy: \"{}\" is none of guided, evolution, annealing, nearby-evolution and "
+                  "nearby-annealing",
+                  name));
+}
+
+/// One run of `adapt_bundle`.
+class Adapting {
+ public:
+  Adapting(Workplace& workplace, const AdaptRequest& request, core::Progress& progress,
+           std::stop_token stop)
+      : workplace_(workplace), request_(request), progress_(progress), stop_(std::move(stop)) {}
+
+  Result<AdaptReport> run() {
+    started_ = workplace_.clock.now();
+    report_ = {.device = request_.device,
+               .strategy = request_.strategy,
+               .budget_ms = request_.budget_ms,
+               .labels = request_.labels};
+    for (const auto step : {&Adapting::open, &Adapting::make_table, &Adapting::look_at_fastest})
+      if (auto ok = (this->*step)(); !ok) return tl::unexpected(std::move(ok.error()));
+    if (report_.fastest.latency_ms <= request_.budget_ms) {
+      for (const auto step : {&Adapting::search, &Adapting::judge, &Adapting::write})
+        if (auto ok = (this->*step)(); !ok) return tl::unexpected(std::move(ok.error()));
+    }
+    if (auto ok = timer_->keep_kernels(); !ok) return tl::unexpected(std::move(ok.error()));
+    report_.total_s = seconds_since(started_);
+    report_.peak_memory_bytes = core::peak_memory_bytes();
+    return std::move(report_);
+  }
+
+ private:
+  double seconds_since(std::chrono::nanoseconds start) const {
+    return std::chrono::duration<double>(workplace_.clock.now() - start).count();
+  }
+
+  void say(const std::string& text) {
+    core::ProgressTask(progress_, {.name = "adapt"}).message(text);
+  }
+
+  Status open() {
+    if (auto ok = check_request(request_); !ok) return ok;
+    const auto labels = parse_labels(request_.labels);
+    if (!labels) return tl::unexpected(labels.error());
+    labels_ = *labels;
+    const auto quantile = parse_tail(request_.tail);
+    if (!quantile) return tl::unexpected(quantile.error());
+    for (const auto& [text, field] :
+         {std::pair{&request_.reuse_memory, &Adapting::reuse_bytes_},
+          std::pair{&request_.program_memory, &Adapting::program_bytes_}}) {
+      if (*text == "0") continue;
+      const auto bytes = measure::parse_bytes(*text);
+      if (!bytes) return core::within("memory", bytes.error());
+      this->*field = static_cast<std::size_t>(*bytes);
+    }
+    auto bundle = open_bundle(request_, 1);
+    if (!bundle) return tl::unexpected(std::move(bundle.error()));
+    bundle_ = *std::move(bundle);
+    space_ = std::make_unique<SubnetSpace>(bundle_.models);
+    for (auto* images : {&validation_, &test_}) {
+      const bool is_test = images == &test_;
+      auto opened =
+          open_images(request_, bundle_, is_test ? data::Split::test : data::Split::validation);
+      if (!opened) return tl::unexpected(std::move(opened.error()));
+      *images = *std::move(opened);
+    }
+    auto timer = open_timer(workplace_, request_.device, *quantile);
+    if (!timer) return tl::unexpected(std::move(timer.error()));
+    timer_ = *std::move(timer);
+    return {};
+  }
+
+  Status make_table() {
+    const auto start = workplace_.clock.now();
+    Result<adapt::LatencyTable> table =
+        !request_.table.empty()
+            ? adapt::read_latency_table(request_.table, bundle_.models)
+            : adapt::profile_branches(bundle_.models, *space_, timer_->timer(),
+                                      {.seed = request_.seed, .stop = stop_}, progress_);
+    if (!table) return tl::unexpected(std::move(table.error()));
+    report_.table_from = request_.table.empty() ? "profile" : "file";
+    table_ = *std::move(table);
+    table_.device = request_.device;
+    report_.table_error_percent = table_.error_percent;
+    report_.profile_s = seconds_since(start);
+    say(fmt::format("latency table of {}: sums of branches are off by {:.1f} % on average",
+                    request_.device, table_.error_percent));
+    if (request_.save_table.empty()) return {};
+    return adapt::write_latency_table(table_, request_.save_table);
+  }
+
+  Status look_at_fastest() {
+    const auto path = adapt::fastest_subnet(bundle_.models, table_);
+    const auto network = elastic::join(bundle_.models, path);
+    if (!network) return tl::unexpected(network.error());
+    const auto time = timer_->timer().time(*network);
+    if (!time) return tl::unexpected(time.error());
+    report_.fastest = {.subnet = space_->format(adapt::design_of(*space_, path)),
+                       .latency_ms = time->ms};
+    return {};
+  }
+
+  Result<std::unique_ptr<adapt::Evaluator>> evaluator(const adapt::ImageBatches& images,
+                                                      adapt::Labels labels) {
+    auto made = adapt::Evaluator::create({large_.models, *space_, table_, images},
+                                         {.labels = labels,
+                                          .reuse_bytes = reuse_bytes_,
+                                          .program_bytes = program_bytes_,
+                                          .threads = request_.threads});
+    if (!made) return core::within(request_.data, std::move(made.error()));
+    (*made)->watch(&progress_, stop_);
+    return made;
+  }
+
+  Status search() {
+    auto large = open_bundle(request_, kBatch);
+    if (!large) return tl::unexpected(std::move(large.error()));
+    large_ = *std::move(large);
+    const adapt::SubnetProblem problem{bundle_.models, *space_, table_, request_.budget_ms};
+    const auto strategy =
+        make_strategy(request_.strategy, problem, core::Random(request_.seed).split("search"));
+    if (!strategy) return tl::unexpected(strategy.error());
+    const auto images = validation_.part(0, request_.samples);
+    report_.searched_images = images->images();
+    const auto start = workplace_.clock.now();
+    const auto quality = evaluator(*images, labels_);
+    if (!quality) return tl::unexpected(quality.error());
+    auto searched = adapt::search_subnets(
+        problem, **quality, **strategy,
+        {.stop = stop_, .observe = [&](const auto& so_far) { say_how_far(so_far); }});
+    if (!searched) return tl::unexpected(std::move(searched.error()));
+    searched_ = *std::move(searched);
+    report_.elapsed_s = seconds_since(start);
+    report_.evaluated = (*quality)->evaluated();
+    report_.reuse = (*quality)->reuse();
+    report_.stopped = searched_.stopped;
+    return {};
+  }
+
+  void say_how_far(const adapt::SearchedSubnets& so_far) {
+    const adapt::SearchedSubnet* best = nullptr;
+    for (const auto& subnet : so_far.subnets)
+      if (subnet.latency_ms <= request_.budget_ms &&
+          (best == nullptr || subnet.evaluation.score() > best->evaluation.score()))
+        best = &subnet;
+    say(best == nullptr
+            ? fmt::format("{} subnets evaluated, none within the budget", so_far.subnets.size())
+            : fmt::format("{} subnets evaluated, the best of {:.4g} ms has {:.2f} %",
+                          so_far.subnets.size(), best->latency_ms,
+                          100 * best->evaluation.accuracy));
+  }
+
+  /// The finalists, timed whole and evaluated on images that the search has not seen.
+  Status judge() {
+    space::Population designs(space_->genes().size());
+    std::vector<graph::Graph> networks;
+    for (const std::size_t i : adapt::finalists(searched_, request_.budget_ms)) {
+      designs.add(searched_.subnets[i].design);
+      auto network = elastic::join(bundle_.models, space_->path(searched_.subnets[i].design));
+      if (!network) return tl::unexpected(std::move(network.error()));
+      networks.push_back(*std::move(network));
+    }
+    const auto times = timer_->timer().time_in_turns(networks);
+    if (!times) return tl::unexpected(times.error());
+    const auto choice = evaluate_on(choice_images(), labels_, designs, report_.choice_images);
+    if (!choice) return tl::unexpected(choice.error());
+    const auto accuracy =
+        evaluate_on(test_.part(0, request_.test), labels_, designs, report_.test_images);
+    if (!accuracy) return tl::unexpected(accuracy.error());
+    for (std::size_t i = 0; i < designs.size(); ++i)
+      judged_.push_back({.subnet = space_->format(std::as_const(designs)[i]),
+                         .latency_ms = (*times)[i].ms,
+                         .measured = true,
+                         .choice = (*choice)[i].score(),
+                         .accuracy = (*accuracy)[i].accuracy});
+    return choose();
+  }
+
+  /// Other images of the device, or the same where there are no others.
+  std::unique_ptr<adapt::ImageBatches> choice_images() const {
+    auto others = validation_.part(request_.samples, request_.choice);
+    if (others->images() >= request_.samples) return others;
+    return validation_.part(0, std::max(request_.choice, request_.samples));
+  }
+
+  Result<std::vector<adapt::Evaluation>> evaluate_on(
+      const std::unique_ptr<adapt::ImageBatches>& images, adapt::Labels labels,
+      const space::Population& designs, std::size_t& count) {
+    count = images->images();
+    const auto quality = evaluator(*images, labels);
+    if (!quality) return tl::unexpected(quality.error());
+    return (*quality)->evaluate(designs);
+  }
+
+  Status choose() {
+    const auto fastest = std::ranges::min_element(judged_, {}, &adapt::JudgedSubnet::latency_ms);
+    if (fastest->subnet == report_.fastest.subnet ||
+        fastest->latency_ms < report_.fastest.latency_ms)
+      report_.fastest = {fastest->subnet, fastest->latency_ms, fastest->accuracy};
+    const auto best = adapt::choose_best(judged_, request_.budget_ms);
+    if (!best) return {};
+    report_.best = {judged_[*best].subnet, judged_[*best].latency_ms, judged_[*best].accuracy};
+    report_.pool = adapt::pool_entries(judged_, *best);
+    return {};
+  }
+
+  Status write() {
+    if (!report_.best || request_.pool.empty()) return {};
+    return adapt::write_pool({.device = request_.device,
+                              .bundle_sha256 = bundle_.manifest_sha256,
+                              .budget_ms = request_.budget_ms,
+                              .best = report_.best->subnet,
+                              .entries = report_.pool},
+                             request_.pool);
+  }
+
+  Workplace& workplace_;
+  const AdaptRequest& request_;
+  core::Progress& progress_;
+  std::stop_token stop_;
+  std::chrono::nanoseconds started_{};
+  AdaptReport report_;
+  adapt::Labels labels_ = adapt::Labels::data;
+  std::size_t reuse_bytes_ = 0;
+  std::size_t program_bytes_ = 0;
+  Bundle bundle_;  // as networks run on the device, an image at a time
+  Bundle large_;   // the same for batches of images
+  std::unique_ptr<SubnetSpace> space_;
+  Images validation_;
+  Images test_;
+  std::unique_ptr<DeviceTimer> timer_;
+  adapt::LatencyTable table_;
+  adapt::SearchedSubnets searched_;
+  std::vector<adapt::JudgedSubnet> judged_;
+};
+
+}  // namespace
+
+Result<AdaptReport> adapt_bundle(Workplace& workplace, const AdaptRequest& request,
+                                 core::Progress& progress, const std::stop_token& stop) {
+  return Adapting(workplace, request, progress, stop).run();
+}
+
+}  // namespace fleetfit::app

@@ -1,0 +1,45 @@
+#include <nlohmann/json.hpp>
+
+#include "fleetfit/app/adapting.h"
+
+namespace fleetfit::app {
+
+nlohmann::ordered_json to_json(const AdaptReport& report) {
+  nlohmann::ordered_json json;
+  json["best"] = nullptr;
+  if (report.best)
+    json["best"] = {{"subnet", report.best->subnet},
+                    {"latency_ms", report.best->latency_ms},
+                    {"accuracy", report.best->accuracy}};
+  json["fastest"] = {{"subnet", report.fastest.subnet}, {"latency_ms", report.fastest.latency_ms}};
+  json["budget_ms"] = report.budget_ms;
+  json["device"] = report.device;
+  json["strategy"] = report.strategy;
+  json["evaluated"] = report.evaluated;
+  json["elapsed_s"] = report.elapsed_s;
+  json["profile_s"] = report.profile_s;
+  json["total_s"] = report.total_s;
+  json["reuse"] = {{"saved_fraction", report.reuse.saved_fraction},
+                   {"peak_bytes", report.reuse.peak_bytes},
+                   {"runs", report.reuse.runs},
+                   {"runs_without", report.reuse.runs_without},
+                   {"spent_s", report.reuse.spent_s},
+                   {"without_s", report.reuse.without_s}};
+  json["pool"] = nlohmann::ordered_json::array();
+  for (const auto& entry : report.pool)
+    json["pool"].push_back({{"subnet", entry.subnet},
+                            {"latency_ms", entry.latency_ms},
+                            {"relative", entry.relative},
+                            {"accuracy", entry.accuracy},
+                            {"measured", entry.measured}});
+  json["table"] = {{"from", report.table_from}, {"error_percent", report.table_error_percent}};
+  json["images"] = {{"search", report.searched_images},
+                    {"choice", report.choice_images},
+                    {"test", report.test_images},
+                    {"labels", report.labels}};
+  json["peak_memory_bytes"] = report.peak_memory_bytes;
+  json["stopped"] = report.stopped;
+  return json;
+}
+
+}  // namespace fleetfit::app
