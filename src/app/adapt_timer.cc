@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "app/engine_device.h"
 #include "app/kernel_choices.h"
 #include "app/opened_device.h"
 #include "fleetfit/core/json.h"
@@ -16,22 +17,6 @@ namespace {
 bool is_this_process(const measure::Device& device) {
   return is_engine(device.runtime) && device.threads == 1 && device.cores.empty() &&
          !device.limits.any();
-}
-
-engine::Library library_of(const std::string& runtime) {
-  if (runtime == "onednn") return engine::Library::onednn;
-  if (runtime == "xnnpack") return engine::Library::xnnpack;
-  if (runtime == "reference") return engine::Library::reference;
-  return engine::Library::automatic;
-}
-
-engine::Choices parse_choices(const std::string& text) {
-  engine::Choices choices;
-  const auto json = core::parse_json(text, "kernel choices");
-  if (!json || !json->is_object()) return choices;
-  for (const auto& [question, answer] : json->items())
-    if (answer.is_string()) choices[question] = answer.get<std::string>();
-  return choices;
 }
 
 class InProcess final : public DeviceTimer {
