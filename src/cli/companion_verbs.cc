@@ -31,6 +31,7 @@ void calm_openmp() {
 void add_companion_verb(CLI::App& program, Context& context, const char* name, const char* what) {
   auto* verb = program.add_subcommand(name, what);
   verb->set_help_flag();
+  verb->fallthrough(false);
   verb->prefix_command();
   verb->callback([verb, &context] {
     context.action = [verb, &context]() -> Result<int> {

@@ -1,7 +1,6 @@
 #include "cli/program.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -10,6 +9,7 @@
 
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/program.h"
+#include "fleetfit/core/progress_for_people.h"
 #include "fleetfit/core/thread_pool.h"
 #include "fleetfit/core/version.h"
 
@@ -26,15 +26,6 @@ void add_global_flags(CLI::App& program, GlobalFlags& flags) {
   program.add_option("--threads", flags.threads, "Threads to use; 0: all that there are")
       ->check(CLI::Range(0, 1024));
 }
-
-/// Where there is no terminal for a bar: the messages alone.
-class MessageLines final : public core::Progress {
- public:
-  void receive(const core::ProgressEvent& event) override {
-    if (event.kind == core::ProgressKind::message)
-      fmt::print(stderr, "{}\n", core::one_line(std::string(event.text)));
-  }
-};
 
 int run_action(Context& context) {
   if (!context.action)
@@ -92,13 +83,8 @@ Result<app::Workplace> Context::open_existing_workplace() const {
 }
 
 core::Progress& Context::progress() {
-  if (progress_) return *progress_;
-  const bool quiet = flags.quiet || flags.json;
-  if (!quiet && ::isatty(STDERR_FILENO) == 0) {
-    progress_ = std::make_unique<MessageLines>();
-  } else {
-    progress_ = core::make_terminal_progress(clock_, {.quiet = quiet});
-  }
+  if (!progress_)
+    progress_ = core::make_progress_for_people(clock_, {.quiet = flags.quiet || flags.json});
   return *progress_;
 }
 

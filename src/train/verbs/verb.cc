@@ -5,6 +5,7 @@
 
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/program.h"
+#include "fleetfit/core/progress_for_people.h"
 
 namespace fleetfit::train {
 
@@ -19,7 +20,7 @@ void add_common_flags(CLI::App& verb, CommonFlags& flags) {
 Work::Work(const CommonFlags& flags)
     : start_(clock_.now()),
       pool_(flags.threads > 0 ? flags.threads : core::ThreadPool::available_cpus()),
-      progress_(core::make_terminal_progress(clock_, {.quiet = flags.quiet || flags.json})) {}
+      progress_(core::make_progress_for_people(clock_, {.quiet = flags.quiet || flags.json})) {}
 
 int Work::finish(const std::string& interrupted) const {
   return is_interrupted() ? core::report(interrupted, core::kFailed) : core::kDone;
