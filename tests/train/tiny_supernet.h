@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,7 +72,8 @@ inline std::int64_t original_class(const elastic::Supernet& supernet, const data
   return std::ranges::max_element(scores) - scores.begin();
 }
 
-/// Random images, labelled by the original, which is therefore always right.
+/// Random images, bright and dark in each quarter, labelled by the original, which is therefore
+/// always right.
 class TinyImages final : public data::Dataset {
  public:
   TinyImages(const elastic::Supernet& supernet, std::size_t count, std::uint64_t seed,
@@ -80,8 +82,15 @@ class TinyImages final : public data::Dataset {
     core::Random random(seed);
     for (std::size_t i = 0; i < count; ++i) {
       data::Image image{.height = kTinyImage, .width = kTinyImage, .channels = 1};
-      for (std::int64_t p = 0; p < kTinyImage * kTinyImage; ++p)
-        image.pixels.push_back(static_cast<std::uint8_t>(random.below(256)));
+      std::array<std::uint64_t, 4> brightness = {};
+      for (auto& quarter : brightness) quarter = random.below(200);
+      for (std::int64_t y = 0; y < kTinyImage; ++y) {
+        for (std::int64_t x = 0; x < kTinyImage; ++x) {
+          const auto quarter =
+              static_cast<std::size_t>(y * 2 / kTinyImage * 2 + x * 2 / kTinyImage);
+          image.pixels.push_back(static_cast<std::uint8_t>(brightness[quarter] + random.below(56)));
+        }
+      }
       const auto label = original_class(supernet, image);
       items_.push_back({.image = std::move(image), .label = label});
     }
