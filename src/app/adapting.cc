@@ -164,10 +164,10 @@ class Adapting {
 
   Result<AdaptReport> run() {
     started_ = workplace_.clock.now();
-    report_ = {.device = request_.device,
-               .strategy = request_.strategy,
-               .budget_ms = request_.budget_ms,
-               .labels = request_.labels};
+    report_.device = request_.device;
+    report_.strategy = request_.strategy;
+    report_.budget_ms = request_.budget_ms;
+    report_.labels = request_.labels;
     for (const auto step : {&Adapting::open, &Adapting::make_table, &Adapting::look_at_fastest})
       if (auto ok = (this->*step)(); !ok) return tl::unexpected(std::move(ok.error()));
     if (report_.fastest.latency_ms <= request_.budget_ms) {
