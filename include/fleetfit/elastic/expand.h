@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "fleetfit/core/result.h"
@@ -16,7 +17,7 @@ enum class BranchStart : std::uint8_t {
 };
 
 struct ExpandOptions {
-  double granularity = 0.1;  ///< most parameters of a block, as a share of the network's
+  double granularity = 0.1;  ///< most parameters of a block that could be cut, as a share of all
   std::size_t merge = 2;     ///< most neighbours that a merged branch stands for beside the first
   std::vector<double> shrink = {0.5, 0.25};  ///< shares of channels that shrunk branches keep
   BranchStart start = BranchStart::replaced;
@@ -24,14 +25,18 @@ struct ExpandOptions {
 };
 
 /// Cuts the model into blocks: single input and output, never between operators that runtimes fuse,
-/// as small as the structure allows and at most `granularity` of the network's parameters each (a
-/// larger one stays fixed). Every block holds just its original branch. Fails with `invalid_input`
-/// if the model cannot be cut.
+/// as small as the structure allows. Neighbours that only together have channels of their own
+/// inside (two plain convolutions; expansion, depthwise convolution and projection), and the two
+/// halves of an encoder layer, become one block, as long as it has at most `granularity` of the
+/// network's parameters, or not more than a block that cannot be cut. Every block holds just its
+/// original branch. Fails with `invalid_input` if the model cannot be cut.
 Result<Supernet> cut_into_blocks(const graph::Graph& model, double granularity);
 
-/// Cuts and adds branches. Blocks that repeat (two neighbours of a kind, or a kind that can be
-/// shrunk) become elastic, the others stay as they are. Fails with `invalid_input`, saying what is
-/// missing, if nothing can be made elastic: no repeating blocks, none that can be shrunk.
+/// Cuts and adds branches. Blocks that can be shrunk or that stand beside one of their kind become
+/// elastic, the others stay as they are. Shares of which rounding makes the same number of channels
+/// give one branch; a merged branch is there where one of the blocks has the shapes that are needed
+/// or can be given them. Fails with `invalid_input`, saying what is missing, if nothing can be made
+/// elastic, and if more blocks would be elastic than a space has genes.
 Result<Supernet> expand(const graph::Graph& model, const ExpandOptions& options = {});
 
 }  // namespace fleetfit::elastic

@@ -1,0 +1,150 @@
+#include "fleetfit/elastic/expand.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "elastic/cut.h"
+#include "elastic/merge.h"
+#include "elastic/random_weights.h"
+#include "elastic/shrink.h"
+#include "fleetfit/core/random.h"
+#include "fleetfit/space/space.h"
+
+namespace fleetfit::elastic {
+namespace {
+
+using graph::Graph;
+
+tl::unexpected<Error> wrong(std::string message) {
+  return fail(ErrorCode::invalid_input, std::move(message));
+}
+
+Status check_options(const ExpandOptions& options) {
+  if (!(options.granularity > 0 && options.granularity <= 1))
+    return wrong(fmt::format("granularity {}: not within 0 and 1", options.granularity));
+  for (const double share : options.shrink) {
+    if (!(share > 0 && share < 1))
+      return wrong(fmt::format("share {} of channels: not between 0 and 1", share));
+  }
+  if (options.merge == 0 && options.shrink.empty())
+    return wrong("neither merged nor shrunk branches are asked for");
+  return {};
+}
+
+class Expansion {
+ public:
+  Expansion(Supernet& supernet, const ExpandOptions& options)
+      : supernet_(supernet), options_(options) {}
+
+  void run() {
+    find_elastic();
+    for (std::size_t b = 0; b < supernet_.blocks.size(); ++b) {
+      if (!elastic_[b]) continue;
+      add_shrunk(b);
+      for (std::size_t neighbours = 1; neighbours <= options_.merge; ++neighbours)
+        add_merged(b, neighbours);
+    }
+  }
+
+ private:
+  const Graph& original(std::size_t block) const {
+    return supernet_.blocks[block].branches.front().graph;
+  }
+
+  /// Blocks with inner channels, and those that stand beside one of their kind.
+  void find_elastic() {
+    const std::size_t count = supernet_.blocks.size();
+    std::vector<std::string> kinds;
+    for (std::size_t b = 0; b < count; ++b)
+      kinds.push_back(keeps_shape(original(b)) ? kind_of(original(b)) : std::string());
+    for (std::size_t b = 0; b < count; ++b) {
+      const bool repeats = !kinds[b].empty() && ((b > 0 && kinds[b - 1] == kinds[b]) ||
+                                                 (b + 1 < count && kinds[b + 1] == kinds[b]));
+      elastic_.push_back(repeats || can_shrink(original(b)));
+    }
+  }
+
+  void add_shrunk(std::size_t block) {
+    auto& branches = supernet_.blocks[block].branches;
+    std::int64_t smallest = parameters_of(original(block)).value_or(0);
+    auto shares = options_.shrink;
+    std::ranges::sort(shares, std::greater<>());
+    for (const double share : shares) {
+      auto graph = shrunk(original(block), share);
+      if (!graph) continue;
+      // Rounding can make two shares one.
+      const auto size = parameters_of(*graph).value_or(smallest);
+      if (size >= smallest) continue;
+      smallest = size;
+      branches.push_back({.kind = BranchKind::shrunk, .share = share, .graph = std::move(*graph)});
+      start(block);
+    }
+  }
+
+  void add_merged(std::size_t block, std::size_t neighbours) {
+    const std::size_t end = block + neighbours + 1;
+    if (end > supernet_.blocks.size()) return;
+    std::vector<const Graph*> replaced;
+    for (std::size_t b = block; b < end; ++b) {
+      if (!elastic_[b] || !is_link(original(b))) return;
+      replaced.push_back(&original(b));
+    }
+    auto graph = merged(replaced);
+    if (!graph) return;
+    supernet_.blocks[block].branches.push_back(
+        {.kind = BranchKind::merged, .span = neighbours + 1, .graph = std::move(*graph)});
+    start(block);
+  }
+
+  static bool is_link(const Graph& block) {
+    return block.inputs.size() == 1 && block.outputs.size() == 1 &&
+           block.tensor(block.inputs[0]).shape && block.tensor(block.outputs[0]).shape;
+  }
+
+  /// First weights of the branch that was added last.
+  void start(std::size_t block) {
+    if (options_.start == BranchStart::replaced) return;
+    auto& branches = supernet_.blocks[block].branches;
+    const auto seed = core::mix(core::mix(options_.seed, block), branches.size());
+    randomize_weights(branches.back().graph, seed);
+  }
+
+  Supernet& supernet_;
+  const ExpandOptions& options_;
+  std::vector<bool> elastic_;
+};
+
+bool has_choice(const Supernet& supernet) {
+  return std::ranges::any_of(supernet.blocks,
+                             [](const Block& block) { return block.branches.size() > 1; });
+}
+
+tl::unexpected<Error> nothing_elastic(const std::string& name, const CutModel& cut,
+                                      double granularity) {
+  std::string message = fmt::format(
+      "the model {} cannot be made elastic: of its {} blocks none repeats and none has inner "
+      "channels that can be left out",
+      name, cut.supernet.blocks.size());
+  if (cut.helpful_granularity > granularity) {
+    // Rounded up, so that what is named helps.
+    message += fmt::format("; a granularity of {:.2f} would allow larger blocks that have",
+                           std::min(1.0, cut.helpful_granularity + 0.005));
+  }
+  return wrong(std::move(message));
+}
+
+}  // namespace
+
+Result<Supernet> expand(const Graph& model, const ExpandOptions& options) {
+  if (auto ok = check_options(options); !ok) return tl::unexpected(ok.error());
+  auto cut = cut_model(model, options.granularity);
+  if (!cut) return tl::unexpected(cut.error());
+  Expansion(cut->supernet, options).run();
+  if (!has_choice(cut->supernet)) return nothing_elastic(model.name, *cut, options.granularity);
+  std::vector<Supernet> models{std::move(cut->supernet)};
+  if (auto ok = check_supernets(models); !ok) return tl::unexpected(ok.error());
+  return std::move(models.front());
+}
+
+}  // namespace fleetfit::elastic

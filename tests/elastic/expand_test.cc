@@ -1,0 +1,134 @@
+#include "fleetfit/elastic/expand.h"
+
+#include <gtest/gtest.h>
+
+#include "fleetfit/graph/net_builder.h"
+#include "fleetfit/graph/zoo.h"
+#include "set_weights.h"
+
+namespace fleetfit::elastic {
+namespace {
+
+using graph::NetBuilder;
+using graph::TensorId;
+
+graph::Graph zoo_network(std::string_view name, const graph::ZooOptions& options = {}) {
+  return graph::build_zoo_network(name, options).value();
+}
+
+graph::Graph residual_chain(int blocks) {
+  NetBuilder net("chain", 1);
+  TensorId x = net.input("x", {1, 4, 2, 2});
+  for (int i = 0; i < blocks; ++i)
+    x = net.add(net.conv(net.activate(net.conv(x, {.out = 4}), graph::kRelu), {.out = 4}), x);
+  net.output(x, "y");
+  return std::move(net).finish().value();
+}
+
+/// "oss" and the spans of merged branches, for each block: "oss23".
+std::vector<std::string> branches_of(const Supernet& supernet) {
+  std::vector<std::string> texts;
+  for (const auto& block : supernet.blocks) {
+    std::string text;
+    for (const auto& branch : block.branches) {
+      if (branch.kind == BranchKind::merged) {
+        text += std::to_string(branch.span);
+      } else {
+        text += to_string(branch.kind)[0];
+      }
+    }
+    texts.push_back(text);
+  }
+  return texts;
+}
+
+TEST(Expand, GivesTheBlocksOfResnet20ShrunkAndMergedBranches) {
+  const auto supernet = expand(zoo_network("resnet20")).value();
+  // Stem, three blocks in each of three stages, classifier.
+  EXPECT_EQ(branches_of(supernet),
+            (std::vector<std::string>{"o", "oss23", "oss23", "oss23", "oss23", "oss23", "oss23",
+                                      "oss23", "oss2", "oss", "o"}));
+  // f(n) = 3 f(n-1) + f(n-2) + f(n-3) ways through the last n blocks: 1, 3, 10, 34, 115, …
+  EXPECT_EQ(SubnetSpace({supernet}).size().exact(), 50'951U);
+}
+
+TEST(Expand, ShrinksByTheSharesThatAreAsked) {
+  const auto supernet =
+      expand(zoo_network("resnet20"), {.merge = 0, .shrink = {0.25, 0.75, 0.5}}).value();
+  const auto& branches = supernet.blocks[4].branches;  // 16 to 32 channels
+  ASSERT_EQ(branches.size(), 4U);
+  const std::vector<double> shares{1, 0.75, 0.5, 0.25};
+  const std::vector<std::int64_t> inner{32, 24, 16, 8};
+  for (std::size_t i = 0; i < branches.size(); ++i) {
+    const auto& graph = branches[i].graph;
+    EXPECT_EQ(branches[i].share, shares[i]);
+    EXPECT_EQ(graph.tensor(graph.nodes[0].inputs[1]).shape->front(), inner[i]);
+  }
+}
+
+TEST(Expand, OffersAShareOnceIfRoundingMakesTwoOne) {
+  // A quarter and a fifth of 16 channels are both 4.
+  const auto supernet = expand(zoo_network("resnet8"), {.merge = 0, .shrink = {0.25, 0.2}}).value();
+  EXPECT_EQ(branches_of(supernet)[1], "os");
+}
+
+TEST(Expand, SharesTheOriginalsWeights) {
+  const auto model = zoo_network("resnet8");
+  const auto supernet = expand(model).value();
+  EXPECT_EQ(operand(supernet.blocks[0].branches[0].graph, 0, 1), operand(model, 0, 1));
+}
+
+TEST(Expand, StartsFromRandomWeightsIfAsked) {
+  const auto model = zoo_network("resnet8");
+  const auto taken = expand(model).value();
+  const auto random = expand(model, {.start = BranchStart::random, .seed = 3}).value();
+  const auto& drawn = random.blocks[1].branches[1].graph;
+  EXPECT_NE(operand(drawn, 0, 1), operand(taken.blocks[1].branches[1].graph, 0, 1));
+  EXPECT_EQ(operand(drawn, 1, 1), std::vector<float>(8, 1));  // scales of the batch norm
+  EXPECT_EQ(operand(drawn, 1, 3), std::vector<float>(8, 0));  // its means
+  EXPECT_EQ(operand(random.blocks[1].branches[0].graph, 0, 1),
+            operand(taken.blocks[1].branches[0].graph, 0, 1));
+  const auto other = expand(model, {.start = BranchStart::random, .seed = 4}).value();
+  EXPECT_NE(operand(drawn, 0, 1), operand(other.blocks[1].branches[1].graph, 0, 1));
+}
+
+TEST(Expand, SaysWhichGranularityWouldHelp) {
+  NetBuilder net("pair", 1);
+  TensorId x = net.input("x", {1, 8, 8, 8});
+  for (int i = 0; i < 2; ++i) x = net.activate(net.conv(x, {.out = 16, .kernel = 3}), graph::kRelu);
+  net.output(net.linear(net.flatten(x), 10), "y");
+  const auto model = std::move(net).finish().value();
+  // 1152 + 2304 of 13706 parameters.
+  EXPECT_EQ(expand(model).error().message,
+            "the model pair cannot be made elastic: of its 3 blocks none repeats and none has "
+            "inner channels that can be left out; a granularity of 0.26 would allow larger blocks "
+            "that have");
+  EXPECT_TRUE(expand(model, {.granularity = 0.26}));
+}
+
+TEST(Expand, SaysThatNothingRepeats) {
+  NetBuilder net("tiny", 1);
+  net.output(net.conv(net.input("x", {1, 3, 8, 8}), {.out = 8}), "y");
+  const auto message = expand(std::move(net).finish().value()).error().message;
+  EXPECT_EQ(message,
+            "the model tiny cannot be made elastic: of its 1 blocks none repeats and none has "
+            "inner channels that can be left out");
+}
+
+TEST(Expand, RefusesMoreBlocksThanASpaceHolds) {
+  EXPECT_TRUE(expand(residual_chain(256), {.merge = 0}));
+  const auto refused = expand(residual_chain(257), {.merge = 0});
+  EXPECT_EQ(refused.error().message, "257 blocks have a choice, a space holds 256");
+}
+
+TEST(Expand, NamesOptionsThatAreOutOfRange) {
+  const auto model = zoo_network("resnet8");
+  EXPECT_EQ(expand(model, {.granularity = 0}).error().message, "granularity 0: not within 0 and 1");
+  EXPECT_EQ(expand(model, {.shrink = {1.5}}).error().message,
+            "share 1.5 of channels: not between 0 and 1");
+  EXPECT_EQ(expand(model, {.merge = 0, .shrink = {}}).error().message,
+            "neither merged nor shrunk branches are asked for");
+}
+
+}  // namespace
+}  // namespace fleetfit::elastic
