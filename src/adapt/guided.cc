@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "adapt/branch_paths.h"
@@ -20,6 +21,30 @@ constexpr std::size_t kElite = 8;
 // Of how many standard deviations a subnet that the model is not sure of is given the benefit.
 constexpr double kBenefit = 1;
 
+/// What subnets cost beside others that begin alike.
+class PrefixCosts {
+ public:
+  explicit PrefixCosts(const LatencyTable& table) : table_(table) {}
+
+  void add(Path path) {
+    for (; !path.empty(); path.pop_back()) known_.insert(path);
+  }
+
+  /// Latency of the branches that have to be run for this subnet alone.
+  double new_ms(Path path) const {
+    double ms = 0;
+    for (; !path.empty() && !known_.contains(path); path.pop_back()) {
+      const auto& [model, block, branch] = path.back();
+      ms += table_.ms[model][block][branch];
+    }
+    return ms;
+  }
+
+ private:
+  const LatencyTable& table_;
+  std::set<Path> known_;
+};
+
 /// A subnet that may be worth looking at.
 struct Prospect {
   std::vector<space::Choice> design = {};
@@ -32,8 +57,7 @@ class Guided final : public search::Strategy {
       : problem_(problem),
         random_(random),
         options_(options),
-        nearby_(problem.space, problem.table,
-                {.low_ms = (1 - options.window) * problem.budget_ms, .high_ms = problem.budget_ms}),
+        nearby_(problem.space, problem.table, window_below(problem, options.window)),
         seen_(problem.space) {}
 
   void propose(space::Population& designs) override {
@@ -72,32 +96,59 @@ class Guided final : public search::Strategy {
     if (seen_.add(design)) designs.add(design);
   }
 
-  /// Originals and the quickest show how much there is to lose; the others are near the budget, and
-  /// each takes the branches that were taken least so far.
+  /// Originals and the quickest show how much there is to lose; the others are near the budget.
+  /// Each of them is, of some that were drawn, the one that tells the most for its work: it has
+  /// branches that were taken seldom, and begins like one that is evaluated anyway.
   void propose_first(space::Population& designs) {
     for (std::size_t m = 0; m < problem_.models.size(); ++m)
       add_if_new(problem_.space.original(m), designs);
     add_if_new(design_of(problem_.space, fastest_subnet(problem_.models, problem_.table)), designs);
-    constexpr int kDraws = 8;
+    PrefixCosts costs(problem_.table);
+    for (std::size_t i = 0; i < designs.size(); ++i)
+      costs.add(problem_.space.path(std::as_const(designs)[i]));
     auto taken = zeros(problem_.models);
-    std::vector<space::Choice> drawn(problem_.space.genes().size());
     for (std::size_t i = 0; i < options_.first; ++i) {
-      std::vector<space::Choice> rarest;
-      double rarity = -kInfinity;
-      for (int draw = 0; draw < kDraws; ++draw) {
-        if (!nearby_.init(random_, drawn) || seen_.find(drawn)) continue;
-        double sum = 0;
-        for (const auto& [model, block, branch] : problem_.space.path(drawn))
-          sum += 1 / (1 + taken[model][block][branch]);
-        if (sum <= rarity) continue;
-        rarity = sum;
-        rarest = drawn;
-      }
-      if (rarest.empty()) continue;
-      add_if_new(rarest, designs);
-      for (const auto& [model, block, branch] : problem_.space.path(rarest))
-        taken[model][block][branch] += 1;
+      const auto drawn = most_telling(designs, taken, costs);
+      if (drawn.empty()) continue;
+      add_if_new(drawn, designs);
+      const auto path = problem_.space.path(drawn);
+      costs.add(path);
+      for (const auto& [model, block, branch] : path) taken[model][block][branch] += 1;
     }
+  }
+
+  std::vector<space::Choice> most_telling(const space::Population& designs,
+                                          const BranchNumbers& taken, const PrefixCosts& costs) {
+    constexpr int kDraws = 16;
+    std::vector<space::Choice> best;
+    double most = -kInfinity;
+    for (int draw = 0; draw < kDraws; ++draw) {
+      const auto drawn = draw_near(designs, draw % 2 == 0);
+      if (drawn.empty() || seen_.find(drawn)) continue;
+      const auto path = problem_.space.path(drawn);
+      double told = 0;
+      for (const auto& [model, block, branch] : path) told += 1 / (1 + taken[model][block][branch]);
+      const double value = told / (costs.new_ms(path) + 0.1 * problem_.budget_ms);
+      if (value <= most) continue;
+      most = value;
+      best = drawn;
+    }
+    return best;
+  }
+
+  /// A subnet near the budget; one that begins like another if `alike`. Empty if none was found.
+  std::vector<space::Choice> draw_near(const space::Population& designs, bool alike) {
+    std::vector<space::Choice> drawn(problem_.space.genes().size());
+    bool found = false;
+    if (alike) {
+      const auto like = designs[random_.below(designs.size())];
+      std::ranges::copy(like, drawn.begin());
+      found = nearby_.init_rest(random_, random_.below(drawn.size()), drawn);
+    } else {
+      found = nearby_.init(random_, drawn);
+    }
+    if (!found) drawn.clear();
+    return drawn;
   }
 
   /// What the model thinks best within the budget, and mutants of the best so far.
@@ -121,8 +172,25 @@ class Guided final : public search::Strategy {
     for (std::size_t i = 0; i < looks; ++i)
       if (auto mutant = mutated_elite(); !mutant.empty()) list(mutant);
     std::ranges::stable_sort(prospects, std::ranges::greater(), &Prospect::promise);
-    prospects.resize(std::min(prospects.size(), options_.batch));
-    for (const auto& prospect : prospects) add_if_new(prospect.design, designs);
+    take_cheaply(prospects, designs);
+  }
+
+  /// The most promising ones, and of twice as many as are wanted those that begin most like what is
+  /// evaluated anyway.
+  void take_cheaply(std::vector<Prospect>& prospects, space::Population& designs) {
+    prospects.resize(std::min(prospects.size(), 2 * options_.batch));
+    PrefixCosts costs(problem_.table);
+    while (!prospects.empty() && designs.size() < options_.batch) {
+      auto next = prospects.begin();
+      if (designs.size() >= options_.batch / 3) {
+        next = std::ranges::min_element(prospects, {}, [&](const Prospect& prospect) {
+          return costs.new_ms(problem_.space.path(prospect.design));
+        });
+      }
+      costs.add(problem_.space.path(next->design));
+      add_if_new(next->design, designs);
+      prospects.erase(next);
+    }
   }
 
   std::vector<space::Choice> mutated_elite() {

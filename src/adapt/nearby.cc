@@ -1,9 +1,31 @@
 #include <algorithm>
 #include <cmath>
 
+#include "adapt/branch_paths.h"
 #include "fleetfit/adapt/guided.h"
 
 namespace fleetfit::adapt {
+namespace {
+
+double budget_or_slowest(const SubnetProblem& problem) {
+  double slowest = 0;
+  for (std::size_t m = 0; m < problem.models.size(); ++m)
+    slowest = std::max(slowest,
+                       problem.table.subnet_ms(best_path(problem.models[m], m, problem.table.ms)));
+  return std::min(problem.budget_ms, slowest);
+}
+
+}  // namespace
+
+LatencyWindow window_below(const SubnetProblem& problem, double share) {
+  const double ms = budget_or_slowest(problem);
+  return {.low_ms = (1 - share) * ms, .high_ms = problem.budget_ms};
+}
+
+LatencyWindow window_around(const SubnetProblem& problem, double share) {
+  return {.low_ms = (1 - share) * budget_or_slowest(problem),
+          .high_ms = (1 + share) * problem.budget_ms};
+}
 
 double LatencyWindow::distance(double ms) const {
   return std::max({low_ms - ms, ms - high_ms, 0.0});
@@ -11,11 +33,18 @@ double LatencyWindow::distance(double ms) const {
 
 bool Nearby::init(core::Random& random, std::span<space::Choice> design) const {
   constexpr int kAttempts = 10;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    space_.sample(random, design);
-    if (bring_back(random, design, std::nullopt)) return true;
-  }
+  for (int attempt = 0; attempt < kAttempts; ++attempt)
+    if (init_rest(random, 0, design)) return true;
   return false;
+}
+
+bool Nearby::init_rest(core::Random& random, std::size_t first_gene,
+                       std::span<space::Choice> design) const {
+  std::vector<space::Choice> drawn(design.size());
+  space_.sample(random, drawn);
+  std::ranges::copy(std::span(drawn).subspan(first_gene), design.subspan(first_gene).begin());
+  space_.make_canonical(design);
+  return bring_back(random, [=](std::size_t gene) { return gene >= first_gene; }, design);
 }
 
 bool Nearby::mutate(core::Random& random, std::span<space::Choice> design) const {
@@ -28,11 +57,11 @@ bool Nearby::mutate(core::Random& random, std::span<space::Choice> design) const
   design[gene] =
       static_cast<space::Choice>((design[gene] + 1 + random.below(choices - 1)) % choices);
   space_.make_canonical(design);
-  return bring_back(random, design, gene);
+  return bring_back(random, [=](std::size_t other) { return other != gene; }, design);
 }
 
-bool Nearby::bring_back(core::Random& random, std::span<space::Choice> design,
-                        std::optional<std::size_t> kept_gene) const {
+bool Nearby::bring_back(core::Random& random, const Movable& movable,
+                        std::span<space::Choice> design) const {
   std::vector<space::Choice> trial(design.size());
   std::vector<space::Choice> best(design.size());
   double distance = window_.distance(latency_ms(design));
@@ -40,7 +69,7 @@ bool Nearby::bring_back(core::Random& random, std::span<space::Choice> design,
     double best_distance = distance;
     std::uint64_t equals = 0;
     for (std::size_t gene = 0; gene < design.size(); ++gene) {
-      if (gene == kept_gene || !space_.is_active(design, gene)) continue;
+      if (!movable(gene) || !space_.is_active(design, gene)) continue;
       for (std::size_t c = 0; c < space_.genes()[gene].choices.size(); ++c) {
         if (c == design[gene]) continue;
         std::ranges::copy(design, trial.begin());

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "fleetfit/adapt/guided.h"
@@ -10,13 +11,6 @@ namespace fleetfit::adapt {
 namespace {
 
 constexpr int kAttempts = 12;
-
-Nearby nearby_of(const SubnetProblem& problem, double window) {
-  return {
-      problem.space,
-      problem.table,
-      {.low_ms = (1 - window) * problem.budget_ms, .high_ms = (1 + window) * problem.budget_ms}};
-}
 
 /// Adds random subnets near the budget until there are `count`, fewer if new ones are hard to find.
 void init_nearby(const Nearby& nearby, core::Random& random, std::size_t count,
@@ -30,7 +24,7 @@ class NearbyEvolution final : public search::Strategy {
  public:
   NearbyEvolution(const SubnetProblem& problem, core::Random random,
                   const NearbyEvolutionOptions& options)
-      : nearby_(nearby_of(problem, options.window)),
+      : nearby_(problem.space, problem.table, window_around(problem, options.window)),
         random_(random),
         options_(options),
         seen_(problem.space) {}
@@ -88,7 +82,7 @@ class NearbyAnnealing final : public search::Strategy {
  public:
   NearbyAnnealing(const SubnetProblem& problem, core::Random random,
                   const NearbyAnnealingOptions& options)
-      : nearby_(nearby_of(problem, options.window)),
+      : nearby_(problem.space, problem.table, window_around(problem, options.window)),
         random_(random),
         options_(options),
         seen_(problem.space) {}

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <set>
+#include <numeric>
 #include <utility>
 
 #include "fleetfit/adapt/guided.h"
@@ -64,25 +64,33 @@ Result<SearchedSubnets> search_subnets(const SubnetProblem& problem, SubnetQuali
   }
 }
 
-std::vector<std::size_t> finalists(const SearchedSubnets& searched, double budget_ms,
-                                   const FinalistOptions& options) {
+Finalists finalists(const SearchedSubnets& searched, double budget_ms,
+                    const FinalistOptions& options) {
   const auto& subnets = searched.subnets;
-  std::set<std::size_t> chosen;
-  std::vector<std::size_t> within;
-  std::vector<double> points;
-  for (std::size_t i = 0; i < subnets.size(); ++i) {
-    points.insert(points.end(), {subnets[i].latency_ms, -subnets[i].evaluation.score()});
-    if (subnets[i].latency_ms <= budget_ms * (1 + kTableDoubt)) within.push_back(i);
-  }
-  std::ranges::stable_sort(within, std::ranges::greater(),
+  std::vector<std::size_t> order(subnets.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::ranges::greater(),
                            [&](std::size_t i) { return subnets[i].evaluation.score(); });
-  within.resize(std::min(within.size(), options.near));
-  chosen.insert(within.begin(), within.end());
+  Finalists chosen;
+  const auto take_within = [&](double limit_ms, std::size_t count) {
+    for (const std::size_t i : order) {
+      if (count == 0) return;
+      if (subnets[i].latency_ms > limit_ms) continue;
+      --count;
+      if (std::ranges::find(chosen.near, i) == chosen.near.end()) chosen.near.push_back(i);
+    }
+  };
+  take_within(budget_ms * (1 + kTableDoubt), options.near);
+  take_within(budget_ms * (1 - kTableDoubt), (options.near + 1) / 2);
+  take_within(budget_ms * (1 - 3 * kTableDoubt), (options.near + 3) / 4);
+  std::vector<double> points;
+  for (const auto& subnet : subnets)
+    points.insert(points.end(), {subnet.latency_ms, -subnet.evaluation.score()});
   const auto pareto = search::pareto_set({points, 2});
   const std::size_t levels = std::min(options.levels, pareto.size());
   for (std::size_t level = 0; level < levels; ++level)
-    chosen.insert(pareto[levels == 1 ? 0 : level * (pareto.size() - 1) / (levels - 1)]);
-  return {chosen.begin(), chosen.end()};
+    chosen.levels.push_back(pareto[levels == 1 ? 0 : level * (pareto.size() - 1) / (levels - 1)]);
+  return chosen;
 }
 
 }  // namespace fleetfit::adapt

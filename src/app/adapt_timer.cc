@@ -56,7 +56,7 @@ class OnRuntime final : public DeviceTimer {
 }  // namespace
 
 Result<std::unique_ptr<DeviceTimer>> open_timer(Workplace& workplace, std::string_view name,
-                                                double quantile) {
+                                                const adapt::TimingOptions& timing) {
   const auto found = find_device(workplace, name);
   if (!found) return tl::unexpected(found.error());
   const auto& device = found->device;
@@ -66,7 +66,6 @@ Result<std::unique_ptr<DeviceTimer>> open_timer(Workplace& workplace, std::strin
   KernelChoices choices(workplace);
   auto known = choices.known(device);
   if (!known) return tl::unexpected(std::move(known.error()));
-  const adapt::TimingOptions timing{.quantile = quantile};
   if (is_this_process(device)) {
     return std::make_unique<InProcess>(
         device, std::move(choices),

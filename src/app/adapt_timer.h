@@ -19,10 +19,9 @@ class DeviceTimer {
   virtual Status keep_kernels() = 0;
 };
 
-/// The engine in this process where that is the device, else the device's runtime. `quantile` is
-/// that of the runs which counts. The workplace is borrowed. Fails with `unsupported` for a device
-/// of int8, and as opening a device does.
+/// The engine in this process where that is the device, else the device's runtime. The workplace is
+/// borrowed. Fails with `unsupported` for a device of int8, and as opening a device does.
 Result<std::unique_ptr<DeviceTimer>> open_timer(Workplace& workplace, std::string_view device,
-                                                double quantile);
+                                                const adapt::TimingOptions& timing);
 
 }  // namespace fleetfit::app

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "app/adapt_timer.h"
 #include "app/image_input.h"
+#include "app/proxy_table.h"
 #include "fleetfit/adapt/guided.h"
 #include "fleetfit/adapt/latency_table.h"
 #include "fleetfit/core/memory_use.h"
@@ -129,7 +132,8 @@ Result<std::unique_ptr<search::Strategy>> make_strategy(const std::string& name,
   constexpr std::size_t kPatience = 10;
   const auto patient = [&](Result<std::unique_ptr<search::Strategy>> strategy,
                            std::size_t patience) {
-    return strategy.map([&](auto made) { return adapt::make_patient(std::move(made), patience); });
+    return std::move(strategy).map(
+        [&](auto made) { return adapt::make_patient(std::move(made), patience); });
   };
   if (name == "guided") return adapt::make_guided(problem, random);
   if (name == "evolution") {
@@ -160,10 +164,10 @@ class Adapting {
 
   Result<AdaptReport> run() {
     started_ = workplace_.clock.now();
-    report_ = {.device = request_.device,
-               .strategy = request_.strategy,
-               .budget_ms = request_.budget_ms,
-               .labels = request_.labels};
+    report_.device = request_.device;
+    report_.strategy = request_.strategy;
+    report_.budget_ms = request_.budget_ms;
+    report_.labels = request_.labels;
     for (const auto step : {&Adapting::open, &Adapting::make_table, &Adapting::look_at_fastest})
       if (auto ok = (this->*step)(); !ok) return tl::unexpected(std::move(ok.error()));
     if (report_.fastest.latency_ms <= request_.budget_ms) {
@@ -211,21 +215,32 @@ class Adapting {
       if (!opened) return tl::unexpected(std::move(opened.error()));
       *images = *std::move(opened);
     }
-    auto timer = open_timer(workplace_, request_.device, *quantile);
+    auto timing = request_.timing;
+    timing.quantile = *quantile;
+    auto timer = open_timer(workplace_, request_.device, timing);
     if (!timer) return tl::unexpected(std::move(timer.error()));
     timer_ = *std::move(timer);
     return {};
   }
 
+  Result<adapt::LatencyTable> open_table() {
+    const auto& file = request_.proxy.empty() ? request_.table : request_.proxy;
+    if (file.empty()) {
+      report_.table_from = "profile";
+      return adapt::profile_branches(bundle_.models, *space_, timer_->timer(),
+                                     {.seed = request_.seed, .stop = stop_}, progress_);
+    }
+    report_.table_from = request_.proxy.empty() ? "file" : "proxy";
+    auto table = adapt::read_latency_table(file, bundle_.models);
+    if (!table || request_.proxy.empty()) return table;
+    return table_from_proxy(bundle_.models, *space_, *table, timer_->timer(),
+                            {.seed = request_.seed});
+  }
+
   Status make_table() {
     const auto start = workplace_.clock.now();
-    Result<adapt::LatencyTable> table =
-        !request_.table.empty()
-            ? adapt::read_latency_table(request_.table, bundle_.models)
-            : adapt::profile_branches(bundle_.models, *space_, timer_->timer(),
-                                      {.seed = request_.seed, .stop = stop_}, progress_);
+    auto table = open_table();
     if (!table) return tl::unexpected(std::move(table.error()));
-    report_.table_from = request_.table.empty() ? "profile" : "file";
     table_ = *std::move(table);
     table_.device = request_.device;
     report_.table_error_percent = table_.error_percent;
@@ -247,15 +262,15 @@ class Adapting {
     return {};
   }
 
-  Result<std::unique_ptr<adapt::Evaluator>> evaluator(const adapt::ImageBatches& images,
-                                                      adapt::Labels labels) {
+  Result<std::unique_ptr<adapt::Evaluator>> evaluator(const adapt::ImageBatches& images) {
     auto made = adapt::Evaluator::create({large_.models, *space_, table_, images},
-                                         {.labels = labels,
+                                         {.labels = labels_,
                                           .reuse_bytes = reuse_bytes_,
                                           .program_bytes = program_bytes_,
                                           .threads = request_.threads});
     if (!made) return core::within(request_.data, std::move(made.error()));
-    (*made)->watch(&progress_, stop_);
+    // A search that was stopped still tells what it has found.
+    (*made)->watch(&progress_, searched_.stopped ? std::stop_token() : stop_);
     return made;
   }
 
@@ -270,7 +285,7 @@ class Adapting {
     const auto images = validation_.part(0, request_.samples);
     report_.searched_images = images->images();
     const auto start = workplace_.clock.now();
-    const auto quality = evaluator(*images, labels_);
+    const auto quality = evaluator(*images);
     if (!quality) return tl::unexpected(quality.error());
     auto searched = adapt::search_subnets(
         problem, **quality, **strategy,
@@ -297,58 +312,98 @@ class Adapting {
                           100 * best->evaluation.accuracy));
   }
 
-  /// The finalists, timed whole and evaluated on images that the search has not seen.
+  /// The finalists are timed whole, and those within the budget evaluated on further images; then
+  /// what is to be in the pool is evaluated on images that nothing was chosen by.
   Status judge() {
-    space::Population designs(space_->genes().size());
+    const adapt::FinalistOptions few{.near = 3, .levels = 6};
+    const auto chosen = adapt::finalists(searched_, request_.budget_ms,
+                                         searched_.stopped ? few : adapt::FinalistOptions{});
+    std::set<std::size_t> numbers(chosen.near.begin(), chosen.near.end());
+    numbers.insert(chosen.levels.begin(), chosen.levels.end());
+    for (const std::size_t i : numbers)
+      judged_.push_back({.subnet = space_->format(searched_.subnets[i].design)});
+    if (auto ok = time_judged(); !ok) return ok;
+    std::vector<std::size_t> within;
+    std::vector<std::size_t> levels;
+    for (std::size_t place = 0; const std::size_t i : numbers) {
+      const bool near = std::ranges::find(chosen.near, i) != chosen.near.end();
+      const bool keeps = judged_[place].latency_ms <= request_.budget_ms;
+      if (near && keeps) within.push_back(place);
+      if (std::ranges::find(chosen.levels, i) != chosen.levels.end()) levels.push_back(place);
+      ++place;
+    }
+    return choose(within, levels);
+  }
+
+  Status time_judged() {
     std::vector<graph::Graph> networks;
-    for (const std::size_t i : adapt::finalists(searched_, request_.budget_ms)) {
-      designs.add(searched_.subnets[i].design);
-      auto network = elastic::join(bundle_.models, space_->path(searched_.subnets[i].design));
+    for (const auto& subnet : judged_) {
+      auto network = space_->lower(space_->parse(subnet.subnet).value());
       if (!network) return tl::unexpected(std::move(network.error()));
       networks.push_back(*std::move(network));
     }
     const auto times = timer_->timer().time_in_turns(networks);
     if (!times) return tl::unexpected(times.error());
-    const auto choice = evaluate_on(choice_images(), labels_, designs, report_.choice_images);
-    if (!choice) return tl::unexpected(choice.error());
-    const auto accuracy =
-        evaluate_on(test_.part(0, request_.test), labels_, designs, report_.test_images);
-    if (!accuracy) return tl::unexpected(accuracy.error());
-    for (std::size_t i = 0; i < designs.size(); ++i)
-      judged_.push_back({.subnet = space_->format(std::as_const(designs)[i]),
-                         .latency_ms = (*times)[i].ms,
-                         .measured = true,
-                         .choice = (*choice)[i].score(),
-                         .accuracy = (*accuracy)[i].accuracy});
-    return choose();
+    for (std::size_t i = 0; i < judged_.size(); ++i) {
+      judged_[i].latency_ms = (*times)[i].ms;
+      judged_[i].measured = true;
+    }
+    const auto fastest = std::ranges::min_element(judged_, {}, &adapt::JudgedSubnet::latency_ms);
+    if (fastest->latency_ms < report_.fastest.latency_ms)
+      report_.fastest = {.subnet = fastest->subnet, .latency_ms = fastest->latency_ms};
+    return {};
   }
 
-  /// Other images of the device, or the same where there are no others.
+  /// If none of those near the budget keeps it, any other that does.
+  Status choose(std::vector<std::size_t> within, std::vector<std::size_t> levels) {
+    if (within.empty())
+      std::ranges::copy_if(levels, std::back_inserter(within), [&](std::size_t i) {
+        return judged_[i].latency_ms <= request_.budget_ms;
+      });
+    if (within.empty()) return {};
+    const auto choice = evaluate_on(*choice_images(), within, report_.choice_images);
+    if (!choice) return tl::unexpected(choice.error());
+    std::vector<adapt::JudgedSubnet> candidates;
+    for (std::size_t i = 0; i < within.size(); ++i) {
+      candidates.push_back(judged_[within[i]]);
+      candidates.back().choice = (*choice)[i].score();
+    }
+    const std::size_t best = within[*adapt::choose_best(candidates, request_.budget_ms)];
+    std::erase(levels, best);
+    levels.insert(levels.begin(), best);
+    return fill_pool(levels);
+  }
+
+  /// `places` begins with the best.
+  Status fill_pool(const std::vector<std::size_t>& places) {
+    const auto accuracy = evaluate_on(*test_.part(0, request_.test), places, report_.test_images);
+    if (!accuracy) return tl::unexpected(accuracy.error());
+    std::vector<adapt::JudgedSubnet> members;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      members.push_back(judged_[places[i]]);
+      members.back().accuracy = (*accuracy)[i].accuracy;
+    }
+    report_.best = AdaptedSubnet{members[0].subnet, members[0].latency_ms, members[0].accuracy};
+    report_.pool = adapt::pool_entries(members, 0);
+    return {};
+  }
+
+  /// Other images of the device, or the same and more where there are few others.
   std::unique_ptr<adapt::ImageBatches> choice_images() const {
     auto others = validation_.part(request_.samples, request_.choice);
     if (others->images() >= request_.samples) return others;
     return validation_.part(0, std::max(request_.choice, request_.samples));
   }
 
-  Result<std::vector<adapt::Evaluation>> evaluate_on(
-      const std::unique_ptr<adapt::ImageBatches>& images, adapt::Labels labels,
-      const space::Population& designs, std::size_t& count) {
-    count = images->images();
-    const auto quality = evaluator(*images, labels);
+  Result<std::vector<adapt::Evaluation>> evaluate_on(const adapt::ImageBatches& images,
+                                                     const std::vector<std::size_t>& places,
+                                                     std::size_t& count) {
+    count = images.images();
+    space::Population designs(space_->genes().size());
+    for (const std::size_t i : places) designs.add(space_->parse(judged_[i].subnet).value());
+    const auto quality = evaluator(images);
     if (!quality) return tl::unexpected(quality.error());
     return (*quality)->evaluate(designs);
-  }
-
-  Status choose() {
-    const auto fastest = std::ranges::min_element(judged_, {}, &adapt::JudgedSubnet::latency_ms);
-    if (fastest->subnet == report_.fastest.subnet ||
-        fastest->latency_ms < report_.fastest.latency_ms)
-      report_.fastest = {fastest->subnet, fastest->latency_ms, fastest->accuracy};
-    const auto best = adapt::choose_best(judged_, request_.budget_ms);
-    if (!best) return {};
-    report_.best = {judged_[*best].subnet, judged_[*best].latency_ms, judged_[*best].accuracy};
-    report_.pool = adapt::pool_entries(judged_, *best);
-    return {};
   }
 
   Status write() {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <stop_token>
 #include <vector>
@@ -41,13 +40,18 @@ class Nearby {
   /// A random subnet in the window. False if none was found; the design is then as near as it got.
   bool init(core::Random& random, std::span<space::Choice> design) const;
 
+  /// The same, keeping the choices of the genes before `first_gene`.
+  bool init_rest(core::Random& random, std::size_t first_gene,
+                 std::span<space::Choice> design) const;
+
   /// Replaces a branch by another. If the subnet is then out of the window, further branches are
   /// replaced by those that bring it back the most. False as above.
   bool mutate(core::Random& random, std::span<space::Choice> design) const;
 
  private:
-  bool bring_back(core::Random& random, std::span<space::Choice> design,
-                  std::optional<std::size_t> kept_gene) const;
+  using Movable = std::function<bool(std::size_t gene)>;
+  bool bring_back(core::Random& random, const Movable& movable,
+                  std::span<space::Choice> design) const;
 
   const elastic::SubnetSpace& space_;
   const LatencyTable& table_;
@@ -61,6 +65,11 @@ struct SubnetProblem {
   const LatencyTable& table;
   double budget_ms = 0;
 };
+
+/// The window below the budget, or around it. If all subnets are quicker than the budget, that of
+/// the slowest.
+LatencyWindow window_below(const SubnetProblem& problem, double share);
+LatencyWindow window_around(const SubnetProblem& problem, double share);
 
 struct NearbyEvolutionOptions {
   std::size_t population = 50;
@@ -132,14 +141,20 @@ Result<SearchedSubnets> search_subnets(const SubnetProblem& problem, SubnetQuali
                                        const SearchSubnetsOptions& options = {});
 
 struct FinalistOptions {
-  std::size_t near = 10;    ///< within the budget, those with the best scores
+  std::size_t near = 8;     ///< within the budget, those with the best scores
   std::size_t levels = 14;  ///< most of the Pareto set, evenly spread
 };
 
-/// Numbers of the subnets that deserve a closer look: the best within the budget, those just beyond
-/// it (the table may be wrong), and the best at other latencies, from the quickest to the most
-/// accurate.
-std::vector<std::size_t> finalists(const SearchedSubnets& searched, double budget_ms,
-                                   const FinalistOptions& options = {});
+/// Numbers of subnets that deserve a closer look.
+struct Finalists {
+  /// The best within the budget; as the table may be wrong, also the best just beyond it and the
+  /// best somewhat below.
+  std::vector<std::size_t> near = {};
+  /// The best at all latencies, from the quickest to the most accurate.
+  std::vector<std::size_t> levels = {};
+};
+
+Finalists finalists(const SearchedSubnets& searched, double budget_ms,
+                    const FinalistOptions& options = {});
 
 }  // namespace fleetfit::adapt

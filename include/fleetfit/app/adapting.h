@@ -11,6 +11,7 @@
 
 #include "fleetfit/adapt/evaluator.h"
 #include "fleetfit/adapt/pool.h"
+#include "fleetfit/adapt/timers.h"
 #include "fleetfit/app/devices.h"
 #include "fleetfit/app/workplace.h"
 #include "fleetfit/core/progress.h"
@@ -31,13 +32,14 @@ struct AdaptRequest {
   std::string tail = "median";  ///< what the budget is for: median, p95 or p99
   std::size_t samples = 500;    ///< images to search with
   std::size_t choice = 2000;    ///< most further images to choose the best of the finalists by
-  std::size_t test = 2000;      ///< most images to take the accuracy on
+  std::size_t test = 4000;      ///< most images to take the accuracy on
   std::string reuse_memory = "256M";      ///< most for features that subnets share
   std::string program_memory = "512M";    ///< about the most for branches that are ready to run
   std::filesystem::path table = {};       ///< a latency table to use instead of profiling
   std::filesystem::path save_table = {};  ///< where to write the table; may be empty
   std::filesystem::path proxy = {};       ///< another device's table, to be bent to this device
   std::filesystem::path pool = {};        ///< where to write the pool
+  adapt::TimingOptions timing = {};       ///< its quantile is that of `tail`
   std::uint64_t seed = 1;
   int threads = 1;  ///< for evaluating
 };
