@@ -204,7 +204,7 @@ std::string predictions_text(const app::Predictions& predictions, const GlobalFl
   return text;
 }
 
-void add_run(CLI::App& predict, Context& context) {
+void add_predict_run(CLI::App& predict, Context& context) {
   struct Flags {
     std::string predictor;
     std::string device;
@@ -402,7 +402,7 @@ void add_predict(CLI::App& program, Context& context) {
   auto* predict = program.add_subcommand("predict", "Predict latency without the device");
   predict->require_subcommand(1);
   add_train(*predict, context);
-  add_run(*predict, context);
+  add_predict_run(*predict, context);
   add_eval(*predict, context);
   add_spec(*predict, context);
 }

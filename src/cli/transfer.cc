@@ -246,7 +246,7 @@ std::string adapt_text(const app::AdaptProxyReport& report) {
   return text;
 }
 
-void add_adapt(CLI::App& transfer, Context& context) {
+void add_transfer_adapt(CLI::App& transfer, Context& context) {
   struct Flags {
     TableFlags table;
     app::AdaptProxyRequest request;
@@ -314,7 +314,7 @@ std::string one_proxy_text(const app::OneProxyReport& report) {
                      result.measurements, result.dropped);
 }
 
-void add_run(CLI::App& transfer, Context& context) {
+void add_transfer_run(CLI::App& transfer, Context& context) {
   struct Flags {
     TableFlags table;
     app::OneProxyRequest request;
@@ -383,8 +383,8 @@ void add_transfer(CLI::App& program, Context& context) {
   add_srcc(*transfer, context);
   add_estimate(*transfer, context);
   add_select(*transfer, context);
-  add_adapt(*transfer, context);
-  add_run(*transfer, context);
+  add_transfer_adapt(*transfer, context);
+  add_transfer_run(*transfer, context);
   add_transfer_fewshot(*transfer, context);
 }
 
