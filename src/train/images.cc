@@ -59,10 +59,13 @@ Recipe recipe_for(const graph::Graph& graph, const ClassifierOptions& options, s
   return recipe;
 }
 
+/// 128, and less where that would leave too few steps to learn anything.
 std::int64_t batch_for(const ClassifierOptions& options, std::int64_t images) {
   if (options.batch > 0) return std::min(options.batch, images);
-  if (images < 4'000) return std::min<std::int64_t>(32, images);
-  return images < 20'000 ? 64 : 128;
+  constexpr std::int64_t kEnoughSteps = 600;
+  std::int64_t batch = 128;
+  while (batch > 16 && images * options.epochs / batch < kEnoughSteps) batch /= 2;
+  return std::min(batch, images);
 }
 
 /// As many as are needed to tell epochs from each other.

@@ -261,15 +261,17 @@ Result<TorchImages> TorchImages::load(const data::Dataset& data, const TorchImag
                 .chosen = choose(data, options.limit),
                 .kept = *own,
                 .network = options.form == ImageForm{} ? *own : options.form};
+  const auto limit = options.max_bytes > 0 ? options.max_bytes : half_of_memory();
   if (source.network != *own) {
     const auto same = all_have_form(data, source.chosen, *own, pool);
     if (!same) return tl::unexpected(same.error());
-    // Small images are kept as they are and stretched batch by batch.
-    if (!*same || bytes_of(*own) > bytes_of(source.network)) source.kept = source.network;
+    const bool fits = source.size() * bytes_of(*own) <= limit;
+    // Their own form is kept, as bytes of stretched images are rounded ones.
+    if (!*same || (!fits && bytes_of(source.network) < bytes_of(*own)))
+      source.kept = source.network;
   }
   auto parts = std::make_unique<Parts>(
       Parts{.source = std::move(source), .pool = pool, .device = options.device, .kept = {}});
-  const auto limit = options.max_bytes > 0 ? options.max_bytes : half_of_memory();
   if (parts->source.size() * bytes_of(parts->source.kept) <= limit) {
     auto all = decode_all(parts->source, pool, stop);
     if (!all) return tl::unexpected(std::move(all.error()));

@@ -136,21 +136,27 @@ at::Tensor pad_spatial(const at::Tensor& x, const Ints& begin, const Ints& end, 
   return at::constant_pad_nd(x, pads, value);
 }
 
-/// The operands on one device: what was computed from shapes is on the CPU.
-at::Tensor beside(const at::Tensor& x, const at::Tensor& other) {
-  return x.device() == other.device() || x.is_cpu() == false ? x : x.to(other.device());
+/// All on the device of the one that is not on the CPU, if there is one.
+std::vector<at::Tensor> together(std::vector<at::Tensor> operands) {
+  const auto far = std::ranges::find_if(operands, [](const at::Tensor& x) { return !x.is_cpu(); });
+  if (far == operands.end()) return operands;
+  const auto device = far->device();
+  for (auto& operand : operands) operand = operand.to(device);
+  return operands;
 }
 
 // ---- Activations
 
-at::Tensor activated(const at::Tensor& x, const Activation& activation) {
+enum class Memory : std::uint8_t { keep, overwrite };
+
+at::Tensor activated(at::Tensor x, const Activation& activation, Memory memory) {
   const double alpha = activation.alpha;
   const double beta = activation.beta;
   switch (activation.kind) {
     case ActivationKind::none:
       return x;
     case ActivationKind::relu:
-      return at::relu(x);
+      return memory == Memory::overwrite ? at::relu_(x) : at::relu(x);
     case ActivationKind::clip:
       return at::clamp(x, alpha, beta);
     case ActivationKind::leaky_relu:
@@ -183,7 +189,10 @@ at::Tensor activated(const at::Tensor& x, const Activation& activation) {
   return x;
 }
 
-Outputs run(const Activate& op, const Call& call) { return {activated(call.in(0), op.function)}; }
+Outputs run(const Activate& op, const Call& call) {
+  return {
+      activated(call.in(0), op.function, call.may_overwrite ? Memory::overwrite : Memory::keep)};
+}
 
 Outputs run(const PRelu&, const Call& call) {
   const auto& x = call.in(0);
@@ -518,19 +527,17 @@ at::Tensor combined(ElementwiseKind kind, const at::Tensor& a, const at::Tensor&
 }
 
 Outputs run(const Elementwise& op, const Call& call) {
-  auto result = call.in(0);
-  for (std::size_t i = 1; i < call.inputs.size(); ++i)
-    result = combined(op.kind, beside(result, call.in(i)), beside(call.in(i), result));
+  const auto operands = together(call.inputs);
+  auto result = operands[0];
+  for (std::size_t i = 1; i < operands.size(); ++i) result = combined(op.kind, result, operands[i]);
   if (op.kind == ElementwiseKind::mean)
     result = result.div(static_cast<double>(call.inputs.size()));
   return {result};
 }
 
 Outputs run(const Where&, const Call& call) {
-  auto yes = beside(call.in(1), call.in(2));
-  auto no = beside(call.in(2), yes);
-  const auto condition = beside(call.in(0).to(at::kBool), yes);
-  return {at::where(condition, beside(yes, condition), beside(no, condition))};
+  const auto operands = together(call.inputs);
+  return {at::where(operands[0].to(at::kBool), operands[1], operands[2])};
 }
 
 Outputs run(const Cast& op, const Call& call) {
@@ -557,10 +564,7 @@ Outputs run(const Concat& op, const Call& call) {
   std::vector<at::Tensor> parts;
   for (std::size_t i = 0; i < call.inputs.size(); ++i)
     parts.push_back(along_batch ? call.in(i) : for_batch(call, i));
-  const auto far = std::ranges::find_if(parts, [](const at::Tensor& x) { return !x.is_cpu(); });
-  if (far != parts.end())
-    for (auto& part : parts) part = beside(part, *far);
-  return {at::cat(parts, op.axis)};
+  return {at::cat(together(std::move(parts)), op.axis)};
 }
 
 Outputs run(const graph::Split& op, const Call& call) {
@@ -880,8 +884,16 @@ std::vector<at::Tensor> run_operator(const OperatorCall& call) {
         }
       },
       call.node.op);
-  if (call.node.activation) outputs[0] = activated(outputs[0], call.node.activation);
+  if (call.node.activation) {
+    const auto memory = forgets_results(call.node.op) ? Memory::overwrite : Memory::keep;
+    outputs[0] = activated(outputs[0], call.node.activation, memory);
+  }
   return outputs;
+}
+
+bool forgets_results(const graph::Operator& op) {
+  if (const auto* sum = std::get_if<Elementwise>(&op)) return sum->kind == ElementwiseKind::add;
+  return std::holds_alternative<Conv>(op) || std::holds_alternative<BatchNorm>(op);
 }
 
 std::optional<std::string> why_not_trainable(const graph::Operator& op) {

@@ -27,6 +27,9 @@ struct OperatorCall {
   std::int64_t graph_batch = 1;        ///< the extent that stands for the batch in the graph
   std::int64_t batch = 1;              ///< what it is in this run
   NormMode norm;
+  /// The first operand was made by a layer that does not look at it again, and nobody else will:
+  /// its memory may be used for the result.
+  bool may_overwrite = false;
 
   const at::Tensor& in(std::size_t i) const { return inputs[i]; }
   at::Tensor optional(std::size_t i) const { return i < inputs.size() ? inputs[i] : at::Tensor(); }
@@ -38,6 +41,9 @@ struct OperatorCall {
 
 /// Runs the node, its fused activation included. Throws what torch throws.
 std::vector<at::Tensor> run_operator(const OperatorCall& call);
+
+/// Whether gradients through the operator can be told without its results, and these are its own.
+bool forgets_results(const graph::Operator& op);
 
 /// Why the operator cannot be run; nothing if it can.
 std::optional<std::string> why_not_trainable(const graph::Operator& op);

@@ -115,6 +115,23 @@ TEST(CountCost, UnknownOperatorsArePricedByNobody) {
   EXPECT_FALSE(cost.nodes[1]);
 }
 
+TEST(TrainedConstants, AreWeightsAndWhatWeightsAreComputedFrom) {
+  NetBuilder net("net", 1);
+  const auto x = net.input("x", {1, 4});
+  const auto weight = net.parameter("weight", {3, 4}, 1);
+  const auto product = net.matmul(x, net.transpose(weight, {1, 0}));
+  const auto shift = net.parameter("shift", {3}, 1);
+  const auto graph = finished(net, net.scale(net.add(product, shift), 0.5));
+  EXPECT_EQ(trained_constants(graph), (std::vector<TensorId>{weight, shift}));
+}
+
+TEST(TrainedConstants, AreNotTheStatisticsOfBatchNorm) {
+  NetBuilder net("net", 1);
+  const auto graph = finished(net, net.batch_norm(net.input("x", {1, 4, 2, 2})));
+  const auto& norm = graph.nodes[0].inputs;
+  EXPECT_EQ(trained_constants(graph), (std::vector<TensorId>{norm[1], norm[2]}));
+}
+
 TEST(CountCost, RefusesNumbersBeyond64Bits) {
   Graph graph;
   const std::int64_t many = std::int64_t{1} << 20;

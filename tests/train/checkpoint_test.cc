@@ -16,7 +16,7 @@ class CheckpointTest : public testing::Test {
   std::filesystem::path file() const { return folder_.path() / "m.onnx.training"; }
 
   Error error_of(const std::string& bytes) const {
-    EXPECT_TRUE(core::write_file(file(), bytes));
+    EXPECT_TRUE(core::write_file(file(), bytes, core::Durability::scratch));
     const auto read = read_checkpoint(file());
     EXPECT_FALSE(read);
     return read ? Error{} : read.error();

@@ -38,10 +38,8 @@ TEST_F(TorchImagesTest, GivesWhatTheOtherProgramsFeedToNetworks) {
             data::make_batch(data, indices, {.height = size, .width = size, .channels = channels})
                 .value();
         EXPECT_EQ(batch.images.sizes().vec(), expected.shape);
-        // What shrinks is kept rounded.
-        const float tolerance = size < 6 ? 0.6F / 255 : 1e-5F;
         EXPECT_THAT(numbers_of(batch.images.reshape({-1})),
-                    Pointwise(FloatNear(tolerance), expected.values));
+                    Pointwise(FloatNear(1e-5F), expected.values));
       }
     }
   }
