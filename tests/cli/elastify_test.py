@@ -8,7 +8,6 @@ import struct
 import subprocess
 import tempfile
 import time
-import unittest
 
 import cli
 
@@ -53,7 +52,7 @@ class Elastify(cli.Case):
         cls.accuracy = json.loads(trained.stdout)["accuracy"]
 
     def arguments(self, out, *more):
-        return ["elastify", self.model, "--data", self.data, "-o", out, "--batch", 32, *more]
+        return ["elastify", self.model, "--data", self.data, "-o", out, "--batch", 32, "--quiet", *more]
 
     def test_makes_a_bundle(self):
         out = self.folder / "b.ffb"
