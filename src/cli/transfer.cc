@@ -247,6 +247,7 @@ std::string adapt_text(const app::AdaptProxyReport& report) {
 }
 
 void add_transfer_adapt(CLI::App& transfer, Context& context) {
+void add_adapt_proxy(CLI::App& transfer, Context& context) {
   struct Flags {
     TableFlags table;
     app::AdaptProxyRequest request;
@@ -385,6 +386,8 @@ void add_transfer(CLI::App& program, Context& context) {
   add_select(*transfer, context);
   add_transfer_adapt(*transfer, context);
   add_transfer_run(*transfer, context);
+  add_adapt_proxy(*transfer, context);
+  add_run(*transfer, context);
   add_transfer_fewshot(*transfer, context);
 }
 
