@@ -104,8 +104,9 @@ class Server final : public SubnetServer {
   std::optional<std::size_t> ready_substitute(double ratio);
   bool fulfil(const Wish& wish, SwitchReason reason, double ratio);
   void prefetch();
-  void look_after_search();
+  void look_after_background();
   void adopt(SubnetPool pool);
+  void use_entries(std::vector<PoolEntry> entries);
   void tell(ServingEvent event);
 
   const core::Clock& clock_;
@@ -172,7 +173,7 @@ void Server::count(const Answer& answer, std::optional<std::int64_t> label) {
 }
 
 void Server::adapt() {
-  look_after_search();
+  look_after_background();
   const auto ratio = monitor_.ratio();
   if (!ratio) return;
   const auto decision = policy_.decide(time_ms(), *ratio, current_);
@@ -254,11 +255,14 @@ void Server::prefetch() {
   cache_.want(std::move(subnets));
 }
 
-void Server::look_after_search() {
+void Server::look_after_background() {
   for (const auto& failure : cache_.take_failures()) {
     tell({.kind = ServingEventKind::prepare_failed,
           .to = failure.subnet,
           .reason = failure.error.message});
+    std::vector<PoolEntry> others(policy_.entries().begin(), policy_.entries().end());
+    std::erase_if(others, [&](const auto& other) { return other.subnet == failure.subnet; });
+    use_entries(std::move(others));
   }
   auto found = search_.take();
   if (!found) return;
@@ -271,8 +275,13 @@ void Server::look_after_search() {
 }
 
 void Server::adopt(SubnetPool pool) {
+  use_entries(std::move(pool.entries));
+  tell({.kind = ServingEventKind::searched, .from = subnet(current_)});
+}
+
+/// From now on these, and what runs, are the pool.
+void Server::use_entries(std::vector<PoolEntry> entries) {
   const PoolEntry running = entry(current_);
-  auto& entries = pool.entries;
   if (std::ranges::find(entries, running.subnet, &PoolEntry::subnet) == entries.end())
     entries.push_back(running);
   std::ranges::stable_sort(entries, {}, &PoolEntry::latency_ms);
@@ -281,7 +290,6 @@ void Server::adopt(SubnetPool pool) {
   current_ = static_cast<std::size_t>(place - policy_.entries().begin());
   waiting_.reset();
   prefetch();
-  tell({.kind = ServingEventKind::searched, .from = running.subnet});
 }
 
 void Server::tell(ServingEvent event) {

@@ -1,9 +1,17 @@
 #include "fleetfit/adapt/subnet_cache.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace fleetfit::adapt {
+namespace {
+
+// What runs, and what is switched to next: without the second, memory that is too small would end
+// all switching.
+constexpr std::size_t kAlwaysKept = 2;
+
+}  // namespace
 
 SubnetCache::SubnetCache(SubnetPreparer& preparer, std::size_t memory_bytes)
     : preparer_(preparer),
@@ -111,7 +119,7 @@ void SubnetCache::make_room() {
     for (auto place = by_use_.begin(); place != by_use_.end(); ++place) {
       if (rank(*place) >= rank(*victim)) victim = place;  // of equals the one used longest ago
     }
-    if (rank(*victim) == 0) return;
+    if (rank(*victim) < kAlwaysKept) return;
     const auto ready = ready_.find(*victim);
     bytes_ -= ready->second.bytes;
     ready_.erase(ready);
@@ -129,7 +137,9 @@ void SubnetCache::touch(const std::string& subnet) {
 }
 
 std::size_t SubnetCache::rank(const std::string& subnet) const {
-  return static_cast<std::size_t>(std::ranges::find(wanted_, subnet) - wanted_.begin());
+  const auto place = std::ranges::find(wanted_, subnet);
+  if (place == wanted_.end()) return std::numeric_limits<std::size_t>::max();
+  return static_cast<std::size_t>(place - wanted_.begin());
 }
 
 }  // namespace fleetfit::adapt

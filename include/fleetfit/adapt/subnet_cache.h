@@ -37,7 +37,7 @@ class SubnetCache {
   Result<Handle> prepare_now(const std::string& subnet);
 
   /// From now on these are wanted, the most important first: they are prepared in the background as
-  /// far as memory allows. The first one is always kept.
+  /// far as memory allows. The first two are kept even beyond that.
   void want(std::vector<std::string> subnets);
 
   /// Waits until nothing is left to prepare.
