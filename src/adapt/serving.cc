@@ -129,14 +129,14 @@ class Server final : public SubnetServer {
 
 Status Server::begin() {
   current_ = policy_.start();
-  auto first = cache_.prepare_now(subnet(current_));
-  if (!first) return tl::unexpected(std::move(first.error()));
-  running_ = *std::move(first);
+  // The quickest as well: whatever comes, there is a way out.
+  cache_.want({subnet(current_), subnet(quickest(policy_.entries()))});
+  cache_.wait_until_idle();
+  if (auto failures = cache_.take_failures(); !failures.empty())
+    return tl::unexpected(std::move(failures[0].error));
+  running_ = cache_.find(subnet(current_));
   input_shape_ = running_->input_shape();
   output_shape_ = running_->output_shape();
-  // Whatever comes, there is a way out.
-  if (auto way_out = cache_.prepare_now(subnet(quickest(policy_.entries()))); !way_out)
-    return tl::unexpected(std::move(way_out.error()));
   prefetch();
   began_ = clock_.now();
   tell({.kind = ServingEventKind::started, .to = subnet(current_)});

@@ -31,17 +31,6 @@ SubnetCache::Handle SubnetCache::find(const std::string& subnet) {
   return found->second.handle;
 }
 
-Result<SubnetCache::Handle> SubnetCache::prepare_now(const std::string& subnet) {
-  const std::lock_guard one_at_a_time(preparing_);
-  if (auto ready = find(subnet)) return ready;
-  auto prepared = preparer_.prepare(subnet);
-  if (!prepared) return tl::unexpected(std::move(prepared.error()));
-  Handle handle = *std::move(prepared);
-  const std::lock_guard lock(mutex_);
-  keep(subnet, handle);
-  return handle;
-}
-
 void SubnetCache::want(std::vector<std::string> subnets) {
   const std::lock_guard lock(mutex_);
   if (subnets == wanted_) return;
@@ -76,11 +65,7 @@ void SubnetCache::work(const std::stop_token& stop) {
     const std::string subnet = *next_to_prepare();
     busy_ = true;
     lock.unlock();
-    Result<std::unique_ptr<PreparedSubnet>> prepared = nullptr;
-    {
-      const std::lock_guard one_at_a_time(preparing_);
-      prepared = preparer_.prepare(subnet);
-    }
+    auto prepared = preparer_.prepare(subnet);
     lock.lock();
     if (prepared) {
       keep(subnet, *std::move(prepared));
