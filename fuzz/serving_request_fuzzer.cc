@@ -33,8 +33,8 @@ class EchoServer final : public SubnetServer {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   EchoServer server;
   const std::vector<std::string> classes = {"a", "b", "c"};
-  const auto reply = answer_request(
-      server, classes, std::string_view(reinterpret_cast<const char*>(data), size));
+  const auto reply =
+      answer_request(server, classes, std::string_view(reinterpret_cast<const char*>(data), size));
   const auto read = nlohmann::json::parse(reply.json, nullptr, /*allow_exceptions=*/false);
   if (reply.json.find('\n') != std::string::npos || !read.is_object() || !read.contains("id") ||
       reply.ok == read.contains("error")) {

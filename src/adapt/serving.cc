@@ -104,8 +104,9 @@ class Server final : public SubnetServer {
   std::optional<std::size_t> ready_substitute(double ratio);
   bool fulfil(const Wish& wish, SwitchReason reason, double ratio);
   void prefetch();
-  void look_after_search();
+  void look_after_background();
   void adopt(SubnetPool pool);
+  void use_entries(std::vector<PoolEntry> entries);
   void tell(ServingEvent event);
 
   const core::Clock& clock_;
@@ -128,14 +129,14 @@ class Server final : public SubnetServer {
 
 Status Server::begin() {
   current_ = policy_.start();
-  auto first = cache_.prepare_now(subnet(current_));
-  if (!first) return tl::unexpected(std::move(first.error()));
-  running_ = *std::move(first);
+  // The quickest as well: whatever comes, there is a way out.
+  cache_.want({subnet(current_), subnet(quickest(policy_.entries()))});
+  cache_.wait_until_idle();
+  if (auto failures = cache_.take_failures(); !failures.empty())
+    return tl::unexpected(std::move(failures[0].error));
+  running_ = cache_.find(subnet(current_));
   input_shape_ = running_->input_shape();
   output_shape_ = running_->output_shape();
-  // Whatever comes, there is a way out.
-  if (auto way_out = cache_.prepare_now(subnet(quickest(policy_.entries()))); !way_out)
-    return tl::unexpected(std::move(way_out.error()));
   prefetch();
   began_ = clock_.now();
   tell({.kind = ServingEventKind::started, .to = subnet(current_)});
@@ -172,7 +173,7 @@ void Server::count(const Answer& answer, std::optional<std::int64_t> label) {
 }
 
 void Server::adapt() {
-  look_after_search();
+  look_after_background();
   const auto ratio = monitor_.ratio();
   if (!ratio) return;
   const auto decision = policy_.decide(time_ms(), *ratio, current_);
@@ -254,11 +255,14 @@ void Server::prefetch() {
   cache_.want(std::move(subnets));
 }
 
-void Server::look_after_search() {
+void Server::look_after_background() {
   for (const auto& failure : cache_.take_failures()) {
     tell({.kind = ServingEventKind::prepare_failed,
           .to = failure.subnet,
           .reason = failure.error.message});
+    std::vector<PoolEntry> others(policy_.entries().begin(), policy_.entries().end());
+    std::erase_if(others, [&](const auto& other) { return other.subnet == failure.subnet; });
+    use_entries(std::move(others));
   }
   auto found = search_.take();
   if (!found) return;
@@ -271,8 +275,13 @@ void Server::look_after_search() {
 }
 
 void Server::adopt(SubnetPool pool) {
+  use_entries(std::move(pool.entries));
+  tell({.kind = ServingEventKind::searched, .from = subnet(current_)});
+}
+
+/// From now on these, and what runs, are the pool.
+void Server::use_entries(std::vector<PoolEntry> entries) {
   const PoolEntry running = entry(current_);
-  auto& entries = pool.entries;
   if (std::ranges::find(entries, running.subnet, &PoolEntry::subnet) == entries.end())
     entries.push_back(running);
   std::ranges::stable_sort(entries, {}, &PoolEntry::latency_ms);
@@ -281,7 +290,6 @@ void Server::adopt(SubnetPool pool) {
   current_ = static_cast<std::size_t>(place - policy_.entries().begin());
   waiting_.reset();
   prefetch();
-  tell({.kind = ServingEventKind::searched, .from = running.subnet});
 }
 
 void Server::tell(ServingEvent event) {

@@ -1,9 +1,17 @@
 #include "fleetfit/adapt/subnet_cache.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace fleetfit::adapt {
+namespace {
+
+// What runs, and what is switched to next: without the second, memory that is too small would end
+// all switching.
+constexpr std::size_t kAlwaysKept = 2;
+
+}  // namespace
 
 SubnetCache::SubnetCache(SubnetPreparer& preparer, std::size_t memory_bytes)
     : preparer_(preparer),
@@ -21,17 +29,6 @@ SubnetCache::Handle SubnetCache::find(const std::string& subnet) {
   if (found == ready_.end()) return nullptr;
   touch(subnet);
   return found->second.handle;
-}
-
-Result<SubnetCache::Handle> SubnetCache::prepare_now(const std::string& subnet) {
-  const std::lock_guard one_at_a_time(preparing_);
-  if (auto ready = find(subnet)) return ready;
-  auto prepared = preparer_.prepare(subnet);
-  if (!prepared) return tl::unexpected(std::move(prepared.error()));
-  Handle handle = *std::move(prepared);
-  const std::lock_guard lock(mutex_);
-  keep(subnet, handle);
-  return handle;
 }
 
 void SubnetCache::want(std::vector<std::string> subnets) {
@@ -68,11 +65,7 @@ void SubnetCache::work(const std::stop_token& stop) {
     const std::string subnet = *next_to_prepare();
     busy_ = true;
     lock.unlock();
-    Result<std::unique_ptr<PreparedSubnet>> prepared = nullptr;
-    {
-      const std::lock_guard one_at_a_time(preparing_);
-      prepared = preparer_.prepare(subnet);
-    }
+    auto prepared = preparer_.prepare(subnet);
     lock.lock();
     if (prepared) {
       keep(subnet, *std::move(prepared));
@@ -111,7 +104,7 @@ void SubnetCache::make_room() {
     for (auto place = by_use_.begin(); place != by_use_.end(); ++place) {
       if (rank(*place) >= rank(*victim)) victim = place;  // of equals the one used longest ago
     }
-    if (rank(*victim) == 0) return;
+    if (rank(*victim) < kAlwaysKept) return;
     const auto ready = ready_.find(*victim);
     bytes_ -= ready->second.bytes;
     ready_.erase(ready);
@@ -129,7 +122,9 @@ void SubnetCache::touch(const std::string& subnet) {
 }
 
 std::size_t SubnetCache::rank(const std::string& subnet) const {
-  return static_cast<std::size_t>(std::ranges::find(wanted_, subnet) - wanted_.begin());
+  const auto place = std::ranges::find(wanted_, subnet);
+  if (place == wanted_.end()) return std::numeric_limits<std::size_t>::max();
+  return static_cast<std::size_t>(place - wanted_.begin());
 }
 
 }  // namespace fleetfit::adapt

@@ -14,6 +14,7 @@
 #include "app/proxy_table.h"
 #include "fleetfit/adapt/guided.h"
 #include "fleetfit/adapt/latency_table.h"
+#include "fleetfit/adapt/monitor.h"
 #include "fleetfit/core/memory_use.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/elastic/bundle.h"
@@ -38,13 +39,6 @@ Result<adapt::Labels> parse_labels(const std::string& text) {
   if (text == "data") return adapt::Labels::data;
   if (text == "original") return adapt::Labels::original;
   return refuse(fmt::format("labels: \"{}\" is neither data nor original", text));
-}
-
-Result<double> parse_tail(const std::string& text) {
-  if (text == "median") return 0.5;
-  if (text == "p95") return 0.95;
-  if (text == "p99") return 0.99;
-  return refuse(fmt::format("tail: \"{}\" is none of median, p95 and p99", text));
 }
 
 Status check_request(const AdaptRequest& request) {
@@ -194,7 +188,7 @@ class Adapting {
     const auto labels = parse_labels(request_.labels);
     if (!labels) return tl::unexpected(labels.error());
     labels_ = *labels;
-    const auto quantile = parse_tail(request_.tail);
+    const auto quantile = adapt::parse_tail(request_.tail);
     if (!quantile) return tl::unexpected(quantile.error());
     for (const auto& [text, field] :
          {std::pair{&request_.reuse_memory, &Adapting::reuse_bytes_},

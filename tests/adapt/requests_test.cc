@@ -43,15 +43,18 @@ TEST(PredictRequests, TakeNumpyWithAndWithoutTheBatchDimension) {
 }
 
 TEST(PredictRequests, KeepTheIdAsItIs) {
-  EXPECT_EQ(parse_predict_request(R"({"id": "a\"b", "input": [1, 2, 3]})", kShape)->id, R"("a\"b")");
+  EXPECT_EQ(parse_predict_request(R"({"id": "a\"b", "input": [1, 2, 3]})", kShape)->id,
+            R"("a\"b")");
   EXPECT_EQ(parse_predict_request(R"({"input": [1, 2, 3]})", kShape)->id, "null");
 }
 
 TEST(PredictRequests, AreRefusedWithTheFieldThatIsWrong) {
   EXPECT_EQ(problem(R"({"input": [1, 2]})"), "request: input: expected 3 values, found 2");
-  EXPECT_EQ(problem(R"({"input": [1, 2, 3, 4, 5]})"), "request: input: expected 3 values, found more");
+  EXPECT_EQ(problem(R"({"input": [1, 2, 3, 4, 5]})"),
+            "request: input: expected 3 values, found more");
   EXPECT_EQ(problem(R"({"input": [1, "2", 3]})"), "request: input: value 1 is not a number");
-  EXPECT_EQ(problem(R"({"input": [1, 2, 1e99]})"), "request: input: value 2 is not a finite number");
+  EXPECT_EQ(problem(R"({"input": [1, 2, 1e99]})"),
+            "request: input: value 2 is not a finite number");
   EXPECT_EQ(problem(R"({"input": {"npy_base64": "?"}})"),
             "request: input: npy_base64: it is not base64");
   EXPECT_EQ(problem(npy_request({1, 2}, {2})),
@@ -94,8 +97,8 @@ TEST_F(Answering, GivesClassScoresLatencyAndSubnet) {
 
 TEST_F(Answering, SaysWhatIsWrongAndGoesOn) {
   const auto refused = ask(R"({"id": "x", "input": [1]})");
-  EXPECT_EQ(refused, json::parse(
-                         R"({"id": "x", "error": "request: input: expected 3 values, found 1"})"));
+  EXPECT_EQ(refused,
+            json::parse(R"({"id": "x", "error": "request: input: expected 3 values, found 1"})"));
   EXPECT_TRUE(ask("garbage\n").at("id").is_null());
   EXPECT_EQ(ask(R"({"id": 6, "input": [3, 2, 1]})").at("class"), 0);
   EXPECT_EQ(server->report().requests, 1u);

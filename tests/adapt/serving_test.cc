@@ -186,13 +186,31 @@ TEST_F(Serving, ARequestThatFailsIsNotCounted) {
   EXPECT_EQ(server->report().requests, 0u);
 }
 
-TEST_F(Serving, TellsOfSubnetsThatCannotBePrepared) {
-  subnets.broken = {"slow"};
-  const auto server = start({.budget_ms = 3});
+TEST_F(Serving, TellsOfSubnetsThatCannotBePreparedAndDoesWithoutThem) {
+  subnets.broken = {"middle"};
+  const auto server = start({.budget_ms = 5});
   server->wait_until_prepared();
   serve(*server, 1);
   ASSERT_EQ(of_kind(ServingEventKind::prepare_failed).size(), 1u);
-  EXPECT_EQ(of_kind(ServingEventKind::prepare_failed)[0].to, "slow");
+  EXPECT_EQ(of_kind(ServingEventKind::prepare_failed)[0].to, "middle");
+  subnets.load = 2;
+  serve(*server, 20);
+  EXPECT_EQ(server->report().subnet, "quick");
+  subnets.load = 1;
+  serve(*server, 2000);
+  EXPECT_EQ(server->report().subnet, "slow");
+  EXPECT_EQ(of_kind(ServingEventKind::prepare_failed).size(), 1u);
+}
+
+TEST_F(Serving, SwitchesEvenIfThereIsHardlyAnyMemory) {
+  const auto server = start({.budget_ms = 5, .memory_bytes = 1});
+  server->wait_until_prepared();
+  subnets.load = 2;
+  serve(*server, 20);
+  server->wait_until_prepared();
+  serve(*server, 500);
+  EXPECT_EQ(server->report().subnet, "middle");
+  EXPECT_LE(server->report().prepared_bytes, 300u);
 }
 
 TEST_F(Serving, RefusesWhatCannotBeServed) {

@@ -52,10 +52,9 @@ TEST(ParseLoopback, TakesAddressesOfThisMachineAlone) {
   EXPECT_EQ(parse_loopback("localhost:0")->port, 0);
   EXPECT_EQ(parse_loopback("[::1]:65535")->host, "::1");
   EXPECT_EQ(parse_loopback("127.8.9.1:1")->host, "127.8.9.1");
-  for (const auto* text :
-       {"", ":", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "127.0.0.1:-1",
-        "0.0.0.0:80", "192.168.1.2:80", "[::]:80", "example.org:80", "127.0.0.1.example.org:80",
-        "127.1:80x"}) {
+  for (const auto* text : {"", ":", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536",
+                           "127.0.0.1:-1", "0.0.0.0:80", "192.168.1.2:80", "[::]:80",
+                           "example.org:80", "127.0.0.1.example.org:80", "127.1:80x"}) {
     const auto refused = parse_loopback(text);
     ASSERT_FALSE(refused) << text;
     EXPECT_EQ(refused.error().code, ErrorCode::invalid_input) << text;

@@ -33,11 +33,8 @@ class SubnetCache {
   /// The subnet if it is ready, else nothing. Never waits for one to be prepared.
   Handle find(const std::string& subnet);
 
-  /// Prepares it here and now if it is not ready.
-  Result<Handle> prepare_now(const std::string& subnet);
-
   /// From now on these are wanted, the most important first: they are prepared in the background as
-  /// far as memory allows. The first one is always kept.
+  /// far as memory allows. The first two are kept even beyond that.
   void want(std::vector<std::string> subnets);
 
   /// Waits until nothing is left to prepare.
@@ -69,7 +66,6 @@ class SubnetCache {
 
   SubnetPreparer& preparer_;
   std::size_t memory_bytes_;
-  std::mutex preparing_;      // one subnet at a time
   mutable std::mutex mutex_;  // guards all below; never held while a subnet is prepared
   std::condition_variable_any changed_;
   std::map<std::string, Ready> ready_;
