@@ -46,11 +46,11 @@ struct Recipe {
 
 /// Transformers want Adam; without batch norm, large steps break a network.
 Recipe recipe_for(const graph::Graph& graph, const ClassifierOptions& options, std::int64_t batch) {
-  const double batch_share = static_cast<double>(batch) / 128;
+  const double batch_share = std::sqrt(static_cast<double>(batch) / 128);
   Recipe recipe{.optimizer = {.decay = 5e-4}, .rate = 0.2 * batch_share};
   if (has<graph::LayerNorm>(graph)) {
     recipe = {.optimizer = {.kind = OptimizerKind::adam, .decay = 0.05, .max_norm = 1},
-              .rate = 1e-3 * std::sqrt(batch_share)};
+              .rate = 1e-3 * batch_share};
   } else if (!has<graph::BatchNorm>(graph)) {
     recipe = {.optimizer = {.decay = 5e-4, .max_norm = 2}, .rate = 0.03 * batch_share};
   }
