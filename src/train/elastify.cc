@@ -25,7 +25,7 @@ using elastic::AccuracySample;
 constexpr std::size_t kSubnetsPerStep = 2;  // of tuning, one small and one large
 constexpr double kSoftShare = 0.5;          // of tuning's loss
 constexpr std::size_t kStatisticsSubnets = 96;
-constexpr std::size_t kProgressSubnets = 24;  // looked at after each epoch
+constexpr std::size_t kProgressSubnets = 20;  // looked at after each epoch
 constexpr std::size_t kSampleSubnets = 60;    // looked at at the end
 constexpr std::int64_t kEvaluationBatch = 250;
 constexpr std::chrono::seconds kCheckpointEvery{60};
