@@ -171,7 +171,7 @@ class Trainer {
   bool is_stopped() const { return context_.stop.stop_requested(); }
   double elapsed_s() const;
   Status run_epoch(core::ProgressTask& progress);
-  Status step(const ShuffledBatches& batches);
+  Status step(ShuffledBatches& batches);
   Status finish_epoch(core::ProgressTask& progress);
   Status look_at_loss();
   Status save();
@@ -200,7 +200,9 @@ class Trainer {
 
 ShuffledBatches Trainer::batches_of(std::int64_t epoch) const {
   const auto& form = data_.train.form();
-  const Augmentation augmentation{.shift = std::min(form.height, form.width) / 8,
+  // The fewer passes, the less there is to be gained from images that look otherwise in each.
+  const auto most = std::min(form.height, form.width) / 8;
+  const Augmentation augmentation{.shift = std::min<std::int64_t>(most, options_.epochs / 2),
                                   .flip = options_.flip};
   return {data_.train,
           {.batch = batch_, .augmentation = augmentation},
@@ -211,8 +213,8 @@ double Trainer::elapsed_s() const {
   return place_.elapsed_s + std::chrono::duration<double>(context_.clock.now() - start_).count();
 }
 
-Status Trainer::step(const ShuffledBatches& batches) {
-  const auto batch = batches.batch(place_.step);
+Status Trainer::step(ShuffledBatches& batches) {
+  const auto batch = batches.next(place_.step);
   if (!batch) return tl::unexpected(batch.error());
   auto outputs = network_.forward_one(batch->images);
   if (probabilities_) outputs = outputs.clamp_min(1e-12).log();
@@ -272,7 +274,7 @@ Status Trainer::save_now_and_then() {
 }
 
 Status Trainer::run_epoch(core::ProgressTask& progress) {
-  const auto batches = batches_of(place_.epoch);
+  auto batches = batches_of(place_.epoch);
   network_.batch_statistics(true);
   while (place_.step < batches_of_epoch_ && !is_stopped()) {
     if (auto ok = step(batches); !ok) return ok;

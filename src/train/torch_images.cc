@@ -205,6 +205,8 @@ std::int64_t TorchImages::size() const { return parts_->source.size(); }
 
 const ImageForm& TorchImages::form() const { return parts_->source.network; }
 
+bool TorchImages::is_in_memory() const { return parts_->kept.has_value(); }
+
 namespace {
 
 /// Reads everything, piece by piece so that it can be stopped.
@@ -315,6 +317,15 @@ Result<TorchBatch> ShuffledBatches::batch(std::int64_t number) const {
       static_cast<std::size_t>(number * options_.batch), static_cast<std::size_t>(options_.batch));
   return images_.batch(places, options_.augmentation,
                        random_.split(static_cast<std::uint64_t>(number)));
+}
+
+Result<TorchBatch> ShuffledBatches::next(std::int64_t number) {
+  if (images_.is_in_memory()) return batch(number);
+  auto wanted = reading_.valid() ? reading_.get() : batch(number);
+  if (ahead_ >= 0 && ahead_ != number) wanted = batch(number);
+  ahead_ = number + 1 < size() ? number + 1 : -1;
+  if (ahead_ >= 0) reading_ = std::async(std::launch::async, [this] { return batch(ahead_); });
+  return wanted;
 }
 
 Result<TorchBatch> OrderedBatches::batch(std::int64_t number) const {

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <span>
 #include <stop_token>
@@ -62,6 +63,7 @@ class TorchImages {
 
   std::int64_t size() const;
   const ImageForm& form() const;
+  bool is_in_memory() const;
 
   /// The images at these places (below size()), as they are or changed at random.
   Result<TorchBatch> batch(std::span<const std::int64_t> places) const;
@@ -90,11 +92,17 @@ class ShuffledBatches {
   std::int64_t size() const;
   Result<TorchBatch> batch(std::int64_t number) const;
 
+  /// The same, for whoever takes one after the other: where images have to be read, the following
+  /// batch is read meanwhile.
+  Result<TorchBatch> next(std::int64_t number);
+
  private:
   const TorchImages& images_;
   EpochOptions options_;
   core::Random random_;
   std::vector<std::int64_t> order_;
+  std::int64_t ahead_ = -1;  // number of the batch that is being read
+  std::future<Result<TorchBatch>> reading_;
 };
 
 /// The images in their own order, the last batch as small as it comes.

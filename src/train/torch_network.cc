@@ -100,12 +100,6 @@ std::set<graph::TensorId> statistics_of(const graph::Graph& graph) {
   return statistics;
 }
 
-/// On a CPU, convolutions are twice as fast when the channels of a pixel lie together; what follows
-/// them keeps that order.
-at::Tensor arranged(at::Tensor x) {
-  return x.is_cpu() && x.dim() == 4 ? x.contiguous(at::MemoryFormat::ChannelsLast) : x;
-}
-
 class Network final : public TorchNetwork {
  public:
   Network(const graph::Graph& graph, const at::Device& device)
@@ -246,7 +240,7 @@ std::vector<at::Tensor> Network::forward(std::vector<at::Tensor> inputs) {
   const auto batch = inputs.empty() || inputs[0].dim() == 0 ? graph_batch() : inputs[0].size(0);
   auto values = constants_;
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    values[index(graph_.inputs[i])] = arranged(std::move(inputs[i]));
+    values[index(graph_.inputs[i])] = std::move(inputs[i]);
   for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
     try {
       run(n, values, batch);

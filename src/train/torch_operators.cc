@@ -1,6 +1,5 @@
 #include "train/torch_operators.h"
 
-#include <ATen/ops/_convolution.h>
 #include <ATen/ops/abs.h>
 #include <ATen/ops/amax.h>
 #include <ATen/ops/amin.h>

@@ -54,6 +54,16 @@ TEST_F(TorchImagesTest, ReadsOnDemandWhatDoesNotFit) {
   EXPECT_TRUE(kept.labels.equal(read.labels));
 }
 
+TEST_F(TorchImagesTest, ReadsAheadWithoutChangingAnything) {
+  const auto data = noisy_images(12, 4, 4, 1);
+  const auto images = load(data, {.max_bytes = 1});
+  const EpochOptions options{.batch = 3, .augmentation = {.shift = 1}};
+  ShuffledBatches batches(images, options, core::Random(7));
+  const ShuffledBatches expected(images, options, core::Random(7));
+  for (const std::int64_t number : {0, 1, 2, 3, 1, 2})
+    EXPECT_TRUE(batches.next(number)->images.equal(expected.batch(number)->images)) << number;
+}
+
 TEST_F(TorchImagesTest, ChoosesTheSameFewEachTime) {
   const auto data = noisy_images(50, 2, 2, 1);
   std::set<std::int64_t> chosen;
