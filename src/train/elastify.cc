@@ -25,7 +25,7 @@ using elastic::AccuracySample;
 constexpr std::size_t kSubnetsPerStep = 2;  // of tuning, one small and one large
 constexpr double kSoftShare = 0.5;          // of tuning's loss
 constexpr std::size_t kStatisticsSubnets = 96;
-constexpr std::size_t kProgressSubnets = 24;  // looked at after each epoch
+constexpr std::size_t kProgressSubnets = 20;  // looked at after each epoch
 constexpr std::size_t kSampleSubnets = 60;    // looked at at the end
 constexpr std::int64_t kEvaluationBatch = 250;
 constexpr std::chrono::seconds kCheckpointEvery{60};
@@ -179,7 +179,11 @@ Status Elastifying::run_epoch(core::ProgressTask& task) {
       tell_loss(task);
     if (auto saved = save_at_times(); !saved) return saved;
   }
-  return at_.step < epoch.size() ? save() : finish_epoch(task);
+  if (at_.step < epoch.size()) return save();
+  auto finished = finish_epoch(task);
+  // Stopped while the epoch was looked at: it is looked at again when the work is taken up.
+  if (!finished && finished.error().code == ErrorCode::cancelled) return save();
+  return finished;
 }
 
 void Elastifying::tell_loss(core::ProgressTask& task) const {
@@ -294,6 +298,7 @@ Result<std::vector<AccuracySample>> Elastifying::accuracies(
   std::int64_t labels = 0;
   const OrderedBatches batches(images, kEvaluationBatch);
   for (std::int64_t b = 0; b < batches.size(); ++b) {
+    if (is_stopped()) return fail(ErrorCode::cancelled, "interrupted while looking at subnets");
     const auto batch = batches.batch(b);
     if (!batch) return tl::unexpected(batch.error());
     const auto found = net_->count_correct(*batch, subnets);
@@ -341,14 +346,15 @@ Result<Elastified> Elastifying::run() {
     if (auto done = run_stage(); !done) return tl::unexpected(std::move(done.error()));
     if (is_stopped()) break;
   }
-  Elastified result{.epochs = at_.epochs, .is_interrupted = is_stopped()};
-  if (result.is_interrupted) {
-    if (at_.stage == 1 && at_.step > 0 && !is_paper()) {
-      if (auto renewed = renew_statistics(); !renewed) return tl::unexpected(renewed.error());
-    }
-  } else if (auto looked = look_at_result(result); !looked) {
-    return tl::unexpected(std::move(looked.error()));
+  Elastified result{.epochs = at_.epochs};
+  if (!is_stopped()) {
+    auto looked = look_at_result(result);
+    if (!looked && looked.error().code != ErrorCode::cancelled)
+      return tl::unexpected(std::move(looked.error()));
+  } else if (at_.stage == 1 && at_.step > 0 && !is_paper()) {
+    if (auto renewed = renew_statistics(); !renewed) return tl::unexpected(renewed.error());
   }
+  result.is_interrupted = is_stopped();
   result.supernet = net_->supernet();
   result.elapsed_s = elapsed_s();
   return result;

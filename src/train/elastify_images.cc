@@ -10,7 +10,7 @@
 namespace fleetfit::train {
 namespace {
 
-constexpr std::int64_t kValidationImages = 1000;
+constexpr std::int64_t kValidationImages = 500;
 constexpr std::int64_t kSampleImages = 2000;
 
 Result<ImageForm> input_form(const elastic::Supernet& supernet) {

@@ -14,7 +14,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
-#include <cstring>
+#include <functional>
 #include <utility>
 
 #include "train/torch_guard.h"
@@ -89,7 +89,8 @@ class Net final : public TorchSupernet {
   };
 
   Status add_learner(std::size_t block, std::size_t branch);
-  void learn_by(bool batch_statistics, double momentum);
+  void use_batch_statistics(double momentum);
+  void use_kept_statistics();
   void each(std::size_t count, const std::function<void(std::size_t)>& body) const;
 
   /// The images, then what each block of the original makes of them.
@@ -147,8 +148,12 @@ Status Net::add_learner(std::size_t block, std::size_t branch) {
   return {};
 }
 
-void Net::learn_by(bool batch_statistics, double momentum) {
-  for (auto& learner : learners_) learner.network->batch_statistics(batch_statistics, momentum);
+void Net::use_batch_statistics(double momentum) {
+  for (auto& learner : learners_) learner.network->batch_statistics(true, momentum);
+}
+
+void Net::use_kept_statistics() {
+  for (auto& learner : learners_) learner.network->batch_statistics(false, 0);
 }
 
 void Net::each(std::size_t count, const std::function<void(std::size_t)>& body) const {
@@ -223,7 +228,7 @@ double Net::distill_one(Learner& learner, const std::vector<Tensor>& borders, do
 Result<double> Net::distill(const TorchBatch& batch, double rate) {
   return guarded([&] {
     const auto borders = original_borders(batch.images);
-    learn_by(true, kStatisticsMomentum);
+    use_batch_statistics(kStatisticsMomentum);
     std::vector<double> errors(learners_.size());
     each(learners_.size(),
          [&](std::size_t i) { errors[i] = distill_one(learners_[i], borders, rate); });
@@ -239,7 +244,7 @@ Result<double> Net::distill_subnet(const TorchBatch& batch, const SubnetPath& su
   return guarded([&] {
     stay_on_one_thread();
     const auto borders = original_borders(batch.images);
-    learn_by(true, kStatisticsMomentum);
+    use_batch_statistics(kStatisticsMomentum);
     auto x = borders.front();
     auto loss = at::zeros({}, x.options());
     for (const auto& step : subnet) {
@@ -301,7 +306,7 @@ void Net::take_step(const std::vector<Gradients>& found, double rate) {
 Result<double> Net::tune(const TorchBatch& batch, const TuneStep& step) {
   return guarded([&] {
     const auto borders = original_borders(batch.images);
-    learn_by(true, step.statistics == Statistics::follow ? kStatisticsMomentum : 0);
+    use_batch_statistics(step.statistics == Statistics::follow ? kStatisticsMomentum : 0);
     std::vector<Gradients> found(step.subnets.size());
     each(step.subnets.size(), [&](std::size_t i) {
       auto learners = learners_on(step.subnets[i]);
@@ -344,7 +349,7 @@ Result<std::vector<std::size_t>> Net::count_correct(const TorchBatch& batch,
                                                     std::span<const SubnetPath> subnets) {
   return guarded([&] {
     const auto borders = original_borders(batch.images);
-    learn_by(false, 0);
+    use_kept_statistics();
     std::vector<std::size_t> correct(subnets.size());
     each(subnets.size(), [&](std::size_t i) {
       const at::NoGradGuard at_work;
