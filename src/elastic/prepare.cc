@@ -1,6 +1,7 @@
 #include "elastic/prepare.h"
 
 #include <algorithm>
+#include <map>
 
 #include "fleetfit/graph/evaluate.h"
 #include "fleetfit/graph/passes.h"
@@ -57,6 +58,22 @@ void fold_constants(Graph& graph) {
   std::erase_if(graph.nodes, [&](const Node& node) { return fold(graph, node); });
 }
 
+/// Unlike the pass of that name it knows only operators that do nothing whatever the batch is.
+void remove_identities(Graph& graph) {
+  std::map<TensorId, TensorId> same;
+  std::erase_if(graph.nodes, [&](Node& node) {
+    for (auto& id : node.inputs) {
+      if (const auto found = same.find(id); found != same.end()) id = found->second;
+    }
+    const bool does_nothing = std::holds_alternative<graph::Identity>(node.op) ||
+                              std::holds_alternative<graph::Dropout>(node.op);
+    const bool is_output = std::ranges::find(graph.outputs, node.outputs[0]) != graph.outputs.end();
+    if (!does_nothing || is_output || node.activation || node.outputs.size() > 1) return false;
+    same[node.outputs[0]] = node.inputs[0];
+    return true;
+  });
+}
+
 /// Lets a concatenation read an earlier one of which it repeats the first inputs. Dense networks
 /// then hand on one tensor from layer to layer.
 void nest_concats(Graph& graph) {
@@ -93,7 +110,8 @@ Result<Graph> prepared(const Graph& model) {
   Graph graph = model;
   if (auto ok = graph::validate(graph); !ok) return tl::unexpected(ok.error());
   fold_constants(graph);
-  for (const auto* pass : {"remove_identities", "recognize_activations", "recognize_layer_norm"}) {
+  remove_identities(graph);
+  for (const auto* pass : {"recognize_activations", "recognize_layer_norm"}) {
     if (auto ran = graph::run_pass(graph, pass); !ran) return tl::unexpected(ran.error());
   }
   nest_concats(graph);

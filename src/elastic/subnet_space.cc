@@ -1,7 +1,7 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "fleetfit/elastic/supernet.h"
@@ -82,7 +82,8 @@ SubnetSpace::SubnetSpace(const std::vector<Supernet>& models)
     : SubnetSpace(lay_out(models), models) {}
 
 SubnetSpace::SubnetSpace(Layout layout, const std::vector<Supernet>& models)
-    : Space({.name = "subnets", .line = "the subnets of an elastic model"},
+    : Space({.name = fmt::format("subnets-of-{}", fmt::join(different_names(models), "+")),
+             .line = "the subnets of an elastic model"},
             std::move(layout.genes)),
       owners_(std::move(layout.owners)),
       first_genes_(std::move(layout.first_genes)),

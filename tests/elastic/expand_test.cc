@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+
+#include "fleetfit/graph/export.h"
+#include "fleetfit/graph/import.h"
 #include "fleetfit/graph/net_builder.h"
+#include "fleetfit/graph/shape_inference.h"
 #include "fleetfit/graph/zoo.h"
 #include "set_weights.h"
 
@@ -67,9 +72,20 @@ TEST(Expand, ShrinksByTheSharesThatAreAsked) {
 }
 
 TEST(Expand, OffersAShareOnceIfRoundingMakesTwoOne) {
-  // A quarter and a fifth of 16 channels are both 4.
-  const auto supernet = expand(zoo_network("resnet8"), {.merge = 0, .shrink = {0.25, 0.2}}).value();
+  // Of 16 channels, 0.25 and 0.3 both leave 4.
+  const auto supernet = expand(zoo_network("resnet8"), {.merge = 0, .shrink = {0.25, 0.3}}).value();
   EXPECT_EQ(branches_of(supernet)[1], "os");
+}
+
+TEST(Expand, TakesModelsAsTheirFilesHaveThem) {
+  const auto text = graph::export_onnx(zoo_network("resnet20")).value();
+  const auto file = graph::import_onnx(std::as_bytes(std::span(text)), {}).value();
+  const auto supernet = expand(file.graph).value();
+  const SubnetSpace space({supernet});
+  EXPECT_EQ(space.size().exact(), 50'951U);
+  auto subnet = space.lower(space.parse("s2-m2-s1-m1-o-o").value()).value();
+  ASSERT_TRUE(graph::bind_dimensions(subnet, {{"N", 4}}));
+  EXPECT_EQ(subnet.tensor(subnet.outputs[0]).shape, (graph::Shape{4, 10}));
 }
 
 TEST(Expand, SharesTheOriginalsWeights) {
