@@ -1,6 +1,7 @@
 #include "fleetfit/app/bundles.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -129,8 +130,6 @@ Status add_info(const elastic::BundleInfo& from, const std::string& name,
   if (!from.classes.empty() && from.classes != info.classes)
     return fail(ErrorCode::invalid_input,
                 fmt::format("{}: it tells other classes apart than the bundles before", name));
-  if (info.data.find(from.data) == std::string::npos)
-    info.data += (info.data.empty() ? "" : ", ") + from.data;
   info.created = std::max(info.created, from.created);
   info.model_bytes += from.model_bytes;
   return {};
@@ -192,6 +191,7 @@ Result<WrittenSubnet> extract_subnet(const fs::path& bundle,
 }
 
 Result<WrittenBundle> join_bundles(const std::vector<fs::path>& bundles, const fs::path& file) {
+  std::vector<std::string> data;
   Bundle joined{.info = {.created_by = fmt::format("fleetfit {}", core::version())}};
   std::vector<Bundle> parts;
   for (const auto& path : bundles) {
@@ -199,11 +199,13 @@ Result<WrittenBundle> join_bundles(const std::vector<fs::path>& bundles, const f
     if (!part) return tl::unexpected(part.error());
     if (auto ok = add_info(part->info, path.string(), joined.info); !ok)
       return tl::unexpected(ok.error());
+    if (std::ranges::find(data, part->info.data) == data.end()) data.push_back(part->info.data);
     joined.models.insert(joined.models.end(), part->models.begin(), part->models.end());
     parts.push_back(std::move(*part));
   }
   if (auto ok = elastic::check_supernets(joined.models); !ok)
     return core::within(file.string(), ok.error());
+  joined.info.data = fmt::format("{}", fmt::join(data, ", "));
   const SubnetSpace space(joined.models);
   std::size_t first = 0;
   for (const auto& part : parts) {

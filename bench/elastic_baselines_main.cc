@@ -1,0 +1,53 @@
+// Writes the baselines of elastic models as bundles:
+//   elastic_baselines exits IN.ffb OUT.ffb      early exits, untrained: `fleetfit elastify OUT.ffb`
+//   trains them elastic_baselines uniform IN.ffb OUT.ffb    one width for all layers, with the
+//   weights of a bundle that was
+//                                               trained with `--merge 0`
+// `fleetfit bundle draft` gives IN.ffb for the first.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string_view>
+
+#include "bench/elastic_baselines.h"
+#include "fleetfit/core/program.h"
+#include "fleetfit/elastic/bundle.h"
+
+namespace fleetfit::bench {
+namespace {
+
+Result<std::vector<elastic::Supernet>> baseline(std::string_view method,
+                                                const elastic::Supernet& model) {
+  if (method == "uniform") return uniform_widths(model);
+  if (method != "exits")
+    return fail(ErrorCode::invalid_input, fmt::format("'{}' is neither exits nor uniform", method));
+  auto exits = early_exits(model, 1);
+  if (!exits) return tl::unexpected(exits.error());
+  return std::vector{std::move(*exits)};
+}
+
+Status write_baseline(std::string_view method, const char* in, const char* out) {
+  auto bundle = elastic::read_bundle(in);
+  if (!bundle) return tl::unexpected(bundle.error());
+  auto models = baseline(method, bundle->models.front());
+  if (!models) return tl::unexpected(models.error());
+  bundle->models = std::move(*models);
+  bundle->info.samples.clear();  // of subnets that are no more
+  if (auto ok = elastic::write_bundle(*bundle, out); !ok) return ok;
+  fmt::print("{}: {} subnets\n", out, elastic::SubnetSpace(bundle->models).size().decimal());
+  return {};
+}
+
+}  // namespace
+}  // namespace fleetfit::bench
+
+int main(int argc, char** argv) {
+  using namespace fleetfit;
+  return core::run_guarded([&] {
+    if (argc != 4)
+      return core::report("usage: elastic_baselines exits|uniform IN.ffb OUT.ffb", core::kBadInput);
+    const auto written = bench::write_baseline(argv[1], argv[2], argv[3]);
+    return written ? 0 : core::report(written.error());
+  });
+}
