@@ -63,7 +63,7 @@ int parse_and_run(int argc, char** argv) {
   add_space(program, context);
   add_bundle(program, context);
   add_transfer(program, context);
-  add_run(program, context);
+  add_serving_run(program, context);
   add_runtime(program, context);
   try {
     program.parse(argc, argv);
