@@ -123,7 +123,7 @@ class Guided final : public search::Strategy {
     std::vector<space::Choice> best;
     double most = -kInfinity;
     for (int draw = 0; draw < kDraws; ++draw) {
-      const auto drawn = draw_near(designs, draw % 2 == 0);
+      const auto drawn = draw % 2 == 0 ? draw_like(designs) : draw_near();
       if (drawn.empty() || seen_.find(drawn)) continue;
       const auto path = problem_.space.path(drawn);
       double told = 0;
@@ -136,18 +136,18 @@ class Guided final : public search::Strategy {
     return best;
   }
 
-  /// A subnet near the budget; one that begins like another if `alike`. Empty if none was found.
-  std::vector<space::Choice> draw_near(const space::Population& designs, bool alike) {
+  /// A subnet near the budget. Empty if none was found.
+  std::vector<space::Choice> draw_near() {
     std::vector<space::Choice> drawn(problem_.space.genes().size());
-    bool found = false;
-    if (alike) {
-      const auto like = designs[random_.below(designs.size())];
-      std::ranges::copy(like, drawn.begin());
-      found = nearby_.init_rest(random_, random_.below(drawn.size()), drawn);
-    } else {
-      found = nearby_.init(random_, drawn);
-    }
-    if (!found) drawn.clear();
+    if (!nearby_.init(random_, drawn)) drawn.clear();
+    return drawn;
+  }
+
+  /// One that begins like another.
+  std::vector<space::Choice> draw_like(const space::Population& designs) {
+    const auto like = designs[random_.below(designs.size())];
+    std::vector<space::Choice> drawn(like.begin(), like.end());
+    if (!nearby_.init_rest(random_, random_.below(drawn.size()), drawn)) drawn.clear();
     return drawn;
   }
 
@@ -194,13 +194,13 @@ class Guided final : public search::Strategy {
   }
 
   std::vector<space::Choice> mutated_elite() {
-    const auto worse = [&](const Scored& a, const Scored& b) {
+    const auto better = [&](const Scored& a, const Scored& b) {
       const auto fits = [&](const Scored& s) { return s.ms <= problem_.budget_ms; };
       return fits(a) != fits(b) ? fits(a) : a.score > b.score;
     };
     if (elite_of_ != scored_.size()) {
       elite_ = scored_;
-      std::ranges::stable_sort(elite_, worse);
+      std::ranges::stable_sort(elite_, better);
       elite_.resize(std::min(elite_.size(), kElite));
       elite_of_ = scored_.size();
     }

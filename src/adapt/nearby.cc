@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "adapt/branch_paths.h"
 #include "fleetfit/adapt/guided.h"
@@ -62,32 +64,38 @@ bool Nearby::mutate(core::Random& random, std::span<space::Choice> design) const
 
 bool Nearby::bring_back(core::Random& random, const Movable& movable,
                         std::span<space::Choice> design) const {
-  std::vector<space::Choice> trial(design.size());
-  std::vector<space::Choice> best(design.size());
   double distance = window_.distance(latency_ms(design));
   while (distance > 0) {
-    double best_distance = distance;
-    std::uint64_t equals = 0;
-    for (std::size_t gene = 0; gene < design.size(); ++gene) {
-      if (!movable(gene) || !space_.is_active(design, gene)) continue;
-      for (std::size_t c = 0; c < space_.genes()[gene].choices.size(); ++c) {
-        if (c == design[gene]) continue;
-        std::ranges::copy(design, trial.begin());
-        trial[gene] = static_cast<space::Choice>(c);
-        space_.make_canonical(trial);
-        const double there = window_.distance(latency_ms(trial));
-        if (there > best_distance || there >= distance) continue;
-        equals = there < best_distance ? 1 : equals + 1;
-        best_distance = there;
-        // Of several that are equally near, each with the same probability.
-        if (random.below(equals) == 0) best = trial;
-      }
-    }
-    if (equals == 0) return false;
-    std::ranges::copy(best, design.begin());
-    distance = best_distance;
+    const auto nearest = nearest_change(random, movable, design);
+    const double there = window_.distance(latency_ms(nearest));
+    if (!(there < distance)) return false;
+    std::ranges::copy(nearest, design.begin());
+    distance = there;
   }
   return true;
+}
+
+/// Of several that are equally near, each with the same probability.
+std::vector<space::Choice> Nearby::nearest_change(core::Random& random, const Movable& movable,
+                                                  space::Design design) const {
+  std::vector<space::Choice> nearest(design.begin(), design.end());
+  double least = std::numeric_limits<double>::infinity();
+  std::uint64_t equals = 0;
+  for (std::size_t gene = 0; gene < design.size(); ++gene) {
+    if (!movable(gene) || !space_.is_active(design, gene)) continue;
+    for (std::size_t c = 0; c < space_.genes()[gene].choices.size(); ++c) {
+      if (c == design[gene]) continue;
+      std::vector<space::Choice> changed(design.begin(), design.end());
+      changed[gene] = static_cast<space::Choice>(c);
+      space_.make_canonical(changed);
+      const double distance = window_.distance(latency_ms(changed));
+      if (distance > least) continue;
+      equals = distance < least ? 1 : equals + 1;
+      least = distance;
+      if (random.below(equals) == 0) nearest = std::move(changed);
+    }
+  }
+  return nearest;
 }
 
 }  // namespace fleetfit::adapt

@@ -246,7 +246,7 @@ std::string adapt_text(const app::AdaptProxyReport& report) {
   return text;
 }
 
-void add_adapt(CLI::App& transfer, Context& context) {
+void add_adapt_proxy(CLI::App& transfer, Context& context) {
   struct Flags {
     TableFlags table;
     app::AdaptProxyRequest request;
@@ -383,7 +383,7 @@ void add_transfer(CLI::App& program, Context& context) {
   add_srcc(*transfer, context);
   add_estimate(*transfer, context);
   add_select(*transfer, context);
-  add_adapt(*transfer, context);
+  add_adapt_proxy(*transfer, context);
   add_run(*transfer, context);
   add_transfer_fewshot(*transfer, context);
 }

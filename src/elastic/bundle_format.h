@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fleetfit/core/file.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/elastic/bundle.h"
 #include "fleetfit/elastic/supernet.h"
@@ -91,11 +92,11 @@ std::string format_manifest(const Manifest& manifest);
 Result<Manifest> parse_manifest(std::string_view text, std::string_view name);
 
 /// The models of a manifest, out of its sections, checked to be what it says they are and to fit
-/// together. Their constants refer to the sections' bytes, which `owner` keeps alive (null: they
-/// are copied).
+/// together. Their constants refer to the sections' bytes in `file`, whose memory is given back; if
+/// there is no such file, they are copied.
 struct SectionSource {
   std::vector<std::span<const std::byte>> sections = {};
-  std::shared_ptr<const void> owner = nullptr;
+  std::shared_ptr<const core::MappedFile> file = nullptr;  ///< shared by all constants
 };
 Result<std::vector<Supernet>> read_models(const Manifest& manifest, const SectionSource& source,
                                           std::int64_t batch);

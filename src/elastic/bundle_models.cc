@@ -66,8 +66,9 @@ class SectionReader {
   Result<const Graph*> find(std::size_t section) {
     auto& graph = graphs_[section];
     if (graph) return &*graph;
-    auto model =
-        graph::import_embedded_onnx(source_.sections[section], source_.owner, {.batch = batch_});
+    const auto bytes = source_.sections[section];
+    auto model = graph::import_embedded_onnx(bytes, source_.file, {.batch = batch_});
+    if (source_.file) source_.file->release(bytes);
     if (!model) return tl::unexpected(model.error());
     graph = std::move(model->graph);
     return &*graph;
@@ -129,6 +130,10 @@ Result<std::vector<Supernet>> read_models(const Manifest& manifest, const Sectio
 Status check_models(const std::vector<Supernet>& models, const BundleInfo& info) {
   if (auto ok = check_supernets(models); !ok) return ok;
   for (const auto& model : models) {
+    // It stands between a model and its branches in the texts of subnets.
+    if (models.size() > 1 && model.name.find(':') != std::string::npos)
+      return wrong(
+          fmt::format("of several models, none can be called '{}', with a colon", model.name));
     if (auto ok = check_ends(model); !ok)
       return core::within(fmt::format("model {}", model.name), ok.error());
   }

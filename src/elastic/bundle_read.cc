@@ -107,7 +107,6 @@ Result<CheckedBundle> check_mapped(const std::shared_ptr<core::MappedFile>& file
   if (auto ok = check_sections(*open, *file); !ok) return tl::unexpected(ok.error());
   auto models = read_models(open->manifest, {open->sections, file}, options.batch);
   if (!models) return tl::unexpected(models.error());
-  file->release(file->bytes());
   return CheckedBundle{file, std::move(*open), std::move(*models)};
 }
 

@@ -7,7 +7,7 @@
 namespace fleetfit::elastic {
 namespace {
 
-using namespace graph;
+using namespace graph;  // the operators, which this file is all about
 
 std::size_t axis_of(std::int64_t axis, std::size_t rank) {
   return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);

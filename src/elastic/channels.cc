@@ -91,14 +91,13 @@ void Channels::start(const Graph& graph, FreeEnd free) {
     }
   }
   pinned_.assign(parent_.size(), false);
-  const auto pin_end = [&](TensorId id, bool is_free) {
-    for (std::size_t a = 0; a < rank(id); ++a) {
-      // Pixels and the batch are pinned by the operators that slide over them.
-      if (!is_free) pin(id, a);
-    }
-  };
-  for (const auto id : graph.inputs) pin_end(id, free == FreeEnd::input);
-  for (const auto id : graph.outputs) pin_end(id, free == FreeEnd::output);
+  // Batch and pixels of a free end are pinned by the operators that slide over them.
+  if (free != FreeEnd::input) {
+    for (const auto id : graph.inputs) pin_all(id);
+  }
+  if (free != FreeEnd::output) {
+    for (const auto id : graph.outputs) pin_all(id);
+  }
 }
 
 int Channels::root(int element) const {

@@ -9,7 +9,6 @@
 #include "elastic/random_weights.h"
 #include "elastic/shrink.h"
 #include "fleetfit/core/random.h"
-#include "fleetfit/space/space.h"
 
 namespace fleetfit::elastic {
 namespace {

@@ -85,6 +85,13 @@ class Cuts {
                                [&](int reader) { return begins_layer(id, reader, first); });
   }
 
+  /// Whether all that reads the tensor takes slices of it.
+  bool is_sliced(TensorId id) const {
+    return std::ranges::all_of(consumers_[slot(id)], [&](int reader) {
+      return is_any<graph::Slice>(graph_.nodes[static_cast<std::size_t>(reader)]);
+    });
+  }
+
   bool has_layer(std::size_t first, std::size_t last) const {
     for (std::size_t n = first; n <= last; ++n) {
       if (has_matrix(graph_.nodes[n])) return true;
@@ -97,8 +104,8 @@ class Cuts {
     const Node& node = graph_.nodes[static_cast<std::size_t>(reader)];
     const bool alone = consumers_[slot(id)].size() == 1;
     const Node& maker = graph_.nodes[static_cast<std::size_t>(producers_[slot(id)])];
-    if (has_matrix(node) || is_any<graph::Split, graph::Slice, graph::Resize, graph::Pad>(node))
-      return true;
+    if (has_matrix(node) || is_any<graph::Split, graph::Resize, graph::Pad>(node)) return true;
+    if (is_any<graph::Slice>(node)) return is_sliced(id);
     if (is_any<graph::GlobalPool, graph::Reduce>(node)) return alone;  // else it is a gate
     if (is_any<graph::LayerNorm, graph::InstanceNorm>(node))
       return !alone || is_any<graph::LayerNorm>(graph_.nodes[first]);

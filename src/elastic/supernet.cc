@@ -16,11 +16,12 @@ tl::unexpected<Error> wrong(std::string message) {
   return fail(ErrorCode::invalid_input, std::move(message));
 }
 
-/// Shapes of the tensors; those that nobody can tell are left empty and fit nothing but each other.
-std::vector<std::optional<Shape>> shapes(const Graph& graph,
-                                         const std::vector<graph::TensorId>& ids) {
-  std::vector<std::optional<Shape>> found;
-  for (const auto id : ids) found.push_back(graph.tensor(id).shape);
+/// Types and shapes of the tensors; shapes that nobody can tell are left empty and fit nothing but
+/// each other.
+std::vector<std::pair<graph::DType, std::optional<Shape>>> shapes(
+    const Graph& graph, const std::vector<graph::TensorId>& ids) {
+  std::vector<std::pair<graph::DType, std::optional<Shape>>> found;
+  for (const auto id : ids) found.emplace_back(graph.tensor(id).dtype, graph.tensor(id).shape);
   return found;
 }
 

@@ -185,6 +185,13 @@ TEST_F(BundleFile, SamplesAreOfSubnetsThatThereAre) {
   EXPECT_FALSE(fs::exists(path_));
 }
 
+TEST_F(BundleFile, SeveralModelsNeedNamesThatTextsOfSubnetsCanHold) {
+  Bundle bundle{.models = {conv_supernet("a:b")}};
+  EXPECT_TRUE(write_bundle(bundle, path_));
+  bundle.models.push_back(conv_supernet("c"));
+  EXPECT_THAT(write_bundle(bundle, path_).error().message, HasSubstr("'a:b'"));
+}
+
 // --- Damage ---
 
 /// A bundle as small as can be: a network that multiplies, with a few bytes for each branch.
@@ -309,15 +316,14 @@ TEST_F(SignedBundle, NeedsKeysOfTheRightKind) {
 class Parts : public BundleFile {
  protected:
   void SetUp() override {
-    const auto file = std::make_shared<std::string>(core::read_file(write(some_bundle())).value());
-    const auto header = parse_header(*file).value();
+    file_ = core::read_file(write(some_bundle())).value();
+    const auto header = parse_header(file_).value();
     manifest_ =
-        parse_manifest(std::string_view(*file).substr(128, header.manifest_bytes), "m").value();
+        parse_manifest(std::string_view(file_).substr(128, header.manifest_bytes), "m").value();
     for (const auto& section : manifest_.sections) {
-      source_.sections.push_back(std::as_bytes(
-          std::span(*file).subspan(sections_begin(header) + section.offset, section.bytes)));
+      const auto from = sections_begin(header) + section.offset;
+      source_.sections.push_back(std::as_bytes(std::span(file_).subspan(from, section.bytes)));
     }
-    source_.owner = file;
   }
 
   std::string parse_error() {
@@ -328,6 +334,7 @@ class Parts : public BundleFile {
     return manifest_.models[0].blocks[block].branches[index];
   }
 
+  std::string file_;
   Manifest manifest_;
   SectionSource source_;
 };

@@ -52,6 +52,8 @@ class Nearby {
   using Movable = std::function<bool(std::size_t gene)>;
   bool bring_back(core::Random& random, const Movable& movable,
                   std::span<space::Choice> design) const;
+  std::vector<space::Choice> nearest_change(core::Random& random, const Movable& movable,
+                                            space::Design design) const;
 
   const elastic::SubnetSpace& space_;
   const LatencyTable& table_;
