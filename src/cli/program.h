@@ -62,7 +62,7 @@ void add_kernels(CLI::App& program, Context& context);
 void add_predict(CLI::App& program, Context& context);
 void add_transfer(CLI::App& program, Context& context);
 void add_search(CLI::App& program, Context& context);
-void add_run(CLI::App& program, Context& context);
+void add_serving_run(CLI::App& program, Context& context);
 void add_runtime(CLI::App& program, Context& context);
 void add_space(CLI::App& program, Context& context);
 void add_adapt(CLI::App& program, Context& context);

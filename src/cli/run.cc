@@ -174,7 +174,7 @@ void add_sources(CLI::App& verb, RunFlags& flags) {
 
 }  // namespace
 
-void add_run(CLI::App& program, Context& context) {
+void add_serving_run(CLI::App& program, Context& context) {
   auto flags = std::make_shared<RunFlags>();
   auto* verb = program.add_subcommand(
       "run", "Serve requests with the subnet that fits the moment, and switch when it changes");

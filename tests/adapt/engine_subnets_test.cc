@@ -82,7 +82,8 @@ TEST_F(EngineSubnets, GiveRightAnswersWhileTheyAreSwitched) {
   pool.entries = {{.subnet = "m1", .latency_ms = 1, .accuracy = 0.5},
                   {.subnet = "o-o", .latency_ms = 2, .accuracy = 0.9}};
   TickingClock clock;
-  const ServerOptions options{.budget_ms = 2.5, .switching = {.up_after_ms = 0}};
+  const ServerOptions options{.budget_ms = 2.5,
+                              .switching = {.up_after_ms = 0, .taken_back_ms = 0}};
   const auto server = SubnetServer::start(pool, *preparer, clock, options).value();
   std::map<std::string, int> served;
   for (const auto step : {1ms, 3ms, 1ms, 3ms, 1ms}) {

@@ -217,7 +217,10 @@ class BadInput(RunCase):
         self.refuse_run(pool, "--stdin", "--search-again", naming="--data")
         self.refuse_run(pool, "--stdin", budget_ms=0, naming="--budget-ms")
         self.refuse_run(pool, "--data", "idx:/nowhere", naming="/nowhere")
-        self.refuse_run(pool, "--stdin", "--events", self.folder / "no/such/folder", naming="no/such/folder")
+        (self.folder / "events.jsonl").mkdir()
+        outcome = cli.run(*self.command(pool, 1000, "--stdin"))
+        self.assertEqual((outcome.status, outcome.stdout), (1, ""))
+        self.assertIn("events.jsonl: cannot be written", outcome.stderr)
 
 
 if __name__ == "__main__":
