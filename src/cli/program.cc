@@ -55,7 +55,6 @@ int parse_and_run(int argc, char** argv) {
   add_bundle(program, context);
   add_transfer(program, context);
   add_companion_verbs(program, context);
-  add_run(program, context);
   add_serving_run(program, context);
   add_runtime(program, context);
   try {

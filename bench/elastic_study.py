@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""How good elastic models are: networks x ways to make them elastic, at shares of the original's latency, as in AdaptiveNet.
+
+    bench/elastic_study.py learn [--compute cuda] [--only NAME,…] [--jobs N]   trains networks and makes them elastic
+    bench/elastic_study.py adapt [--only NAME,…] [-o study.json]               searches each on this machine, prints tables
+
+Each piece of work is done once: files that exist are kept, what was interrupted is resumed. `learn` needs fleetfit-train alone, so that
+it can be done on another machine than `adapt`, which times networks and wants a machine that has nothing else to do.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+NETWORKS = {  # name: network, data, epochs of training
+    "resnet20-fashion": ("resnet20", "fashion", 30),
+    "resnet20-cifar": ("resnet20", "cifar", 60),
+    "resnet56-cifar": ("resnet56", "cifar", 40),
+    "mobilenet-cifar": ("mobilenet_v2_small", "cifar", 40),
+    "mobilenet-fashion": ("mobilenet_v2_small", "fashion", 20),
+}
+WAYS = {  # how a network is made elastic; three epochs each, but for the last, which needs more
+    "default": ["--distill-epochs", 1, "--tune-epochs", 2],
+    "distil-only": ["--distill-epochs", 3, "--tune-epochs", 0],
+    "tune-only": ["--distill-epochs", 0, "--tune-epochs", 3],
+    "prune-only": ["--merge", 0, "--distill-epochs", 1, "--tune-epochs", 2],
+    "paper": ["--recipe", "paper", "--distill-epochs", 1, "--tune-epochs", 2],
+    "paper-10": ["--recipe", "paper", "--distill-epochs", 4, "--tune-epochs", 6],
+}
+SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
+
+
+class Study:
+    def __init__(self, args):
+        self.args = args
+        self.folder = pathlib.Path(args.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.data = {"fashion": args.fashion, "cifar": args.cifar}
+        self.names = args.only.split(",") if args.only else list(NETWORKS)
+
+    def call(self, program, *args, ok=(0,)):
+        command = [program, *map(str, args)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if done.returncode not in ok:
+            raise RuntimeError(f"{' '.join(command)} ended with status {done.returncode}: {done.stderr.strip()[-500:]}")
+        return json.loads(done.stdout)
+
+    def once(self, output, note, program, *args):
+        """Runs a verb that writes `output`, unless that is there; keeps what it said in `note`."""
+        if output.exists() and note.exists():
+            return json.loads(note.read_text())
+        start = time.time()
+        said = self.call(program, *args, "--json", "--quiet", "--resume", "-o", output)
+        said["study_elapsed_s"] = time.time() - start
+        note.write_text(json.dumps(said, indent=1))
+        print(f"{time.strftime('%T')} {output.name}: {json.dumps(said.get('accuracy'))[:400]} in {said['study_elapsed_s']:.0f} s", flush=True)
+        return said
+
+    def train(self, name):
+        network, data, epochs = NETWORKS[name]
+        model = self.folder / f"{name}.onnx"
+        self.once(model, self.folder / f"{name}.json", self.args.train_program, "train", network, "--data", self.data[data], "--epochs", epochs,
+                  "--compute", self.args.compute, *self.threads())
+        return model
+
+    def elastify(self, name, way):
+        _, data, _ = NETWORKS[name]
+        bundle = self.folder / f"{name}-{way}.ffb"
+        self.once(bundle, self.folder / f"{name}-{way}.json", self.args.train_program, "elastify", self.folder / f"{name}.onnx", "--data",
+                  self.data[data], "--compute", self.args.compute, *WAYS[way], *self.threads())
+
+    def threads(self):
+        return ["--threads", max(1, (os.cpu_count() or 1) // self.args.jobs)]
+
+    def learn(self):
+        ways = self.args.ways.split(",")
+        with concurrent.futures.ThreadPoolExecutor(self.args.jobs) as pool:
+            trained = {pool.submit(self.train, name): name for name in self.names}
+            waiting = []
+            for done in concurrent.futures.as_completed(trained):
+                if done.exception():
+                    print(f"{trained[done]}: {done.exception()}", file=sys.stderr, flush=True)
+                    continue
+                waiting += [pool.submit(self.elastify, trained[done], way) for way in ways]
+            for done in concurrent.futures.as_completed(waiting):
+                if done.exception():
+                    print(done.exception(), file=sys.stderr, flush=True)
+
+    def adapt(self):
+        rows = []
+        for name in self.names:
+            for way in self.args.ways.split(","):
+                bundle = self.folder / f"{name}-{way}.ffb"
+                if bundle.exists():
+                    rows += self.adapt_one(name, way, bundle)
+        if self.args.output:
+            pathlib.Path(self.args.output).write_text(json.dumps(rows, indent=1))
+
+    def adapt_one(self, name, way, bundle):
+        model = self.folder / f"{name}.onnx"
+        data = self.data[NETWORKS[name][1]]
+        full = self.call(self.args.program, "--json", "measure", model, "--max-time", 10, ok=(0, 1))[0]["latency_ms"]["median"]
+        original = json.loads((self.folder / f"{name}.json").read_text())["accuracy"]
+        size = bundle.stat().st_size / model.stat().st_size
+        rows = []
+        print(f"{name} {way}: original {original:.4f} at {full:.3f} ms, bundle {size:.2f} x", flush=True)
+        for share in SHARES:
+            found = self.call(self.args.program, "--json", "--quiet", "adapt", bundle, "--data", data, "--budget-ms", full * share, "-o",
+                              self.folder / f"{name}-{way}-{share}.pool.json", *self.args.adapt_options.split(), ok=(0, 1))
+            best = found["best"]
+            rows.append({"network": name, "way": way, "share": share, "original": original, "full_ms": full, "accuracy": best["accuracy"],
+                         "latency_ms": best["latency_ms"], "evaluated": found["evaluated"], "elapsed_s": found["elapsed_s"],
+                         "saved": found["reuse"]["saved_fraction"], "bundle_size": size})
+            print(f"  {share:.0%}: {best['accuracy']:.4f} at {best['latency_ms'] / full:.1%}, {found['evaluated']} subnets, "
+                  f"{found['elapsed_s']:.1f} s, reuse saved {found['reuse']['saved_fraction']:.0%}", flush=True)
+        return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("step", choices=("learn", "adapt"))
+    parser.add_argument("--program", default=str(ROOT / "build/release/bin/fleetfit"))
+    parser.add_argument("--train-program", default=str(ROOT / "build/release/bin/fleetfit-train"))
+    parser.add_argument("--folder", default=str(ROOT / "build/elastic-study"))
+    parser.add_argument("--compute", default="cpu")
+    parser.add_argument("--only", help="names of networks: " + ", ".join(NETWORKS))
+    parser.add_argument("--ways", default=",".join(WAYS))
+    parser.add_argument("--jobs", type=int, default=1, help="pieces of work at a time")
+    parser.add_argument("--fashion", default="fashion-mnist")
+    parser.add_argument("--cifar", default="cifar10:build/cifar/package")
+    parser.add_argument("--adapt-options", default="")
+    parser.add_argument("-o", "--output")
+    study = Study(parser.parse_args())
+    getattr(study, study.args.step)()
+
+
+if __name__ == "__main__":
+    main()
