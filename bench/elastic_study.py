@@ -113,6 +113,9 @@ class Study:
             found = self.call(self.args.program, "--json", "--quiet", "adapt", bundle, "--data", data, "--budget-ms", full * share, "-o",
                               self.folder / f"{name}-{way}-{share}.pool.json", *self.args.adapt_options.split(), ok=(0, 1))
             best = found["best"]
+            if not best:
+                print(f"  {share:.0%}: no subnet is that quick", flush=True)
+                continue
             rows.append({"network": name, "way": way, "share": share, "original": original, "full_ms": full, "accuracy": best["accuracy"],
                          "latency_ms": best["latency_ms"], "evaluated": found["evaluated"], "elapsed_s": found["elapsed_s"],
                          "saved": found["reuse"]["saved_fraction"], "bundle_size": size})

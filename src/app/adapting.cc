@@ -84,7 +84,7 @@ std::string size_text(std::int64_t height, std::int64_t width, std::int64_t chan
 /// sizes.
 Status check_fit(const AdaptRequest& request, const Images& images, const Bundle& bundle) {
   const auto& classes = images.dataset->classes();
-  if (!bundle.info.classes.empty() && bundle.info.classes != classes)
+  if (!bundle.info.classes.empty() && !data::are_same_classes(bundle.info.classes, classes))
     return refuse(fmt::format(
         "{}: its {} classes are not the {} that the model of {} was trained for ({}, …)",
         request.data, classes.size(), bundle.info.classes.size(), request.bundle.string(),

@@ -82,7 +82,7 @@ Result<Images> open_images(const ServeRequest& request, const Bundle& bundle) {
   auto dataset = data::open_dataset(request.data, data::Split::test);
   if (!dataset) return tl::unexpected(std::move(dataset.error()));
   const auto& classes = (*dataset)->classes();
-  if (!bundle.info.classes.empty() && bundle.info.classes != classes) {
+  if (!bundle.info.classes.empty() && !data::are_same_classes(bundle.info.classes, classes)) {
     return refuse(fmt::format("{}: its {} classes are not the {} of the model in {}", request.data,
                               classes.size(), bundle.info.classes.size(), request.bundle.string()));
   }

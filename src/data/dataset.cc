@@ -59,6 +59,15 @@ Status check(const SplitOptions& options) {
 
 }  // namespace
 
+bool are_same_classes(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  const auto is_named = [](const std::vector<std::string>& classes) {
+    for (std::size_t i = 0; i < classes.size(); ++i)
+      if (classes[i] != std::to_string(i)) return true;
+    return false;
+  };
+  return a.size() == b.size() && (a == b || !is_named(a) || !is_named(b));
+}
+
 std::string_view to_string(Split split) {
   switch (split) {
     case Split::train:

@@ -121,7 +121,8 @@ TEST_F(Serving, ServesOnWithTheOldSubnetUntilABetterOneIsReady) {
 
 TEST_F(Serving, SaysWhenNothingFitsAndTakesWhatTheSearchFinds) {
   double asked_ms = 0;
-  ServerOptions options{.budget_ms = 5};
+  // Once: requests are served on meanwhile, for as long as the search's thread has to wait.
+  ServerOptions options{.budget_ms = 5, .switching = {.search_again_ms = 1e12}};
   options.search = [&](double budget_ms, const std::stop_token&) -> Result<SubnetPool> {
     asked_ms = budget_ms;
     SubnetPool found;
@@ -146,7 +147,7 @@ TEST_F(Serving, SaysWhenNothingFitsAndTakesWhatTheSearchFinds) {
 }
 
 TEST_F(Serving, GoesOnWithTheQuickestWhenTheSearchFails) {
-  ServerOptions options{.budget_ms = 5};
+  ServerOptions options{.budget_ms = 5, .switching = {.search_again_ms = 1e12}};
   options.search = [](double, const std::stop_token&) -> Result<SubnetPool> {
     return fail(ErrorCode::invalid_input, "no luck");
   };

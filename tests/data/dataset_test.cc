@@ -291,5 +291,12 @@ TEST(OpenDataset, SaysWhichSpecsThereAre) {
   EXPECT_FALSE(open_dataset("fashion-mnist", Split::train, {.validation_share = 1.5}));
 }
 
+TEST(Classes, AreTheSameWhereOneHasNumbersForNames) {
+  EXPECT_TRUE(are_same_classes({"cat", "dog"}, {"cat", "dog"}));
+  EXPECT_TRUE(are_same_classes({"cat", "dog"}, {"0", "1"}));
+  EXPECT_FALSE(are_same_classes({"cat", "dog"}, {"dog", "cat"}));
+  EXPECT_FALSE(are_same_classes({"cat", "dog"}, {"0", "1", "2"}));
+}
+
 }  // namespace
 }  // namespace fleetfit::data

@@ -37,6 +37,10 @@ class Dataset {
   virtual Result<Item> item(std::size_t index) const = 0;
 };
 
+/// Whether labels of the one mean the same in the other: as many classes, with the same names where
+/// both have names and not just numbers.
+bool are_same_classes(const std::vector<std::string>& a, const std::vector<std::string>& b);
+
 enum class Split : std::uint8_t { train, validation, test, all };
 
 /// "train", "validation", "test", "all".
