@@ -52,11 +52,12 @@ function(fleetfit_program name)
   target_link_libraries(${name} PRIVATE fleetfit_flags ${arg_USES} ${arg_LIBRARIES})
 endfunction()
 
-# fleetfit_test(NAME SOURCES file… USES module… [LIBRARIES target…] [NIGHTLY])
-#   A GoogleTest program; each of its cases is a test of ctest, but under sanitizers. NIGHTLY keeps it out of the everyday run.
+# fleetfit_test(NAME SOURCES file… USES module… [LIBRARIES target…] [NIGHTLY | NIGHTLY_SANITIZED])
+#   A GoogleTest program; each of its cases is a test of ctest, but under sanitizers. NIGHTLY keeps it out of the everyday run,
+#   NIGHTLY_SANITIZED out of the everyday sanitized build, where it takes minutes.
 #   A test sees the private headers of src/, so that a module's inner parts can be tested alone.
 function(fleetfit_test name)
-  cmake_parse_arguments(arg "NIGHTLY" "" "SOURCES;USES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "NIGHTLY;NIGHTLY_SANITIZED" "" "SOURCES;USES;LIBRARIES" ${ARGN})
   fleetfit_program(${name} SOURCES ${arg_SOURCES} USES ${arg_USES} LIBRARIES GTest::gmock GTest::gtest_main ${arg_LIBRARIES})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(${name} PRIVATE FLEETFIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
@@ -65,7 +66,9 @@ function(fleetfit_test name)
   if(arg_NIGHTLY)
     set(labels nightly)
   endif()
-  if(FLEETFIT_SANITIZE)
+  if(FLEETFIT_SANITIZE AND NOT FLEETFIT_NIGHTLY AND (arg_NIGHTLY OR arg_NIGHTLY_SANITIZED))
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  elseif(FLEETFIT_SANITIZE)
     # A sanitized program takes long to start: all of its cases in one process.
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT 1200 LABELS ${labels})
@@ -81,5 +84,5 @@ function(fleetfit_fuzzer name)
   fleetfit_program(${name} SOURCES ${arg_SOURCES} USES ${arg_USES} LIBRARIES -fsanitize=fuzzer)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
   target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
-  add_test(NAME fuzz.${name} COMMAND "${PROJECT_SOURCE_DIR}/fuzz/run" $<TARGET_FILE:${name}> "${arg_CORPUS}" 10)
+  add_test(NAME fuzz.${name} COMMAND "${PROJECT_SOURCE_DIR}/fuzz/run" $<TARGET_FILE:${name}> "${arg_CORPUS}" 5)
 endfunction()

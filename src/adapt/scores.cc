@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <vector>
 
 namespace fleetfit::adapt {
 namespace {
@@ -14,12 +16,27 @@ bool are_probabilities(std::span<const float> scores) {
          std::ranges::all_of(scores, [](float score) { return score >= 0; });
 }
 
-double probability(std::span<const float> scores, std::size_t label) {
-  if (are_probabilities(scores)) return scores[label];
-  const double top = *std::ranges::max_element(scores);
+/// By how much the label's score is above the best of the others, on the scale of logits.
+double margin(std::span<const float> scores, std::size_t label) {
+  constexpr float kLeast = 1e-30F;
+  float best_other = std::numeric_limits<float>::lowest();
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    if (i != label) best_other = std::max(best_other, scores[i]);
+  if (!are_probabilities(scores)) return static_cast<double>(scores[label]) - best_other;
+  return std::log(std::max(scores[label], kLeast)) - std::log(std::max(best_other, kLeast));
+}
+
+/// Networks that were trained otherwise are surer of all that they say, right or wrong, so margins
+/// count relative to what is usual in these images.
+double sum_confidence(std::span<const double> margins) {
+  constexpr double kSharpness = 3;
+  double squares = 0;
+  for (const double value : margins) squares += value * value;
+  const double usual = std::sqrt(squares / static_cast<double>(margins.size()));
   double sum = 0;
-  for (const float score : scores) sum += std::exp(score - top);
-  return std::exp(scores[label] - top) / sum;
+  for (const double value : margins)
+    sum += 1 / (1 + std::exp(usual > 0 ? -kSharpness * value / usual : 0));
+  return sum;
 }
 
 }  // namespace
@@ -31,12 +48,14 @@ std::size_t best_class(std::span<const float> scores) {
 ScoreSums sum_scores(std::span<const float> scores, std::span<const std::int64_t> labels,
                      std::size_t classes) {
   ScoreSums sums;
+  std::vector<double> margins;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const auto of_image = scores.subspan(i * classes, classes);
     const auto label = static_cast<std::size_t>(labels[i]);
     sums.hits += best_class(of_image) == label ? 1 : 0;
-    sums.confidence += probability(of_image, label);
+    margins.push_back(margin(of_image, label));
   }
+  sums.confidence = sum_confidence(margins);
   return sums;
 }
 

@@ -16,7 +16,7 @@ struct ScoreSums {
 std::size_t best_class(std::span<const float> scores);
 
 /// `scores` has as many for each image as there are classes, at least for as many images as there
-/// are labels. They are probabilities, or become so by softmax.
+/// are labels. They are logits or probabilities.
 ScoreSums sum_scores(std::span<const float> scores, std::span<const std::int64_t> labels,
                      std::size_t classes);
 

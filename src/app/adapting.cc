@@ -1,12 +1,15 @@
 #include "fleetfit/app/adapting.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <iterator>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "app/adapt_timer.h"
@@ -30,6 +33,8 @@ using elastic::SubnetSpace;
 // Small enough that the features of a batch stay in the caches of a core.
 constexpr std::size_t kBatch = 25;
 constexpr std::size_t kLeastImages = 20;
+constexpr std::array<std::string_view, 5> kStrategies = {"guided", "evolution", "annealing",
+                                                         "nearby-evolution", "nearby-annealing"};
 
 tl::unexpected<Error> refuse(std::string message) {
   return fail(ErrorCode::invalid_input, std::move(message));
@@ -47,6 +52,9 @@ Status check_request(const AdaptRequest& request) {
   if (request.samples < kLeastImages)
     return refuse(fmt::format("samples: {} images tell nothing; at least {} are needed",
                               request.samples, kLeastImages));
+  if (std::ranges::find(kStrategies, request.strategy) == kStrategies.end())
+    return refuse(fmt::format("strategy: \"{}\" is none of {}", request.strategy,
+                              fmt::join(kStrategies, ", ")));
   if (request.test == 0) return refuse("test images: at least one is needed");
   if (!request.table.empty() && !request.proxy.empty())
     return refuse("a table and a proxy's table cannot both be given");
@@ -119,7 +127,8 @@ Result<Images> open_images(const AdaptRequest& request, const Bundle& bundle, da
   return images;
 }
 
-/// Baselines have the sizes of AdaptiveNet's experiments, and end when they do not get better.
+/// `name` is one of kStrategies. Baselines have the sizes of AdaptiveNet's experiments, and end
+/// when they do not get better.
 Result<std::unique_ptr<search::Strategy>> make_strategy(const std::string& name,
                                                         const adapt::SubnetProblem& problem,
                                                         core::Random random) {
@@ -141,12 +150,7 @@ Result<std::unique_ptr<search::Strategy>> make_strategy(const std::string& name,
   }
   if (name == "nearby-evolution")
     return patient(adapt::make_nearby_evolution(problem, random), kPatience);
-  if (name == "nearby-annealing")
-    return patient(adapt::make_nearby_annealing(problem, random), 2 * kPatience);
-  return refuse(
-      fmt::format("strategy: \"{}\" is none of guided, evolution, annealing, nearby-evolution and "
-                  "nearby-annealing",
-                  name));
+  return patient(adapt::make_nearby_annealing(problem, random), 2 * kPatience);
 }
 
 /// One run of `adapt_bundle`.

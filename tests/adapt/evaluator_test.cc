@@ -1,4 +1,5 @@
 #include "fleetfit/adapt/evaluator.h"
+#include "adapt/scores.h"
 
 #include <gmock/gmock.h>
 
@@ -66,13 +67,11 @@ class Evaluating : public testing::Test {
     for (std::size_t b = 0; b < images_.batches(); ++b) {
       const auto batch = images_.batch(b).value();
       const auto scores = plain_scores(design, batch);
+      sum.confidence += sum_scores(scores, batch.labels, kClasses).confidence / kImages;
       for (std::size_t i = 0; i < batch.labels.size(); ++i) {
         const auto* of_image = &scores[i * kClasses];
-        double all = 0;
-        for (int c = 0; c < kClasses; ++c) all += std::exp(double{of_image[c]});
-        const auto label = batch.labels[i];
-        sum.confidence += std::exp(double{of_image[label]}) / all / kImages;
-        const bool right = std::max_element(of_image, of_image + kClasses) - of_image == label;
+        const auto best = std::max_element(of_image, of_image + kClasses) - of_image;
+        const bool right = best == batch.labels[i];
         sum.accuracy += right ? 1.0 / kImages : 0;
       }
     }

@@ -11,18 +11,8 @@ import urllib.error
 import urllib.request
 
 import cli
-
-SIZE, CLASSES, IMAGES = 8, 3, 30
-
-
-def write_idx(folder):
-    """A data set of small grey images in MNIST's files."""
-    for part in ("train", "t10k"):
-        pixels = bytes((7 * i) % 256 for i in range(IMAGES * SIZE * SIZE))
-        (folder / f"{part}-images-idx3-ubyte").write_bytes(struct.pack(">4I", 0x803, IMAGES, SIZE, SIZE) + pixels)
-        labels = bytes(i % CLASSES for i in range(IMAGES))
-        (folder / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 0x801, IMAGES) + labels)
-
+import tiny_bundle
+from tiny_bundle import CLASSES, IMAGES, SIZE
 
 def npy(values, shape):
     header = str({"descr": "<f4", "fortran_order": False, "shape": tuple(shape)}).encode()
@@ -37,16 +27,10 @@ class RunCase(cli.Case):
         cls.addClassCleanup(temporary.cleanup)
         cls.shared = pathlib.Path(temporary.name)
         cls.bundle = cls.shared / "net.ffb"
-        model = cls.shared / "net.onnx"
-        for command in (("model", "zoo", "resnet20", "--width", 0.5, "--image", SIZE, "--channels", 1, "--classes", CLASSES, "-o", model),
-                        ("bundle", "draft", model, "-o", cls.bundle, "--granularity", 0.5, "--merge", 0, "--shrink", 0.5)):
-            outcome = cli.run(*command)
-            assert outcome.status == 0, outcome
-        shown = json.loads(cli.run("bundle", "show", cls.bundle, "--json").stdout)
+        shown = tiny_bundle.make(cls.shared)
         cls.slow = shown["original"]
         cls.quick = cls.slow.replace("o", "s1")
         cls.sha256 = shown["manifest_sha256"]
-        write_idx(cls.shared)
         cls.data = f"idx:{cls.shared}"
 
     def pool(self, quick_ms, slow_ms, **changes):

@@ -11,7 +11,7 @@ namespace fleetfit::adapt {
 /// How good a subnet is on some images.
 struct Evaluation {
   double accuracy = 0;    ///< share of images whose class was found
-  double confidence = 0;  ///< mean probability that was given to the right class
+  double confidence = 0;  ///< how clearly it was told from the others, from 0 to 1
 
   /// What searches go by: on few images, many subnets find as many classes, and how sure they are
   /// tells the better ones.
