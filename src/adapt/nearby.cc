@@ -46,7 +46,8 @@ bool Nearby::init_rest(core::Random& random, std::size_t first_gene,
   space_.sample(random, drawn);
   std::ranges::copy(std::span(drawn).subspan(first_gene), design.subspan(first_gene).begin());
   space_.make_canonical(design);
-  return bring_back(random, [=](std::size_t gene) { return gene >= first_gene; }, design);
+  const auto is_later = [=](std::size_t gene) { return gene >= first_gene; };
+  return bring_back(random, is_later, design);
 }
 
 bool Nearby::mutate(core::Random& random, std::span<space::Choice> design) const {
@@ -59,7 +60,8 @@ bool Nearby::mutate(core::Random& random, std::span<space::Choice> design) const
   design[gene] =
       static_cast<space::Choice>((design[gene] + 1 + random.below(choices - 1)) % choices);
   space_.make_canonical(design);
-  return bring_back(random, [=](std::size_t other) { return other != gene; }, design);
+  const auto is_other = [=](std::size_t other) { return other != gene; };
+  return bring_back(random, is_other, design);
 }
 
 bool Nearby::bring_back(core::Random& random, const Movable& movable,

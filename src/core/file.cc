@@ -27,7 +27,7 @@ tl::unexpected<Error> unfit(const fs::path& path, std::string_view reason) {
 
 struct OpenFile {
   FileDescriptor fd;
-  struct stat status{};
+  struct stat status = {};
 };
 
 // Non-blocking unless special files are wanted, because opening a pipe that nobody writes would
@@ -137,7 +137,7 @@ FileWriter::~FileWriter() {
 
 Result<FileWriter> FileWriter::open(const fs::path& path) {
   auto target = std::make_unique<Target>(Target{.name = path, .path = path});
-  struct stat status{};
+  struct stat status = {};
   if (::stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) return cannot("write", path, EISDIR);
     if (!S_ISREG(status.st_mode)) {
