@@ -22,9 +22,10 @@ namespace {
 
 using elastic::AccuracySample;
 
-constexpr std::size_t kSubnetsPerStep = 2;  // of tuning, one small and one large
-constexpr double kSoftShare = 0.5;          // of tuning's loss
-constexpr std::size_t kStatisticsSubnets = 96;
+constexpr std::size_t kSubnetsPerStep = 3;  // of tuning, from small to large
+constexpr std::int64_t kCheapestEvery = 2;  // steps of tuning also have the cheapest subnet
+constexpr double kSoftShare = 0.7;          // of tuning's loss
+constexpr std::size_t kStatisticsSubnets = 200;
 constexpr std::size_t kProgressSubnets = 20;  // looked at after each epoch
 constexpr std::size_t kSampleSubnets = 60;    // looked at at the end
 constexpr std::int64_t kEvaluationBatch = 250;
@@ -129,15 +130,17 @@ core::Random Elastifying::random_of(std::string_view what) const {
   return random_.split(what).split(at_.stage).split(static_cast<std::uint64_t>(at_.epoch));
 }
 
-/// Subnets for one step of tuning. Together they visit all sizes alike.
+/// Subnets for one step of tuning. They visit all costs alike, and the cheapest more often: its
+/// branches stand for most of the network and have the most to learn.
 std::vector<SubnetPath> Elastifying::draw_subnets() const {
   auto random = random_of("subnets").split(static_cast<std::uint64_t>(at_.step));
   if (is_paper()) return {sampler_.draw(random)};
+  const double least = sampler_.least_cost();
   std::vector<SubnetPath> subnets;
-  const double least = sampler_.least_share();
+  if (at_.step % kCheapestEvery == 0) subnets.push_back(sampler_.draw_near(least, random));
   for (std::size_t i = 0; i < kSubnetsPerStep; ++i) {
     const double part = (static_cast<double>(i) + random.uniform()) / kSubnetsPerStep;
-    subnets.push_back(sampler_.draw_near(least + part * (sampler_.most_share() - least), random));
+    subnets.push_back(sampler_.draw_near(least + part * (sampler_.most_cost() - least), random));
   }
   return subnets;
 }
@@ -310,7 +313,7 @@ Result<std::vector<AccuracySample>> Elastifying::accuracies(
   for (std::size_t i = 0; i < subnets.size(); ++i) {
     samples.push_back({.subnet = text_of(subnets[i]),
                        .accuracy = static_cast<double>(correct[i]) / static_cast<double>(labels),
-                       .mac_share = sampler_.share(subnets[i])});
+                       .mac_share = sampler_.mac_share(subnets[i])});
   }
   return samples;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "fleetfit/cost/cost.h"
 
@@ -15,10 +16,20 @@ namespace {
 constexpr double kMostTilt = 4000;
 constexpr int kBisections = 40;
 
-Result<double> flops_of(const graph::Graph& graph) {
+struct Work {
+  double macs = 0;
+  double layers = 0;
+};
+
+Result<Work> work_of(const graph::Graph& graph) {
   auto cost = cost::count_cost(graph);
   if (!cost) return tl::unexpected(std::move(cost.error()));
-  return static_cast<double>(cost->total.flops);
+  const auto multiplies = [](const std::optional<cost::NodeCost>& node) {
+    return node && node->flops > 0;
+  };
+  const auto layers = std::ranges::count_if(cost->nodes, multiplies);
+  return Work{.macs = static_cast<double>(cost->total.flops),
+              .layers = static_cast<double>(layers)};
 }
 
 /// log(exp(a) + exp(b)) without overflow.
@@ -31,31 +42,41 @@ double log_sum(double a, double b) {
 
 Result<SubnetSampler> SubnetSampler::create(const elastic::Supernet& supernet) {
   SubnetSampler sampler;
-  double total = 0;
+  Work total;
   for (const auto& block : supernet.blocks) {
     auto& ways = sampler.ways_.emplace_back();
     for (const auto& branch : block.branches) {
-      const auto flops = flops_of(branch.graph);
-      if (!flops) return tl::unexpected(flops.error());
-      ways.push_back({.span = branch.span, .share = *flops});
+      const auto work = work_of(branch.graph);
+      if (!work) return tl::unexpected(work.error());
+      ways.push_back({.span = branch.span, .macs = work->macs, .layers = work->layers});
     }
-    total += ways.front().share;
+    total.macs += ways.front().macs;
+    total.layers += ways.front().layers;
   }
-  if (total <= 0)
+  if (total.macs <= 0)
     return fail(ErrorCode::invalid_input,
                 fmt::format("{}: it has no multiply-accumulates", supernet.name));
   for (auto& ways : sampler.ways_) {
-    for (auto& way : ways) way.share /= total;
+    for (auto& way : ways) {
+      way.macs /= total.macs;
+      way.layers /= total.layers;
+    }
   }
-  sampler.least_ = sampler.look_ahead(-kMostTilt).mean_share;
-  sampler.most_ = sampler.look_ahead(kMostTilt).mean_share;
+  sampler.least_ = sampler.look_ahead(-kMostTilt).mean_cost;
+  sampler.most_ = sampler.look_ahead(kMostTilt).mean_cost;
   return sampler;
 }
 
-double SubnetSampler::share(const SubnetPath& path) const {
+double SubnetSampler::mac_share(const SubnetPath& path) const {
   double share = 0;
-  for (const auto& step : path) share += ways_[step.block][step.branch].share;
+  for (const auto& step : path) share += ways_[step.block][step.branch].macs;
   return share;
+}
+
+double SubnetSampler::cost(const SubnetPath& path) const {
+  double cost = 0;
+  for (const auto& step : path) cost += ways_[step.block][step.branch].cost();
+  return cost;
 }
 
 SubnetPath SubnetSampler::original() const {
@@ -75,14 +96,14 @@ SubnetSampler::Ahead SubnetSampler::look_ahead(double tilt) const {
   for (std::size_t b = blocks; b-- > 0;) {
     double sum = -std::numeric_limits<double>::infinity();
     for (const auto& way : ways_[b])
-      sum = log_sum(sum, tilt * way.share + ahead.log_ways[b + way.span]);
+      sum = log_sum(sum, tilt * way.cost() + ahead.log_ways[b + way.span]);
     for (const auto& way : ways_[b]) {
-      const double probability = std::exp(tilt * way.share + ahead.log_ways[b + way.span] - sum);
-      mean[b] += probability * (way.share + mean[b + way.span]);
+      const double probability = std::exp(tilt * way.cost() + ahead.log_ways[b + way.span] - sum);
+      mean[b] += probability * (way.cost() + mean[b + way.span]);
     }
     ahead.log_ways[b] = sum;
   }
-  ahead.mean_share = mean.front();
+  ahead.mean_cost = mean.front();
   return ahead;
 }
 
@@ -94,7 +115,7 @@ SubnetPath SubnetSampler::draw_tilted(double tilt, core::Random& random) const {
     double left = random.uniform();
     std::size_t taken = 0;
     for (; taken + 1 < ways.size(); ++taken) {
-      left -= std::exp(tilt * ways[taken].share + ahead.log_ways[b + ways[taken].span] -
+      left -= std::exp(tilt * ways[taken].cost() + ahead.log_ways[b + ways[taken].span] -
                        ahead.log_ways[b]);
       if (left < 0) break;
     }
@@ -104,18 +125,18 @@ SubnetPath SubnetSampler::draw_tilted(double tilt, core::Random& random) const {
   return path;
 }
 
-double SubnetSampler::tilt_for(double share) const {
+double SubnetSampler::tilt_for(double cost) const {
   double low = -kMostTilt;
   double high = kMostTilt;
   for (int i = 0; i < kBisections; ++i) {
     const double middle = (low + high) / 2;
-    (look_ahead(middle).mean_share < share ? low : high) = middle;
+    (look_ahead(middle).mean_cost < cost ? low : high) = middle;
   }
   return (low + high) / 2;
 }
 
-SubnetPath SubnetSampler::draw_near(double share, core::Random& random) const {
-  return draw_tilted(tilt_for(std::clamp(share, least_, most_)), random);
+SubnetPath SubnetSampler::draw_near(double cost, core::Random& random) const {
+  return draw_tilted(tilt_for(std::clamp(cost, least_, most_)), random);
 }
 
 std::vector<SubnetPath> SubnetSampler::draw_spread(std::size_t count, core::Random& random) const {

@@ -30,7 +30,7 @@ struct ElastifyOptions {
   int tune_epochs = 1;
   std::int64_t batch = 64;     ///< images of a step
   double distill_rate = 2e-3;  ///< of the optimizer, where it is highest
-  double tune_rate = 3e-4;
+  double tune_rate = 4e-4;
   std::int64_t limit = 0;  ///< most images to learn from, chosen at random; 0: all
   std::uint64_t seed = 1;
   Compute compute = Compute::cpu;
