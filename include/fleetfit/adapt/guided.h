@@ -143,7 +143,7 @@ Result<SearchedSubnets> search_subnets(const SubnetProblem& problem, SubnetQuali
                                        const SearchSubnetsOptions& options = {});
 
 struct FinalistOptions {
-  std::size_t near = 8;     ///< within the budget, those with the best scores
+  std::size_t near = 16;    ///< within the budget, those with the best scores
   std::size_t levels = 14;  ///< most of the Pareto set, evenly spread
 };
 
