@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "app/kernel_rules.h"
 #include "app/opened_device.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/measure/hardware.h"
@@ -117,6 +118,12 @@ Result<OpenedDevice> start_device(Device device, const Programs& programs) {
   auto info = opened->runtime->info();
   if (!info) return core::within("device " + device.name, std::move(info.error()));
   device.runtime_info = *std::move(info);
+  if (device.runtime == "onednn" && !has_onednn(device))
+    return fail(
+        ErrorCode::unsupported,
+        fmt::format("device {}: this build of fleetfit has no oneDNN; its kernels are those "
+                    "of runtime xnnpack",
+                    device.name));
   device.hardware = measure::identity_of(*hardware);
   auto fingerprint = measure::fingerprint(device);
   return OpenedDevice{std::move(device), std::move(fingerprint), *std::move(opened)};

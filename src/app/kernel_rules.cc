@@ -21,10 +21,13 @@ Result<cost::KernelRules> rules_named(std::string_view name) {
 std::string rules_of_device(const measure::Device& device) {
   if (device.runtime == "onnxruntime") return "onnxruntime";
   if (!is_engine(device.runtime)) return "";
-  // "auto" is what is best on the device; a build without oneDNN says so.
-  const bool has_onednn = device.runtime_info.build.find("no onednn") == std::string::npos;
+  // "auto" is what is best on the device.
   return fmt::format("engine:{}",
-                     device.runtime == "auto" && !has_onednn ? "xnnpack" : device.runtime);
+                     device.runtime == "auto" && !has_onednn(device) ? "xnnpack" : device.runtime);
+}
+
+bool has_onednn(const measure::Device& device) {
+  return device.runtime_info.build.find("no onednn") == std::string::npos;
 }
 
 }  // namespace fleetfit::app

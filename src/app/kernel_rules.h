@@ -16,4 +16,7 @@ Result<cost::KernelRules> rules_named(std::string_view name);
 /// The name of the rules by which the device's runtime works; "" if none are known.
 std::string rules_of_device(const measure::Device& device);
 
+/// Whether the engine of this device was built with oneDNN's kernels.
+bool has_onednn(const measure::Device& device);
+
 }  // namespace fleetfit::app
