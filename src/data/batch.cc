@@ -31,6 +31,21 @@ void append(const Picture& picture, const Preprocessing& options, std::vector<fl
   }
 }
 
+Status append_labels(const Item& item, const Preprocessing& options,
+                     std::vector<std::int64_t>& labels) {
+  if (item.mask.empty()) {
+    labels.push_back(item.label);
+    return {};
+  }
+  if (std::ssize(item.mask) != item.image.height * item.image.width)
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{} classes for the pixels of an image of {} x {}", item.mask.size(),
+                            item.image.height, item.image.width));
+  const auto mask = resized_mask(item, options.height, options.width);
+  labels.insert(labels.end(), mask.begin(), mask.end());
+  return {};
+}
+
 /// The options with the first image's size and channels where they leave them open.
 Preprocessing completed(Preprocessing options, const Image& first) {
   if (options.height == 0) options.height = first.height;
@@ -86,7 +101,10 @@ Result<Batch> make_batch(std::span<const Item> items, const Preprocessing& asked
                               item.image.height, item.image.width, item.image.channels, height,
                               width, channels));
     append(resized(with_channels(item.image, channels), height, width), options, batch.values);
-    batch.labels.push_back(item.label);
+    if (item.mask.empty() != items.front().mask.empty())
+      return fail(ErrorCode::invalid_input, "only some of the images have a class for each pixel");
+    if (auto ok = append_labels(item, options, batch.labels); !ok)
+      return tl::unexpected(std::move(ok.error()));
   }
   return batch;
 }

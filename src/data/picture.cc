@@ -70,4 +70,18 @@ Picture resized(Picture picture, std::int64_t height, std::int64_t width) {
   return result;
 }
 
+std::vector<std::uint8_t> resized_mask(const Item& item, std::int64_t height, std::int64_t width) {
+  const auto& image = item.image;
+  if (image.height == height && image.width == width) return item.mask;
+  std::vector<std::uint8_t> result;
+  for (std::int64_t y = 0; y < height; ++y) {
+    const auto row = (2 * y + 1) * image.height / (2 * height);
+    for (std::int64_t x = 0; x < width; ++x) {
+      const auto column = (2 * x + 1) * image.width / (2 * width);
+      result.push_back(item.mask[static_cast<std::size_t>(row * image.width + column)]);
+    }
+  }
+  return result;
+}
+
 }  // namespace fleetfit::data

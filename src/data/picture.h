@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "fleetfit/data/image.h"
+#include "fleetfit/data/dataset.h"
 
 namespace fleetfit::data {
 
@@ -25,5 +25,8 @@ Picture with_channels(const Image& image, std::int64_t channels);
 
 /// Stretched: bilinear, between pixel centres, without a filter.
 Picture resized(Picture picture, std::int64_t height, std::int64_t width);
+
+/// The item's mask stretched: of each pixel the class of the nearest one.
+std::vector<std::uint8_t> resized_mask(const Item& item, std::int64_t height, std::int64_t width);
 
 }  // namespace fleetfit::data

@@ -233,6 +233,25 @@ void place_somewhere(Canvas& canvas, const Item& item, const SceneOptions& optio
   }
 }
 
+class SegmentedScenes final : public Dataset {
+ public:
+  explicit SegmentedScenes(Scenes scenes) : scenes_(std::move(scenes)), classes_{"background"} {
+    classes_.insert(classes_.end(), scenes_.classes().begin(), scenes_.classes().end());
+  }
+
+  std::size_t size() const override { return scenes_.size(); }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  Result<Item> item(std::size_t index) const override {
+    auto scene = scenes_.scene(index);
+    if (!scene) return tl::unexpected(std::move(scene.error()));
+    return Item{.image = std::move(scene->image), .mask = std::move(scene->mask)};
+  }
+
+ private:
+  Scenes scenes_;
+  std::vector<std::string> classes_;
+};
+
 }  // namespace
 
 Scenes::Scenes(std::shared_ptr<const Dataset> data, const SceneOptions& options)
@@ -260,15 +279,20 @@ Result<Scene> Scenes::scene(std::size_t index) const {
 
 bool is_scenes_spec(std::string_view spec) { return spec.starts_with(kPrefix); }
 
-Result<Scenes> open_scenes(std::string_view spec, Split split, const SceneOptions& options) {
+Result<Scenes> open_scenes(std::string_view spec, Split split, const SceneOptions& options,
+                           const SplitOptions& splits) {
   if (!is_scenes_spec(spec))
     return fail(ErrorCode::invalid_input,
                 fmt::format("'{}' are no scenes; they are scenes:DATASET, such as "
                             "scenes:fashion-mnist",
                             spec));
-  auto images = open_dataset(spec.substr(kPrefix.size()), split);
+  auto images = open_dataset(spec.substr(kPrefix.size()), split, splits);
   if (!images) return tl::unexpected(std::move(images.error()));
   return Scenes::create(*std::move(images), options);
+}
+
+std::unique_ptr<Dataset> as_dataset(Scenes scenes) {
+  return std::make_unique<SegmentedScenes>(std::move(scenes));
 }
 
 }  // namespace fleetfit::data

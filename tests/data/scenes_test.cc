@@ -172,6 +172,15 @@ TEST(Scenes, NameTheOptionThatMakesNoSense) {
   EXPECT_THAT(Scenes::create(none, {}).error().message, HasSubstr("no images"));
 }
 
+TEST(Scenes, AreImagesWithAClassForEachPixel) {
+  const auto scenes = Scenes::create(bars(), unscaled(16, 2)).value();
+  const auto data = as_dataset(scenes);
+  EXPECT_EQ(data->classes(), (std::vector<std::string>{"background", "a", "b", "c"}));
+  EXPECT_EQ(data->size(), scenes.size());
+  const auto scene = scenes.scene(3).value();
+  EXPECT_EQ(data->item(3).value(), (Item{.image = scene.image, .mask = scene.mask}));
+}
+
 TEST(OpenScenes, WantsAPrefixAndADataSet) {
   EXPECT_TRUE(is_scenes_spec("scenes:fashion-mnist"));
   EXPECT_FALSE(is_scenes_spec("fashion-mnist"));

@@ -73,6 +73,10 @@ bool is_scenes_spec(std::string_view spec);
 
 /// Opens scenes of the images of a split by such a spec. Scenes of different splits share no image.
 /// Fails as `open_dataset` and `Scenes::create` do.
-Result<Scenes> open_scenes(std::string_view spec, Split split, const SceneOptions& options = {});
+Result<Scenes> open_scenes(std::string_view spec, Split split, const SceneOptions& options = {},
+                           const SplitOptions& splits = {});
+
+/// Scenes as images with a class for each pixel: "background", then those of the objects.
+std::unique_ptr<Dataset> as_dataset(Scenes scenes);
 
 }  // namespace fleetfit::data
