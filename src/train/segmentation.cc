@@ -16,7 +16,6 @@ namespace fleetfit::train {
 namespace {
 
 using graph::Graph;
-using graph::TensorId;
 
 constexpr std::size_t kImageRank = 4;  // batch, channels, height, width
 constexpr std::int64_t kHeadChannels = 64;
