@@ -115,7 +115,7 @@ class Elastify(cli.Case):
         self.refuse(*arguments, "--merge", 1, naming="--merge")
 
     def test_a_model_of_two_data_sets_is_elastified_in_two_stages(self):
-        data = write_data(self.folder / "few", 100, test=20)
+        data = write_data(self.folder / "few", 300, test=20)
         scenes = f"scenes:{data}"
         segmenter, out, subnet = self.folder / "s.onnx", self.folder / "s.ffb", self.folder / "subnet.onnx"
         trained = self.succeed_json("train", self.model, "--data", scenes, "--limit", 48, "--epochs", 1, "-o", segmenter, "--quiet")
@@ -129,6 +129,11 @@ class Elastify(cli.Case):
         self.succeed("bundle", "extract", out, "--subnet", shown["samples"][0]["subnet"], "-o", subnet)
         self.assertEqual(self.succeed_json("model", "inspect", subnet)["outputs"][0]["shape"][1:], [5, 64, 64])
         self.refuse("elastify", segmenter, "--data", data, "-o", out, naming="classes")
+        adapted = self.succeed_json("--store", "memory:", "adapt", out, "--data", scenes, "--budget-ms", 1e6, "--samples", 20, "--test-images", 20, "-o",
+                                    self.folder / "pool.json", "--quiet")
+        self.assertTrue(0 < adapted["best"]["accuracy"] < 1)
+        cli.need_onnxruntime(self)
+        self.assertTrue(self.succeed_json("model", "check", subnet, "--against", "onnxruntime")["pass"])
 
     def test_names_what_does_not_fit(self):
         out = self.folder / "b.ffb"
