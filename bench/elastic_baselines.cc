@@ -51,6 +51,22 @@ std::size_t levels_of(const Supernet& model) {
   return static_cast<std::size_t>(most);
 }
 
+/// The whole network with all blocks at one level of shrinking, from 1; at 0 the original.
+Result<Branch> width_of(const Supernet& model, std::size_t width) {
+  Branch branch{.kind = width > 0 ? BranchKind::shrunk : BranchKind::original};
+  std::vector<elastic::BranchId> path;
+  for (std::size_t b = 0; b < model.blocks.size(); ++b) {
+    const auto& block = model.blocks[b];
+    const auto chosen = width > 0 ? branch_of_level(block, width - 1) : 0;
+    branch.share = std::min(branch.share, block.branches[chosen].share);
+    path.push_back({.block = b, .branch = chosen});
+  }
+  auto network = elastic::join({model}, path);
+  if (!network) return tl::unexpected(network.error());
+  branch.graph = *std::move(network);
+  return branch;
+}
+
 }  // namespace
 
 Result<Supernet> early_exits(const Supernet& model, std::uint64_t seed) {
@@ -75,19 +91,16 @@ Result<Supernet> early_exits(const Supernet& model, std::uint64_t seed) {
   return chain;
 }
 
-Result<std::vector<Supernet>> uniform_widths(const Supernet& model) {
+Result<Supernet> uniform_widths(const Supernet& model) {
   const auto levels = levels_of(model);
   if (levels == 0) return fail(ErrorCode::invalid_input, "no block can be shrunk");
-  std::vector<Supernet> widths = {originals_of(model)};
-  for (std::size_t level = 0; level < levels; ++level) {
-    Supernet width{.name = fmt::format("{} s{}", model.name, level + 1)};
-    for (const auto& block : model.blocks) {
-      const auto& branch = block.branches[branch_of_level(block, level)];
-      width.blocks.push_back({.name = block.name, .branches = {{.graph = branch.graph}}});
-    }
-    widths.push_back(std::move(width));
+  Block whole{.name = "network"};
+  for (std::size_t width = 0; width <= levels; ++width) {
+    auto branch = width_of(model, width);
+    if (!branch) return tl::unexpected(branch.error());
+    whole.branches.push_back(*std::move(branch));
   }
-  return widths;
+  return Supernet{.name = model.name, .blocks = {std::move(whole)}};
 }
 
 }  // namespace fleetfit::bench

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "fleetfit/core/result.h"
 #include "fleetfit/elastic/supernet.h"
@@ -16,9 +15,10 @@ namespace fleetfit::bench {
 /// Fails with `unsupported` if the model does not give one row of classes for each image.
 Result<elastic::Supernet> early_exits(const elastic::Supernet& model, std::uint64_t seed);
 
-/// One width for all layers (slimmable networks): the original, then for each level of shrinking a
-/// network without choices, in which all blocks that can be are shrunk to that level. Fails with
+/// One width for all layers (slimmable networks): one block, which is the whole network, and for
+/// each level of shrinking a branch in which all blocks that can be are shrunk to that level. They
+/// have the weights of the model's branches, and learn as whole networks. Fails with
 /// `invalid_input` if no block can be shrunk.
-Result<std::vector<elastic::Supernet>> uniform_widths(const elastic::Supernet& model);
+Result<elastic::Supernet> uniform_widths(const elastic::Supernet& model);
 
 }  // namespace fleetfit::bench

@@ -1,9 +1,9 @@
-// Writes the baselines of elastic models as bundles:
-//   elastic_baselines exits IN.ffb OUT.ffb      early exits, untrained: `fleetfit elastify OUT.ffb`
-//   trains them elastic_baselines uniform IN.ffb OUT.ffb    one width for all layers, with the
-//   weights of a bundle that was
-//                                               trained with `--merge 0`
-// `fleetfit bundle draft` gives IN.ffb for the first.
+// Writes the baselines of elastic models as bundles, which `fleetfit elastify OUT.ffb` trains:
+//   elastic_baselines exits IN.ffb OUT.ffb      early exits; of IN.ffb only the originals count
+//   elastic_baselines uniform IN.ffb OUT.ffb    one width for all layers, from the branches of
+//   IN.ffb
+// `fleetfit bundle draft` gives an IN.ffb with branches that have learned nothing yet, `fleetfit
+// elastify --merge 0` one whose shrunk blocks have learned what they replace.
 
 #include <fmt/format.h>
 
@@ -17,22 +17,18 @@
 namespace fleetfit::bench {
 namespace {
 
-Result<std::vector<elastic::Supernet>> baseline(std::string_view method,
-                                                const elastic::Supernet& model) {
+Result<elastic::Supernet> baseline(std::string_view method, const elastic::Supernet& model) {
   if (method == "uniform") return uniform_widths(model);
-  if (method != "exits")
-    return fail(ErrorCode::invalid_input, fmt::format("'{}' is neither exits nor uniform", method));
-  auto exits = early_exits(model, 1);
-  if (!exits) return tl::unexpected(exits.error());
-  return std::vector{std::move(*exits)};
+  if (method == "exits") return early_exits(model, 1);
+  return fail(ErrorCode::invalid_input, fmt::format("'{}' is neither exits nor uniform", method));
 }
 
 Status write_baseline(std::string_view method, const char* in, const char* out) {
   auto bundle = elastic::read_bundle(in);
   if (!bundle) return tl::unexpected(bundle.error());
-  auto models = baseline(method, bundle->models.front());
-  if (!models) return tl::unexpected(models.error());
-  bundle->models = std::move(*models);
+  auto model = baseline(method, bundle->models.front());
+  if (!model) return tl::unexpected(model.error());
+  bundle->models = {*std::move(model)};
   bundle->info.samples.clear();  // of subnets that are no more
   if (auto ok = elastic::write_bundle(*bundle, out); !ok) return ok;
   fmt::print("{}: {} subnets\n", out, elastic::SubnetSpace(bundle->models).size().decimal());

@@ -46,12 +46,26 @@ Status check_input(const graph::Graph& first, const data::Batch& batch, std::siz
                           graph::to_string(shape)));
 }
 
-Result<std::size_t> classes_of(const graph::Graph& last, std::size_t batch_size) {
+/// Classes of each image or, where labels are of pixels, of each of these.
+Result<ScoreForm> score_form(const graph::Graph& last, std::size_t batch_size,
+                             std::size_t labels_of_image) {
   const auto& output = last.tensor(last.outputs.front());
   const auto count = output.shape ? static_cast<std::size_t>(graph::elements(*output.shape)) : 0;
   if (output.dtype != graph::DType::f32 || count == 0 || count % batch_size != 0)
     return fail(ErrorCode::invalid_input, "the model's first output has no scores for each image");
-  return count / batch_size;
+  const std::size_t of_image = count / batch_size;
+  const auto& shape = *output.shape;
+  constexpr std::size_t kMapRank = 4;  // batch, classes, height, width
+  const auto pixels = shape.size() == kMapRank ? static_cast<std::size_t>(shape[2] * shape[3]) : 1;
+  if (pixels != labels_of_image)
+    return fail(ErrorCode::invalid_input,
+                fmt::format("the model has classes for {} places of an image, the data for {}",
+                            pixels, labels_of_image));
+  return ScoreForm{.classes = of_image / pixels, .pixels = pixels};
+}
+
+std::size_t labels_of_image(const data::Batch& batch) {
+  return batch.labels.size() / static_cast<std::size_t>(batch.shape[0]);
 }
 
 }  // namespace
@@ -76,9 +90,10 @@ class Evaluator::Work {
       const auto& blocks = model.blocks;
       if (auto ok = check_input(blocks.front().branches.front().graph, *first, size); !ok)
         return core::within("model " + model.name, ok.error());
-      const auto classes = classes_of(blocks.back().branches.front().graph, size);
-      if (!classes) return core::within("model " + model.name, classes.error());
-      classes_.push_back(*classes);
+      const auto form =
+          score_form(blocks.back().branches.front().graph, size, labels_of_image(*first));
+      if (!form) return core::within("model " + model.name, form.error());
+      forms_.push_back(*form);
     }
     return options_.labels == Labels::original ? label_by_original() : check_labels();
   }
@@ -129,15 +144,15 @@ class Evaluator::Work {
   std::size_t workers() const { return static_cast<std::size_t>(pool_.workers()); }
 
   Status check_labels() const {
-    const auto classes = std::ranges::min(classes_);
+    const auto classes = std::ranges::min(forms_, {}, &ScoreForm::classes).classes;
     for (std::size_t b = 0; b < parts_.images.batches(); ++b) {
       const auto batch = parts_.images.batch(b);
       if (!batch) return tl::unexpected(batch.error());
       for (const std::int64_t label : batch->labels) {
         if (label >= 0 && static_cast<std::size_t>(label) < classes) continue;
         return fail(ErrorCode::invalid_input,
-                    fmt::format("the model tells {} classes apart, an image is of class {}",
-                                classes, label));
+                    fmt::format("the model tells {} classes apart, {} is of class {}", classes,
+                                forms_[0].pixels == 1 ? "an image" : "a pixel", label));
       }
     }
     return {};
@@ -153,10 +168,7 @@ class Evaluator::Work {
       BatchWalk walk({tree_, store_, programs_.front(), batch->values, b});
       const auto feature = walk.feature(end);
       if (!feature) return tl::unexpected(feature.error());
-      auto& labels = labels_.emplace_back();
-      for (std::size_t i = 0; i < batch->labels.size(); ++i)
-        labels.push_back(static_cast<std::int64_t>(
-            best_class(floats(feature->bytes).subspan(i * classes_[0], classes_[0]))));
+      labels_.push_back(best_classes(floats(feature->bytes), forms_[0], batch->labels.size()));
     }
     return {};
   }
@@ -174,7 +186,8 @@ class Evaluator::Work {
   Result<data::Batch> load(std::size_t number) const {
     auto batch = parts_.images.batch(number);
     if (!batch) return batch;
-    batch->values.resize(batch->values.size() / batch->labels.size() * parts_.images.batch_size());
+    const auto images = static_cast<std::size_t>(batch->shape[0]);
+    batch->values.resize(batch->values.size() / images * parts_.images.batch_size());
     if (number < labels_.size()) batch->labels = labels_[number];
     return batch;
   }
@@ -209,9 +222,10 @@ class Evaluator::Work {
     for (const auto& batch : sums) {
       all.hits += batch[subnet].hits;
       all.confidence += batch[subnet].confidence;
+      all.labels += batch[subnet].labels;
     }
-    const auto images = static_cast<double>(parts_.images.images());
-    return {.accuracy = all.hits / images, .confidence = all.confidence / images};
+    const auto labels = static_cast<double>(all.labels);
+    return {.accuracy = all.hits / labels, .confidence = all.confidence / labels};
   }
 
   /// Sums of each subnet, for each batch.
@@ -254,7 +268,7 @@ class Evaluator::Work {
       const auto scores = walk.feature(end);
       if (!scores) return tl::unexpected(scores.error());
       sums[round.subnet_of.at(end)] =
-          sum_scores(floats(scores->bytes), batch->labels, classes_[tree_.node(end).branch.model]);
+          sum_scores(floats(scores->bytes), batch->labels, forms_[tree_.node(end).branch.model]);
     }
     for (const auto& [id, time] : walk.times()) times[id].add(time);
     return sums;
@@ -264,7 +278,7 @@ class Evaluator::Work {
   EvaluatorOptions options_;
   core::ThreadPool pool_;
   std::vector<BranchPrograms> programs_;           // of each worker
-  std::vector<std::size_t> classes_;               // of each model
+  std::vector<ScoreForm> forms_;                   // of each model
   std::vector<std::vector<std::int64_t>> labels_;  // of each batch, if they are the original's
   space::DesignIndex known_;
   std::vector<Evaluation> evaluations_;  // by number of the design

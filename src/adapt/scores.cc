@@ -39,21 +39,53 @@ double sum_confidence(std::span<const double> margins) {
   return sum;
 }
 
-}  // namespace
+/// The scores that belong to a label.
+class ScoresOfLabels {
+ public:
+  ScoresOfLabels(std::span<const float> scores, const ScoreForm& form)
+      : scores_(scores), form_(form), gathered_(form.classes) {}
+
+  /// Valid until the next call.
+  std::span<const float> operator[](std::size_t label) {
+    if (form_.pixels == 1) return scores_.subspan(label * form_.classes, form_.classes);
+    const std::size_t first =
+        label / form_.pixels * form_.classes * form_.pixels + label % form_.pixels;
+    for (std::size_t c = 0; c < form_.classes; ++c)
+      gathered_[c] = scores_[first + c * form_.pixels];
+    return gathered_;
+  }
+
+ private:
+  std::span<const float> scores_;
+  ScoreForm form_;
+  std::vector<float> gathered_;
+};
 
 std::size_t best_class(std::span<const float> scores) {
   return static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin());
 }
 
+}  // namespace
+
+std::vector<std::int64_t> best_classes(std::span<const float> scores, const ScoreForm& form,
+                                       std::size_t labels) {
+  ScoresOfLabels of(scores, form);
+  std::vector<std::int64_t> classes;
+  for (std::size_t i = 0; i < labels; ++i)
+    classes.push_back(static_cast<std::int64_t>(best_class(of[i])));
+  return classes;
+}
+
 ScoreSums sum_scores(std::span<const float> scores, std::span<const std::int64_t> labels,
-                     std::size_t classes) {
-  ScoreSums sums;
+                     const ScoreForm& form) {
+  ScoresOfLabels of(scores, form);
+  ScoreSums sums{.labels = labels.size()};
   std::vector<double> margins;
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    const auto of_image = scores.subspan(i * classes, classes);
+    const auto own = of[i];
     const auto label = static_cast<std::size_t>(labels[i]);
-    sums.hits += best_class(of_image) == label ? 1 : 0;
-    margins.push_back(margin(of_image, label));
+    sums.hits += best_class(own) == label ? 1 : 0;
+    margins.push_back(margin(own, label));
   }
   sums.confidence = sum_confidence(margins);
   return sums;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "adapt/latency_sample.h"
+#include "adapt/load_phases.h"
 #include "fleetfit/adapt/subnet_cache.h"
 
 namespace fleetfit::adapt {
@@ -119,6 +120,7 @@ class Server final : public SubnetServer {
   std::optional<Wish> waiting_;  // its subnet is not ready yet
   ServingReport counts_;
   LatencySample latencies_;
+  LoadPhases load_;
   std::map<std::string, Use> uses_;
   std::vector<std::int64_t> input_shape_;
   std::vector<std::int64_t> output_shape_;
@@ -160,16 +162,22 @@ Result<Answer> Server::serve(std::span<const float> input, std::optional<std::in
 }
 
 void Server::count(const Answer& answer, std::optional<std::int64_t> label) {
+  ServedRequest served{.time_s = time_ms() / 1e3,
+                       .ratio = answer.latency_ms / entry(current_).latency_ms,
+                       .within_budget = answer.latency_ms <= options_.budget_ms,
+                       .accuracy = entry(current_).accuracy,
+                       .subnet = answer.subnet};
+  if (label && answer.best_class) served.right = *label == *answer.best_class;
+  load_.record(served);
   ++counts_.requests;
-  if (answer.latency_ms <= options_.budget_ms) ++counts_.within_budget;
+  if (served.within_budget) ++counts_.within_budget;
   latencies_.add(answer.latency_ms);
   auto& use = uses_[answer.subnet];
   if (use.requests == 0) use.entry = entry(current_);
   ++use.requests;
   use.ms += answer.latency_ms;
-  if (!label || !answer.best_class) return;
-  ++counts_.labelled;
-  if (*label == *answer.best_class) ++counts_.right;
+  if (served.right) ++counts_.labelled;
+  if (served.right.value_or(false)) ++counts_.right;
 }
 
 void Server::adapt() {
@@ -305,6 +313,7 @@ ServingReport Server::report() const {
   report.ratio = monitor_.ratio();
   report.subnet = subnet(current_);
   report.prepared_bytes = cache_.peak_bytes();
+  report.load = load_.report();
   for (const auto& [text, use] : uses_) {
     report.subnets.push_back({.subnet = text,
                               .requests = use.requests,

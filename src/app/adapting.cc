@@ -97,7 +97,7 @@ Status check_fit(const AdaptRequest& request, const Images& images, const Bundle
         "{}: its {} classes are not the {} that the model of {} was trained for ({}, …)",
         request.data, classes.size(), bundle.info.classes.size(), request.bundle.string(),
         bundle.info.classes.front()));
-  if (request.data.starts_with("images:")) return {};
+  if (request.data.find("images:") != std::string::npos) return {};
   const auto item = images.dataset->item(0);
   if (!item) return tl::unexpected(item.error());
   const auto& [height, width, channels, pixels] = item->image;
@@ -205,6 +205,11 @@ class Adapting {
     auto bundle = open_bundle(request_, 1);
     if (!bundle) return tl::unexpected(std::move(bundle.error()));
     bundle_ = *std::move(bundle);
+    std::error_code ignored;
+    report_.bundle_bytes =
+        static_cast<std::int64_t>(std::filesystem::file_size(request_.bundle, ignored));
+    report_.model_bytes = bundle_.info.model_bytes;
+    report_.memory_limit_bytes = static_cast<std::int64_t>(reuse_bytes_ + program_bytes_);
     space_ = std::make_unique<SubnetSpace>(bundle_.models);
     for (auto* images : {&validation_, &test_}) {
       const bool is_test = images == &test_;

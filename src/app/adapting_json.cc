@@ -38,6 +38,9 @@ nlohmann::ordered_json to_json(const AdaptReport& report) {
                     {"test", report.test_images},
                     {"labels", report.labels}};
   json["peak_memory_bytes"] = report.peak_memory_bytes;
+  json["memory_limit_bytes"] = report.memory_limit_bytes;
+  json["bundle_bytes"] = report.bundle_bytes;
+  json["model_bytes"] = report.model_bytes;
   json["stopped"] = report.stopped;
   return json;
 }

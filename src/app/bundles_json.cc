@@ -39,8 +39,10 @@ Json model_json(const ElasticModelSummary& model) {
 }
 
 Json sample_json(const elastic::AccuracySample& sample) {
-  return {
+  Json json = {
       {"subnet", sample.subnet}, {"accuracy", sample.accuracy}, {"mac_share", sample.mac_share}};
+  if (sample.mean_iou) json["mean_iou"] = *sample.mean_iou;
+  return json;
 }
 
 Json section_json(const elastic::BundleSection& section) {

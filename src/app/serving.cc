@@ -124,7 +124,10 @@ class BundleServing final : public Serving {
             .budget_ms = request_.budget_ms,
             .tail = request_.tail,
             .elapsed_s = elapsed_s(),
-            .peak_memory_bytes = core::peak_memory_bytes()};
+            .peak_memory_bytes = core::peak_memory_bytes(),
+            .bundle_bytes = bundle_bytes_,
+            .model_bytes = bundle_.info.model_bytes,
+            .memory_limit_bytes = memory_bytes_};
   }
 
  private:
@@ -139,6 +142,8 @@ class BundleServing final : public Serving {
   ServeRequest request_;
   EventFile events_;
   Bundle bundle_;
+  std::int64_t bundle_bytes_ = 0;
+  std::int64_t memory_bytes_ = 0;
   std::unique_ptr<elastic::SubnetSpace> space_;
   std::optional<Images> images_;
   std::unique_ptr<adapt::SubnetPreparer> preparer_;
@@ -152,6 +157,8 @@ Status BundleServing::open() {
       elastic::read_bundle(request_.bundle, {.batch = 1, .public_key = request_.public_key});
   if (!bundle) return tl::unexpected(std::move(bundle.error()));
   bundle_ = *std::move(bundle);
+  std::error_code ignored;
+  bundle_bytes_ = static_cast<std::int64_t>(std::filesystem::file_size(request_.bundle, ignored));
   space_ = std::make_unique<elastic::SubnetSpace>(bundle_.models);
   auto pool = adapt::read_pool(request_.pool);
   if (!pool) return tl::unexpected(std::move(pool.error()));
@@ -171,6 +178,7 @@ Status BundleServing::open_server(SubnetPool pool) {
   if (!quantile) return tl::unexpected(quantile.error());
   const auto memory = measure::parse_bytes(request_.memory);
   if (!memory) return core::within("memory", memory.error());
+  memory_bytes_ = *memory;
   auto options = engine_options(workplace_, request_.device);
   if (!options) return tl::unexpected(std::move(options.error()));
   preparer_ = adapt::make_engine_preparer(bundle_.models, *space_, *std::move(options));

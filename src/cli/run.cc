@@ -73,11 +73,17 @@ std::string summary_text(const app::ServeSummary& summary) {
   std::string text =
       table.text() + fmt::format(
                          "{} requests, {:.1f} % of them within {:.4g} ms; median {:.4g} ms, 95 % "
-                         "within {:.4g} ms\n{} switches, the longest in {:.0f} us; {} of memory\n",
+                         "within {:.4g} ms\n{} switches, the longest in {:.0f} us; {} of memory "
+                         "for a bundle of {}\n",
                          report.requests, percent(report.within_budget, report.requests),
                          summary.budget_ms, report.median_ms, report.p95_ms, report.switches,
                          report.longest_switch_us,
-                         with_prefix(static_cast<double>(summary.peak_memory_bytes), "B"));
+                         with_prefix(static_cast<double>(summary.peak_memory_bytes), "B"),
+                         with_prefix(static_cast<double>(summary.bundle_bytes), "B"));
+  if (report.load.settled > 0)
+    text += fmt::format(
+        "{} changes of load; a second after them, {:.1f} % of requests within the budget\n",
+        report.load.changes, percent(report.load.settled_within_budget, report.load.settled));
   if (report.labelled > 0)
     text += fmt::format("accuracy: {:.2f} %\n", percent(report.right, report.labelled));
   if (!report.budget_met) text += "The budget was not kept in the end.\n";

@@ -3,85 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/picture.h"
 #include "fleetfit/data/dataset.h"
 
 namespace fleetfit::data {
 namespace {
-
-/// An image of real numbers, channels together.
-struct Picture {
-  std::int64_t height = 0;
-  std::int64_t width = 0;
-  std::int64_t channels = 0;
-  std::vector<float> values;
-
-  float at(std::int64_t y, std::int64_t x, std::int64_t c) const {
-    return values[static_cast<std::size_t>((y * width + x) * channels + c)];
-  }
-};
-
-Picture with_channels(const Image& image, std::int64_t channels) {
-  Picture picture{.height = image.height, .width = image.width, .channels = channels};
-  const auto count = static_cast<std::size_t>(image.height * image.width);
-  picture.values.reserve(count * static_cast<std::size_t>(channels));
-  for (std::size_t p = 0; p < count; ++p) {
-    if (image.channels == channels) {
-      for (std::int64_t c = 0; c < channels; ++c)
-        picture.values.push_back(
-            image.pixels[p * static_cast<std::size_t>(channels) + static_cast<std::size_t>(c)]);
-    } else if (image.channels == 1) {
-      picture.values.insert(picture.values.end(), 3, image.pixels[p]);
-    } else {
-      const auto* rgb = &image.pixels[p * 3];
-      picture.values.push_back(0.299F * static_cast<float>(rgb[0]) +
-                               0.587F * static_cast<float>(rgb[1]) +
-                               0.114F * static_cast<float>(rgb[2]));
-    }
-  }
-  return picture;
-}
-
-/// Where an output pixel's centre lies between two input pixels.
-struct Between {
-  std::int64_t low = 0;
-  std::int64_t high = 0;
-  float share = 0;  ///< of the higher one
-};
-
-std::vector<Between> samples(std::int64_t from, std::int64_t to) {
-  std::vector<Between> result;
-  const double step = static_cast<double>(from) / static_cast<double>(to);
-  for (std::int64_t i = 0; i < to; ++i) {
-    const double place =
-        std::clamp((static_cast<double>(i) + 0.5) * step - 0.5, 0.0, static_cast<double>(from - 1));
-    const auto low = static_cast<std::int64_t>(place);
-    result.push_back({.low = low,
-                      .high = std::min(low + 1, from - 1),
-                      .share = static_cast<float>(place - static_cast<double>(low))});
-  }
-  return result;
-}
-
-float mixed(float a, float b, float share) { return a + (b - a) * share; }
-
-Picture resized(Picture picture, std::int64_t height, std::int64_t width) {
-  if (picture.height == height && picture.width == width) return picture;
-  Picture result{.height = height, .width = width, .channels = picture.channels};
-  result.values.reserve(static_cast<std::size_t>(height * width * picture.channels));
-  const auto columns = samples(picture.width, width);
-  for (const auto& y : samples(picture.height, height)) {
-    for (const auto& x : columns) {
-      for (std::int64_t c = 0; c < picture.channels; ++c) {
-        const float upper =
-            mixed(picture.at(y.low, x.low, c), picture.at(y.low, x.high, c), x.share);
-        const float lower =
-            mixed(picture.at(y.high, x.low, c), picture.at(y.high, x.high, c), x.share);
-        result.values.push_back(mixed(upper, lower, y.share));
-      }
-    }
-  }
-  return result;
-}
 
 void append(const Picture& picture, const Preprocessing& options, std::vector<float>& values) {
   const auto value = [&](std::int64_t y, std::int64_t x, std::int64_t c) {
@@ -103,6 +29,21 @@ void append(const Picture& picture, const Preprocessing& options, std::vector<fl
       for (std::int64_t x = 0; x < picture.width; ++x) values.push_back(value(y, x, c));
     }
   }
+}
+
+Status append_labels(const Item& item, const Preprocessing& options,
+                     std::vector<std::int64_t>& labels) {
+  if (item.mask.empty()) {
+    labels.push_back(item.label);
+    return {};
+  }
+  if (std::ssize(item.mask) != item.image.height * item.image.width)
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{} classes for the pixels of an image of {} x {}", item.mask.size(),
+                            item.image.height, item.image.width));
+  const auto mask = resized_mask(item, options.height, options.width);
+  labels.insert(labels.end(), mask.begin(), mask.end());
+  return {};
 }
 
 /// The options with the first image's size and channels where they leave them open.
@@ -160,7 +101,10 @@ Result<Batch> make_batch(std::span<const Item> items, const Preprocessing& asked
                               item.image.height, item.image.width, item.image.channels, height,
                               width, channels));
     append(resized(with_channels(item.image, channels), height, width), options, batch.values);
-    batch.labels.push_back(item.label);
+    if (item.mask.empty() != items.front().mask.empty())
+      return fail(ErrorCode::invalid_input, "only some of the images have a class for each pixel");
+    if (auto ok = append_labels(item, options, batch.labels); !ok)
+      return tl::unexpected(std::move(ok.error()));
   }
   return batch;
 }

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "data/sources.h"
+#include "fleetfit/data/scenes.h"
 
 namespace fleetfit::data {
 namespace {
@@ -35,7 +36,7 @@ Result<Source> find_source(std::string_view spec) {
   if (!known || folder.empty())
     return fail(ErrorCode::invalid_input,
                 fmt::format("'{}' is no data set; they are fashion-mnist, idx:DIR, cifar10:DIR and "
-                            "images:DIR",
+                            "images:DIR, or scenes: before one of them",
                             spec));
   if (kind == "idx") return Source{.open = [=](Part part) { return open_idx(folder, part, {}); }};
   if (kind == "cifar10")
@@ -85,6 +86,7 @@ std::string_view to_string(Split split) {
 Result<std::unique_ptr<Dataset>> open_dataset(std::string_view spec, Split split,
                                               const SplitOptions& options) {
   if (auto ok = check(options); !ok) return tl::unexpected(ok.error());
+  if (is_scenes_spec(spec)) return open_scenes(spec, split, {}, options).map(as_dataset);
   const auto source = find_source(spec);
   if (!source) return tl::unexpected(source.error());
   auto data = source->open(wanted_part(*source, split));

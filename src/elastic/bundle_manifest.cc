@@ -225,6 +225,11 @@ Result<AccuracySample> read_sample(const JsonView& view) {
   fields.refuse_if(!(sample.accuracy >= 0 && sample.accuracy <= 1), view,
                    "accuracy is between 0 and 1");
   fields.refuse_if(!(sample.mac_share >= 0), view, "mac_share is not negative");
+  std::optional<JsonView> iou;
+  fields.take(view.find("mean_iou"), iou);
+  if (iou) fields.take(iou->as_number(), sample.mean_iou.emplace());
+  fields.refuse_if(sample.mean_iou && !(*sample.mean_iou >= 0 && *sample.mean_iou <= 1), view,
+                   "mean_iou is between 0 and 1");
   return std::move(fields).finish(std::move(sample));
 }
 
@@ -247,6 +252,7 @@ std::string format_manifest(const Manifest& manifest) {
   Json samples = Json::array();
   for (const auto& s : info.samples) {
     samples.push_back({{"subnet", s.subnet}, {"accuracy", s.accuracy}, {"mac_share", s.mac_share}});
+    if (s.mean_iou) samples.back()["mean_iou"] = *s.mean_iou;
   }
   Json models = Json::array();
   for (const auto& model : manifest.models) models.push_back(model_json(model));

@@ -84,13 +84,15 @@ class Elastifying {
  private:
   bool is_stopped() const { return context_.stop.stop_requested(); }
   bool is_paper() const { return options_.recipe == ElastifyRecipe::paper; }
-  std::int64_t steps_per_epoch() const { return images_.training.size() / options_.batch; }
+  std::int64_t steps_per_epoch() const {
+    return images_.of_stage(at_.stage).size() / options_.batch;
+  }
   double elapsed_s() const {
     return before_s_ + std::chrono::duration<double>(context_.clock.now() - start_).count();
   }
   core::Random random_of(std::string_view what) const;
   ShuffledBatches batches(std::string_view what) const {
-    return {images_.training, {.batch = options_.batch}, random_of(what)};
+    return {images_.of_stage(at_.stage), {.batch = options_.batch}, random_of(what)};
   }
   std::vector<SubnetPath> draw_subnets() const;
 
@@ -297,23 +299,24 @@ Status Elastifying::resume(const std::string& subject) {
 
 Result<std::vector<AccuracySample>> Elastifying::accuracies(
     const TorchImages& images, const std::vector<SubnetPath>& subnets) const {
-  std::vector<std::size_t> correct(subnets.size());
-  std::int64_t labels = 0;
+  std::vector<ClassCounts> counts(subnets.size());
+  bool of_pixels = false;
   const OrderedBatches batches(images, kEvaluationBatch);
   for (std::int64_t b = 0; b < batches.size(); ++b) {
     if (is_stopped()) return fail(ErrorCode::cancelled, "interrupted while looking at subnets");
     const auto batch = batches.batch(b);
     if (!batch) return tl::unexpected(batch.error());
-    const auto found = net_->count_correct(*batch, subnets);
+    const auto found = net_->count_classes(*batch, subnets);
     if (!found) return tl::unexpected(found.error());
-    for (std::size_t i = 0; i < correct.size(); ++i) correct[i] += (*found)[i];
-    labels += batch->labels.numel();
+    for (std::size_t i = 0; i < counts.size(); ++i) counts[i].add((*found)[i]);
+    of_pixels = batch->labels.dim() > 1;
   }
   std::vector<AccuracySample> samples;
   for (std::size_t i = 0; i < subnets.size(); ++i) {
     samples.push_back({.subnet = text_of(subnets[i]),
-                       .accuracy = static_cast<double>(correct[i]) / static_cast<double>(labels),
+                       .accuracy = counts[i].accuracy(),
                        .mac_share = sampler_.mac_share(subnets[i])});
+    if (of_pixels) samples.back().mean_iou = counts[i].mean_iou();
   }
   return samples;
 }
@@ -332,6 +335,7 @@ Status Elastifying::look_at_result(Elastified& result) const {
   const auto original = accuracies(images_.test, {sampler_.original()});
   if (!original) return tl::unexpected(original.error());
   result.original_accuracy = original->front().accuracy;
+  result.original_mean_iou = original->front().mean_iou;
   task.advance();
   auto random = random_.split("samples");
   auto subnets = sampler_.draw_spread(kSampleSubnets, random);
@@ -371,6 +375,9 @@ Result<Elastified> learn(const elastic::Supernet& supernet, const ImageSplits& i
   if (!loaded) return tl::unexpected(std::move(loaded.error()));
   auto net = TorchSupernet::create(supernet, device_of(options.compute), context.pool);
   if (!net) return tl::unexpected(std::move(net.error()));
+  const auto takes = [&](const ImageForm& form) { return (*net)->takes(form); };
+  if (auto ok = loaded->load_first(takes, options, context); !ok)
+    return tl::unexpected(std::move(ok.error()));
   Elastifying work(supernet, {*std::move(loaded), *std::move(sampler), *std::move(net)}, options,
                    context);
   if (auto resumed = work.resume(subject_of(options, images)); !resumed)
@@ -386,14 +393,17 @@ std::vector<RangeAccuracy> accuracy_by_share(const std::vector<AccuracySample>& 
   for (int i = 0; i < kRanges; ++i) {
     RangeAccuracy range{.low = i / 10.0, .high = (i + 1) / 10.0};
     double sum = 0;
+    double iou_sum = 0;
     for (const auto& sample : samples) {
       const bool last = i + 1 == kRanges;  // which also has the original, and what is dearer
       if (sample.mac_share < range.low || (sample.mac_share >= range.high && !last)) continue;
       sum += sample.accuracy;
+      iou_sum += sample.mean_iou.value_or(0);
       ++range.subnets;
     }
     if (range.subnets == 0) continue;
     range.mean = sum / static_cast<double>(range.subnets);
+    if (samples.front().mean_iou) range.mean_iou = iou_sum / static_cast<double>(range.subnets);
     ranges.push_back(range);
   }
   return ranges;

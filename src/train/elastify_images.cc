@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "train/label_form.h"
 #include "train/torch_device.h"
 
 namespace fleetfit::train {
@@ -40,7 +41,19 @@ Status check_classes(const elastic::Supernet& supernet, const data::Dataset& dat
     return fail(ErrorCode::invalid_input,
                 fmt::format("{}: it tells {} classes apart, the data has {}", supernet.name,
                             (*output)[1], data.classes().size()));
+  const auto& first = supernet.blocks.front().branches.front().graph;
+  if (auto ok = check_label_form(first.tensor(first.inputs.front()),
+                                 last.tensor(last.outputs.front()), data);
+      !ok)
+    return core::within(supernet.name, ok.error());
   return {};
+}
+
+Status check_count(std::int64_t count, const ElastifyOptions& options) {
+  if (count >= options.batch) return {};
+  return fail(
+      ErrorCode::invalid_input,
+      fmt::format("there are {} images to learn from, a batch has {}", count, options.batch));
 }
 
 }  // namespace
@@ -57,10 +70,8 @@ Result<LoadedImages> LoadedImages::load(const elastic::Supernet& supernet,
   if (!form) return tl::unexpected(form.error());
   if (auto fits = check_classes(supernet, images.train); !fits)
     return tl::unexpected(std::move(fits.error()));
-  if (const auto count = training_images(options, images); count < options.batch)
-    return fail(
-        ErrorCode::invalid_input,
-        fmt::format("there are {} images to learn from, a batch has {}", count, options.batch));
+  if (auto ok = check_count(training_images(options, images), options); !ok)
+    return tl::unexpected(std::move(ok.error()));
   const auto read = [&](const data::Dataset& data, std::int64_t limit) {
     return TorchImages::load(data,
                              {.form = *form, .limit = limit, .device = device_of(options.compute)},
@@ -74,8 +85,28 @@ Result<LoadedImages> LoadedImages::load(const elastic::Supernet& supernet,
   if (!test) return tl::unexpected(std::move(test.error()));
   auto sample = read(images.test, kSampleImages);
   if (!sample) return tl::unexpected(std::move(sample.error()));
-  return LoadedImages{*std::move(training), *std::move(validation), *std::move(test),
-                      *std::move(sample)};
+  return LoadedImages{.training = *std::move(training),
+                      .first = std::nullopt,
+                      .validation = *std::move(validation),
+                      .test = *std::move(test),
+                      .sample = *std::move(sample)};
+}
+
+Status LoadedImages::load_first(const std::function<bool(const ImageForm&)>& takes,
+                                const ElastifyOptions& options, const TrainingContext& context) {
+  if (options.first_data == nullptr) return {};
+  auto form = form_of(*options.first_data);
+  if (!form) return tl::unexpected(std::move(form.error()));
+  form->channels = training.form().channels;
+  auto images = TorchImages::load(*options.first_data,
+                                  {.form = takes(*form) ? *form : training.form(),
+                                   .limit = options.limit,
+                                   .device = device_of(options.compute)},
+                                  context.pool, context.stop);
+  if (!images) return tl::unexpected(std::move(images.error()));
+  if (auto ok = check_count(images->size(), options); !ok) return ok;
+  first = *std::move(images);
+  return {};
 }
 
 }  // namespace fleetfit::train

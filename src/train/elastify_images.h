@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 
 #include "fleetfit/core/result.h"
 #include "fleetfit/elastic/supernet.h"
@@ -12,14 +15,24 @@ namespace fleetfit::train {
 /// The images of an elastification in memory, in the form that the model takes.
 struct LoadedImages {
   TorchImages training;
-  TorchImages validation;  ///< some of them
+  std::optional<TorchImages> first;  ///< for the first stage, if it has images of its own
+  TorchImages validation;            ///< some of them
   TorchImages test;
   TorchImages sample;  ///< some of the test images
 
-  /// Fails with `invalid_input` if the model takes no images, if its classes are not as many as the
-  /// data's, or if there are fewer than one batch to learn from.
+  /// Fails with `invalid_input` if the model takes no images, if its classes are not the data's, or
+  /// if there are fewer than one batch to learn from.
   static Result<LoadedImages> load(const elastic::Supernet& supernet, const ImageSplits& images,
                                    const ElastifyOptions& options, const TrainingContext& context);
+
+  /// Reads those of the first stage. `takes` tells whether the model can work on a form.
+  Status load_first(const std::function<bool(const ImageForm&)>& takes,
+                    const ElastifyOptions& options, const TrainingContext& context);
+
+  /// What a stage, counted from 0, learns from.
+  const TorchImages& of_stage(std::size_t stage) const {
+    return stage == 0 && first ? *first : training;
+  }
 };
 
 /// How many images there are to learn from.

@@ -1,6 +1,7 @@
 #include "train/elastify_place.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -18,6 +19,7 @@ nlohmann::json to_json(const ElastifyEpoch& epoch) {
                       {"high", range.high},
                       {"mean", range.mean},
                       {"subnets", range.subnets}});
+    if (range.mean_iou) ranges.back()["mean_iou"] = *range.mean_iou;
   }
   return {{"stage", epoch.stage},
           {"epoch", epoch.epoch},
@@ -31,6 +33,11 @@ class Fields {
   explicit Fields(JsonView view) : view_(std::move(view)) {}
 
   double number(std::string_view key) { return take(view_.number(key), 0.0); }
+  std::optional<double> number_if_there(std::string_view key) {
+    const auto found = take(view_.find(key), std::optional<JsonView>());
+    if (!found) return std::nullopt;
+    return take(found->as_number(), 0.0);
+  }
   std::int64_t count(std::string_view key) { return take(view_.integer(key, {.min = 0}), {}); }
   std::string text(std::string_view key) { return take(view_.text(key), {}); }
   std::vector<JsonView> items(std::string_view key) { return take(view_.items(key), {}); }
@@ -55,7 +62,8 @@ RangeAccuracy read_range(Fields fields, Fields& parent) {
   const RangeAccuracy range{.low = fields.number("low"),
                             .high = fields.number("high"),
                             .mean = fields.number("mean"),
-                            .subnets = static_cast<std::size_t>(fields.count("subnets"))};
+                            .subnets = static_cast<std::size_t>(fields.count("subnets")),
+                            .mean_iou = fields.number_if_there("mean_iou")};
   parent.note(fields.status());
   return range;
 }

@@ -13,6 +13,7 @@
 
 #include "fleetfit/core/json.h"
 #include "train/checkpoint.h"
+#include "train/label_form.h"
 #include "train/schedule.h"
 #include "train/torch_accuracy.h"
 #include "train/torch_device.h"
@@ -96,10 +97,10 @@ Result<ImageForm> input_form(const graph::Graph& network) {
 Status check_classes(const graph::Graph& network, const ImageSplits& data) {
   const auto& output = network.tensor(network.outputs[0]);
   const auto classes = data.train.classes().size();
-  if (output.shape && output.shape->size() == 2 &&
-      output.shape->back() == static_cast<std::int64_t>(classes)) {
-    return {};
-  }
+  const auto& shape = output.shape;
+  const std::size_t rank = is_map(output) ? 4 : 2;
+  if (shape && shape->size() == rank && (*shape)[1] == static_cast<std::int64_t>(classes))
+    return check_label_form(network.tensor(network.inputs[0]), output, data.train);
   return fail(ErrorCode::invalid_input,
               fmt::format("output '{}' is {}, and the data has {} classes", output.name,
                           output.shape ? graph::to_string(*output.shape) : "unknown", classes));

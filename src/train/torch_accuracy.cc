@@ -11,14 +11,16 @@ Result<double> accuracy_of(TorchNetwork& network, const TorchImages& images,
   network.batch_statistics(false);
   const OrderedBatches batches(images, kBatch);
   std::int64_t right = 0;
+  std::int64_t labels = 0;
   for (std::int64_t i = 0; i < batches.size(); ++i) {
     if (stop.stop_requested()) return fail(ErrorCode::cancelled, "interrupted");
     const auto batch = batches.batch(i);
     if (!batch) return tl::unexpected(batch.error());
     const auto found = network.forward_one(batch->images).argmax(1);
     right += found.eq(batch->labels).sum().item<std::int64_t>();
+    labels += batch->labels.numel();
   }
-  return static_cast<double>(right) / static_cast<double>(images.size());
+  return static_cast<double>(right) / static_cast<double>(labels);
 }
 
 }  // namespace fleetfit::train

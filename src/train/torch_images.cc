@@ -35,20 +35,29 @@ struct Source {
   std::vector<std::size_t> chosen;
   ImageForm kept;     // as they are kept: their own form if all have it, else the network's
   ImageForm network;  // as the network takes them
+  bool has_masks = false;
 
   std::int64_t size() const { return std::ssize(chosen); }
 };
 
-/// Bytes of images and labels, on the CPU.
+/// Bytes of images and labels, on the CPU. Labels are whole numbers, or bytes of each pixel.
 struct Decoded {
   at::Tensor pixels;
   at::Tensor labels;
 };
 
-bool has_form(const data::Image& image, const ImageForm& form) {
-  return image.channels == form.channels && image.height == form.height &&
-         image.width == form.width;
+Decoded room_for(const Source& source, std::int64_t count) {
+  const auto& form = source.kept;
+  return {.pixels = at::empty({count, form.channels, form.height, form.width}, at::kByte),
+          .labels = source.has_masks ? at::empty({count, form.height, form.width}, at::kByte)
+                                     : at::empty({count}, at::kLong)};
 }
+
+ImageForm form_of(const data::Image& image) {
+  return {.channels = image.channels, .height = image.height, .width = image.width};
+}
+
+bool has_form(const data::Image& image, const ImageForm& form) { return form_of(image) == form; }
 
 void separate_channels(const data::Image& image, std::uint8_t* out) {
   const auto pixels = image.height * image.width;
@@ -58,7 +67,7 @@ void separate_channels(const data::Image& image, std::uint8_t* out) {
   }
 }
 
-Status put(const data::Item& item, const ImageForm& form, std::uint8_t* out) {
+Status put_pixels(const data::Item& item, const ImageForm& form, std::uint8_t* out) {
   if (has_form(item.image, form)) {
     separate_channels(item.image, out);
     return {};
@@ -73,25 +82,40 @@ Status put(const data::Item& item, const ImageForm& form, std::uint8_t* out) {
   return {};
 }
 
+Status put_mask(const data::Item& item, const ImageForm& form, std::uint8_t* out) {
+  const auto labels =
+      data::make_batch(std::span(&item, 1), {.height = form.height, .width = form.width});
+  if (!labels) return tl::unexpected(labels.error());
+  if (std::ssize(labels->labels) != form.height * form.width)
+    return fail(ErrorCode::invalid_input, "only some of the images have a class for each pixel");
+  std::ranges::transform(labels->labels, out,
+                         [](std::int64_t label) { return static_cast<std::uint8_t>(label); });
+  return {};
+}
+
+/// Puts item number `place` of a part where it belongs.
+Status put(const data::Item& item, const Source& source, std::int64_t place, Decoded& part) {
+  const auto& form = source.kept;
+  auto* const pixels = part.pixels.data_ptr<std::uint8_t>() + place * bytes_of(form);
+  if (auto ok = put_pixels(item, form, pixels); !ok) return ok;
+  if (source.has_masks)
+    return put_mask(item, form,
+                    part.labels.data_ptr<std::uint8_t>() + place * form.height * form.width);
+  part.labels.data_ptr<std::int64_t>()[place] = item.label;
+  return {};
+}
+
 Result<Decoded> decode(const Source& source, std::span<const std::int64_t> places,
                        core::ThreadPool& pool) {
-  const auto& form = source.kept;
-  const auto count = std::ssize(places);
-  Decoded decoded{.pixels = at::empty({count, form.channels, form.height, form.width}, at::kByte),
-                  .labels = at::empty({count}, at::kLong)};
-  auto* const pixels = decoded.pixels.data_ptr<std::uint8_t>();
-  auto* const labels = decoded.labels.data_ptr<std::int64_t>();
+  auto decoded = room_for(source, std::ssize(places));
   std::mutex mutex;
   std::optional<Error> failure;
   pool.parallel_chunks(places.size(), 64, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const auto item = source.data.item(source.chosen[static_cast<std::size_t>(places[i])]);
-      Status done = item ? put(*item, form, pixels + static_cast<std::int64_t>(i) * bytes_of(form))
+      Status done = item ? put(*item, source, static_cast<std::int64_t>(i), decoded)
                          : tl::unexpected(item.error());
-      if (done) {
-        labels[i] = item->label;
-        continue;
-      }
+      if (done) continue;
       const std::lock_guard lock(mutex);
       failure = std::move(done.error());
     }
@@ -142,7 +166,7 @@ at::Tensor shifted(const std::vector<std::int64_t>& offsets, std::int64_t extent
 }
 
 at::Tensor augmented(const at::Tensor& images, const Augmentation& augmentation,
-                     core::Random& random) {
+                     core::Random random) {
   const auto count = images.size(0);
   const auto height = images.size(2);
   const auto width = images.size(3);
@@ -190,10 +214,7 @@ Result<TorchBatch> TorchImages::Parts::bytes(std::span<const std::int64_t> place
 }
 
 Result<ImageForm> form_of(const data::Dataset& data) {
-  const auto first = data.item(0);
-  if (!first) return tl::unexpected(first.error());
-  const auto& image = first->image;
-  return ImageForm{.channels = image.channels, .height = image.height, .width = image.width};
+  return data.item(0).map([](const data::Item& first) { return form_of(first.image); });
 }
 
 TorchImages::TorchImages(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -212,10 +233,7 @@ namespace {
 /// Reads everything, piece by piece so that it can be stopped.
 Result<Decoded> decode_all(const Source& source, core::ThreadPool& pool,
                            const std::stop_token& stop) {
-  Decoded all{
-      .pixels = at::empty(
-          {source.size(), source.kept.channels, source.kept.height, source.kept.width}, at::kByte),
-      .labels = at::empty({source.size()}, at::kLong)};
+  auto all = room_for(source, source.size());
   std::vector<std::int64_t> places(static_cast<std::size_t>(source.size()));
   std::iota(places.begin(), places.end(), 0);
   for (std::int64_t first = 0; first < source.size(); first += kDecodedAtOnce) {
@@ -257,19 +275,22 @@ Result<bool> all_have_form(const data::Dataset& data, std::span<const std::size_
 
 Result<TorchImages> TorchImages::load(const data::Dataset& data, const TorchImageOptions& options,
                                       core::ThreadPool& pool, const std::stop_token& stop) {
-  const auto own = form_of(data);
-  if (!own) return tl::unexpected(own.error());
+  const auto first = data.item(0);
+  if (!first) return tl::unexpected(first.error());
+  const auto own = form_of(first->image);
   Source source{.data = data,
                 .chosen = choose(data, options.limit),
-                .kept = *own,
-                .network = options.form == ImageForm{} ? *own : options.form};
+                .kept = own,
+                .network = options.form == ImageForm{} ? own : options.form,
+                .has_masks = !first->mask.empty()};
   const auto limit = options.max_bytes > 0 ? options.max_bytes : half_of_memory();
-  if (source.network != *own) {
-    const auto same = all_have_form(data, source.chosen, *own, pool);
+  if (source.network != own) {
+    const auto same = all_have_form(data, source.chosen, own, pool);
     if (!same) return tl::unexpected(same.error());
-    const bool fits = source.size() * bytes_of(*own) <= limit;
-    // Their own form is kept, as bytes of stretched images are rounded ones.
-    if (!*same || (!fits && bytes_of(source.network) < bytes_of(*own)))
+    const bool fits = source.size() * bytes_of(own) <= limit;
+    // Their own form is kept, as bytes of stretched images are rounded ones. Masks are stretched
+    // with them.
+    if (!*same || source.has_masks || (!fits && bytes_of(source.network) < bytes_of(own)))
       source.kept = source.network;
   }
   auto parts = std::make_unique<Parts>(
@@ -286,7 +307,9 @@ Result<TorchImages> TorchImages::load(const data::Dataset& data, const TorchImag
 Result<TorchBatch> TorchImages::batch(std::span<const std::int64_t> places) const {
   const at::NoGradGuard no_gradients;
   auto batch = parts_->bytes(places);
-  if (batch) batch->images = as_input(batch->images, form());
+  if (!batch) return batch;
+  batch->images = as_input(batch->images, form());
+  batch->labels = batch->labels.to(at::kLong);
   return batch;
 }
 
@@ -295,7 +318,10 @@ Result<TorchBatch> TorchImages::batch(std::span<const std::int64_t> places,
   const at::NoGradGuard no_gradients;
   auto plain = batch(places);
   const bool changes = augmentation.shift > 0 || augmentation.flip;
-  if (plain && changes) plain->images = augmented(plain->images, augmentation, random);
+  if (!plain || !changes) return plain;
+  if (plain->labels.dim() > 1)
+    plain->labels = augmented(plain->labels.unsqueeze(1), augmentation, random).squeeze(1);
+  plain->images = augmented(plain->images, augmentation, random);
   return plain;
 }
 

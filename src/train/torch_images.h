@@ -35,8 +35,8 @@ struct TorchImageOptions {
   std::int64_t max_bytes = 0;  ///< kept in memory; 0: half of the machine's
 };
 
-/// Inputs for a network (count x channels x height x width, pixel / 255) and their labels, on the
-/// device.
+/// Inputs for a network (count x channels x height x width, pixel / 255) and their labels (count,
+/// or count x height x width where each pixel has one), on the device.
 struct TorchBatch {
   at::Tensor images;
   at::Tensor labels;
@@ -65,7 +65,8 @@ class TorchImages {
   const ImageForm& form() const;
   bool is_in_memory() const;
 
-  /// The images at these places (below size()), as they are or changed at random.
+  /// The images at these places (below size()), as they are or changed at random;
+  /// classes of pixels move with them.
   Result<TorchBatch> batch(std::span<const std::int64_t> places) const;
   Result<TorchBatch> batch(std::span<const std::int64_t> places, const Augmentation& augmentation,
                            core::Random random) const;

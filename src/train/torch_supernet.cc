@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/bincount.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/log_softmax.h>
@@ -61,6 +62,19 @@ Tensor fitted(const Tensor& labels, const Tensor& logits) {
   return labels.view(shape);
 }
 
+ClassCounts counts_of(const Tensor& output, const Tensor& labels) {
+  const auto found = output.argmax(1).flatten();
+  const auto wanted = labels.flatten();
+  const auto counted = [&](const Tensor& classes) {
+    const auto counts = at::bincount(classes, {}, output.size(1)).to(at::kCPU);
+    const auto* const first = counts.data_ptr<std::int64_t>();
+    return std::vector<std::int64_t>(first, first + counts.numel());
+  };
+  return {.found = counted(found),
+          .wanted = counted(wanted),
+          .both = counted(wanted.masked_select(found.eq(wanted)))};
+}
+
 class Net final : public TorchSupernet {
  public:
   Net(elastic::Supernet supernet, const at::Device& device, core::ThreadPool& pool)
@@ -74,8 +88,9 @@ class Net final : public TorchSupernet {
   Result<double> tune(const TorchBatch& batch, const TuneStep& step) override;
   void renew_statistics() override;
   Status add_statistics(const TorchBatch& batch, const SubnetPath& subnet) override;
-  Result<std::vector<std::size_t>> count_correct(const TorchBatch& batch,
+  Result<std::vector<ClassCounts>> count_classes(const TorchBatch& batch,
                                                  std::span<const SubnetPath> subnets) override;
+  bool takes(const ImageForm& form) const override;
   std::vector<std::vector<float>> state() const override;
   Status restore(const std::vector<std::vector<float>>& state) override;
   elastic::Supernet supernet() const override;
@@ -345,19 +360,26 @@ Status Net::add_statistics(const TorchBatch& batch, const SubnetPath& subnet) {
 
 // ---- what was learned
 
-Result<std::vector<std::size_t>> Net::count_correct(const TorchBatch& batch,
+bool Net::takes(const ImageForm& form) const {
+  return guarded([&] {
+           original_borders(at::zeros({1, form.channels, form.height, form.width},
+                                      at::TensorOptions().device(device_)));
+         })
+      .has_value();
+}
+
+Result<std::vector<ClassCounts>> Net::count_classes(const TorchBatch& batch,
                                                     std::span<const SubnetPath> subnets) {
   return guarded([&] {
     const auto borders = original_borders(batch.images);
     use_kept_statistics();
-    std::vector<std::size_t> correct(subnets.size());
+    std::vector<ClassCounts> counts(subnets.size());
     each(subnets.size(), [&](std::size_t i) {
       const at::NoGradGuard at_work;
       const auto output = run(subnets[i], borders);
-      const auto right = output.argmax(1).eq(fitted(batch.labels, output)).sum();
-      correct[i] = static_cast<std::size_t>(right.item<std::int64_t>());
+      counts[i] = counts_of(output, fitted(batch.labels, output));
     });
-    return correct;
+    return counts;
   });
 }
 

@@ -8,6 +8,7 @@
 #include "fleetfit/core/result.h"
 #include "fleetfit/core/thread_pool.h"
 #include "fleetfit/elastic/supernet.h"
+#include "train/class_counts.h"
 #include "train/subnet_sampler.h"
 #include "train/torch_images.h"
 
@@ -56,9 +57,12 @@ class TorchSupernet {
   virtual void renew_statistics() = 0;
   virtual Status add_statistics(const TorchBatch& batch, const SubnetPath& subnet) = 0;
 
-  /// How many labels each subnet finds.
-  virtual Result<std::vector<std::size_t>> count_correct(const TorchBatch& batch,
+  /// What each subnet finds.
+  virtual Result<std::vector<ClassCounts>> count_classes(const TorchBatch& batch,
                                                          std::span<const SubnetPath> subnets) = 0;
+
+  /// Whether the original can work on images of this form, which need not be its own.
+  virtual bool takes(const ImageForm& form) const = 0;
 
   /// All that was learned, and what the next step needs; `restore` gives `invalid_input` if that is
   /// not of this supernet.

@@ -67,7 +67,8 @@ class Evaluating : public testing::Test {
     for (std::size_t b = 0; b < images_.batches(); ++b) {
       const auto batch = images_.batch(b).value();
       const auto scores = plain_scores(design, batch);
-      sum.confidence += sum_scores(scores, batch.labels, kClasses).confidence / kImages;
+      sum.confidence +=
+          sum_scores(scores, batch.labels, {.classes = kClasses}).confidence / kImages;
       for (std::size_t i = 0; i < batch.labels.size(); ++i) {
         const auto* of_image = &scores[i * kClasses];
         const auto best = std::max_element(of_image, of_image + kClasses) - of_image;
@@ -99,6 +100,58 @@ TEST_F(Evaluating, EqualsPlainEvaluationWhateverTheMemory) {
     }
     EXPECT_LE(work->reuse().peak_bytes, bytes);
   }
+}
+
+/// The same images, with a random class for each pixel.
+class SegmentedNoise final : public ImageBatches {
+ public:
+  std::size_t images() const override { return kImages; }
+  std::size_t batch_size() const override { return kBatch; }
+  Result<data::Batch> batch(std::size_t index) const override {
+    auto batch = NoiseImages().batch(index);
+    core::Random random = core::Random(8).split(index);
+    batch->labels.resize(batch->labels.size() * kSide * kSide);
+    for (auto& label : batch->labels) label = static_cast<std::int64_t>(random.below(kClasses));
+    return batch;
+  }
+};
+
+graph::Graph pixel_head() {
+  graph::NetBuilder net("head", 2);
+  const auto x = net.input("x", {kBatch, 4, kSide, kSide});
+  net.output(net.conv(x, {.out = kClasses, .bias = true}), "scores");
+  return std::move(net).finish().value();
+}
+
+TEST_F(Evaluating, CountsPixelsWhereThoseHaveClasses) {
+  EXPECT_THAT(Evaluator::create({models_, space_, table_, SegmentedNoise()}).error().message,
+              HasSubstr("places"));
+  models_[0].blocks.back().branches[0].graph = pixel_head();
+  const SegmentedNoise images;
+  const auto work = Evaluator::create({models_, space_, table_, images}).value();
+  const auto found = work->evaluate(designs_).value();
+  for (std::size_t i = 0; i < designs_.size(); ++i) {
+    double right = 0;
+    for (std::size_t b = 0; b < images.batches(); ++b) {
+      const auto batch = images.batch(b).value();
+      const auto scores = plain_scores(std::as_const(designs_)[i], batch);
+      constexpr std::size_t kPixels = kSide * kSide;
+      for (std::size_t p = 0; p < batch.labels.size(); ++p) {
+        const auto* first = &scores[p / kPixels * kPixels * kClasses + p % kPixels];
+        const auto wanted = static_cast<std::size_t>(batch.labels[p]);
+        bool best = true;
+        for (std::size_t c = 0; c < kClasses; ++c)
+          best = best && first[wanted * kPixels] >= first[c * kPixels];
+        right += best ? 1 : 0;
+      }
+    }
+    EXPECT_NEAR(found[i].accuracy, right / (kImages * kSide * kSide), 1e-9);
+  }
+  const auto own =
+      Evaluator::create({models_, space_, table_, images}, {.labels = Labels::original});
+  space::Population original(3);
+  original.add(space_.parse("o-o-o").value());
+  EXPECT_EQ((*own)->evaluate(original).value()[0].accuracy, 1);
 }
 
 TEST_F(Evaluating, IsTheSameOnSeveralThreadsAndWithFewPrograms) {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <tuple>
 
 #include "tests/adapt/fake_subnets.h"
 
@@ -84,6 +85,40 @@ TEST_F(Serving, GoesDownUnderLoadAndUpAfterIt) {
   EXPECT_TRUE(switches()[0].prepared);
   EXPECT_EQ(switches()[0].switch_us, 0);  // the clock stands still between requests
   EXPECT_EQ(switches()[1].reason, "room");
+}
+
+TEST_F(Serving, TellsHowItCopedWithALoadThatComesAndGoes) {
+  const auto server = start({.budget_ms = 5});
+  server->wait_until_prepared();
+  const auto serve_for = [&](double load, std::chrono::seconds time) {
+    subnets.load = load;
+    const auto end = clock.now() + time;
+    while (clock.now() < end) ASSERT_TRUE(server->serve(input, 1));
+  };
+  serve_for(1, 5s);
+  serve_for(2, 5s);
+  serve_for(1, 20s);
+  const auto report = server->report();
+  EXPECT_EQ(report.load.changes, 2u);
+  ASSERT_EQ(report.load.phases.size(), 3u);
+  const auto& [before, under, after] =
+      std::tie(report.load.phases[0], report.load.phases[1], report.load.phases[2]);
+  EXPECT_NEAR(under.start_s, 5, 0.11);
+  EXPECT_NEAR(after.start_s, 10, 0.11);
+  EXPECT_NEAR(under.ratio, 2, 0.01);
+  EXPECT_NEAR(after.ratio, 1, 0.01);
+  EXPECT_EQ(before.subnet, "slow");
+  EXPECT_EQ(under.subnet, "middle");
+  EXPECT_EQ(after.subnet, "slow");
+  EXPECT_NEAR(under.accuracy, 0.8, 1e-9);
+  EXPECT_EQ(before.requests + under.requests + after.requests, report.requests);
+  EXPECT_LT(report.within_budget, report.requests) << "it takes some requests to see the load";
+  EXPECT_EQ(report.load.settled_within_budget, report.load.settled);
+  // 4 s at 4 ms, 4 s at 2 x 2 ms, 19 s at 2 to 4 ms
+  EXPECT_NEAR(static_cast<double>(before.settled), 1000, 30);
+  EXPECT_NEAR(static_cast<double>(under.settled), 1000, 30);
+  EXPECT_EQ(after.right, after.settled);
+  EXPECT_EQ(accuracy_returned(report.load), true);
 }
 
 TEST_F(Serving, WhileTheRightSubnetIsNotReadyTheBestThatIsReadyServes) {

@@ -33,6 +33,8 @@ class Budget(AdaptCase):
             self.assertLess(quicker["latency_ms"], slower["latency_ms"])
             self.assertLess(quicker["accuracy"], slower["accuracy"])
         self.assertGreater(report["evaluated"], 1)
+        self.assertGreater(report["bundle_bytes"], report["model_bytes"])
+        self.assertEqual(report["memory_limit_bytes"], (256 + 512) << 20)
         self.assertTrue(0 <= report["reuse"]["saved_fraction"] < 1)
 
     def test_a_budget_that_no_subnet_keeps_is_a_goal_not_met(self):

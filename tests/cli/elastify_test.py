@@ -31,10 +31,10 @@ def write_idx(folder, name, count, seed):
     (folder / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 0x801, count) + labels)
 
 
-def write_data(folder, training):
+def write_data(folder, training, test=100):
     folder.mkdir()
     write_idx(folder, "train", training, 1)
-    write_idx(folder, "t10k", 100, 2)
+    write_idx(folder, "t10k", test, 2)
     return f"idx:{folder}"
 
 
@@ -103,6 +103,37 @@ class Elastify(cli.Case):
         self.assertEqual(process.returncode, 1, said)
         self.assertRegex(said, r"fleetfit: interrupted; [^\n]*--resume[^\n]*\n\Z")
         self.succeed("bundle", "verify", out)
+
+    def test_trains_the_branches_of_a_bundle(self):
+        draft, out = self.folder / "draft.ffb", self.folder / "b.ffb"
+        self.succeed("bundle", "draft", self.model, "-o", draft)
+        arguments = ["elastify", draft, "--data", self.data, "-o", out, "--batch", 32, "--limit", 320, "--quiet"]
+        result = self.succeed_json(*arguments, "--tune-epochs", 0)
+        self.assertEqual(result["subnets"], self.succeed_json("bundle", "show", draft)["subnets"])
+        self.assertEqual(result["model_bytes"], self.model.stat().st_size)
+        self.assertEqual([e["stage"] for e in result["epochs"]], ["distill"])
+        self.refuse(*arguments, "--merge", 1, naming="--merge")
+
+    def test_a_model_of_two_data_sets_is_elastified_in_two_stages(self):
+        data = write_data(self.folder / "few", 300, test=20)
+        scenes = f"scenes:{data}"
+        segmenter, out, subnet = self.folder / "s.onnx", self.folder / "s.ffb", self.folder / "subnet.onnx"
+        trained = self.succeed_json("train", self.model, "--data", scenes, "--limit", 48, "--epochs", 1, "-o", segmenter, "--quiet")
+        result = self.succeed_json("elastify", segmenter, "--data", data, "--then", scenes, "-o", out, "--batch", 32, "--limit", 64, "--quiet")
+        self.assertAlmostEqual(result["accuracy"]["original"], trained["accuracy"], delta=0.001)
+        self.assertTrue(0 < result["accuracy"]["original_mean_iou"] < result["accuracy"]["original"])
+        self.assertEqual(result["then"], scenes)
+        shown = self.succeed_json("bundle", "show", out)
+        self.assertEqual(shown["classes"], ["background", "0", "1", "2", "3"])
+        self.assertTrue(all(0 <= s["mean_iou"] <= 1 for s in shown["samples"]))
+        self.succeed("bundle", "extract", out, "--subnet", shown["samples"][0]["subnet"], "-o", subnet)
+        self.assertEqual(self.succeed_json("model", "inspect", subnet)["outputs"][0]["shape"][1:], [5, 64, 64])
+        self.refuse("elastify", segmenter, "--data", data, "-o", out, naming="classes")
+        adapted = self.succeed_json("--store", "memory:", "adapt", out, "--data", scenes, "--budget-ms", 1e6, "--samples", 20, "--test-images", 20, "-o",
+                                    self.folder / "pool.json", "--quiet")
+        self.assertTrue(0 < adapted["best"]["accuracy"] < 1)
+        cli.need_onnxruntime(self)
+        self.assertTrue(self.succeed_json("model", "check", subnet, "--against", "onnxruntime")["pass"])
 
     def test_names_what_does_not_fit(self):
         out = self.folder / "b.ffb"

@@ -61,6 +61,18 @@ TEST(MakeBatch, TurnsGreyIntoColoursAndBack) {
   EXPECT_THAT(plain.values, Pointwise(FloatNear(1e-3F), {82.059F, 150.246F}));
 }
 
+TEST(MakeBatch, GivesClassesOfPixelsOfTheInputsSize) {
+  auto item = grey_square();
+  item.mask = {0, 1, 2, 3};
+  const auto plain = make_batch(std::vector{item, item}, {}).value();
+  EXPECT_THAT(plain.labels, ElementsAre(0, 1, 2, 3, 0, 1, 2, 3));
+  const auto wide = make_batch(std::vector{item}, {.height = 2, .width = 4}).value();
+  EXPECT_THAT(wide.labels, ElementsAre(0, 0, 1, 1, 2, 2, 3, 3));
+  EXPECT_FALSE(make_batch(std::vector{item, grey_square()}, {}));
+  item.mask.pop_back();
+  EXPECT_FALSE(make_batch(std::vector{item}, {}));
+}
+
 TEST(MakeBatch, WantsToKnowTheSizeOfImagesThatDiffer) {
   const std::vector<Item> items{grey_square(), two_colours()};
   const auto open = make_batch(items, {});

@@ -54,6 +54,24 @@ TEST_F(TorchImagesTest, ReadsOnDemandWhatDoesNotFit) {
   EXPECT_TRUE(kept.labels.equal(read.labels));
 }
 
+TEST_F(TorchImagesTest, ClassesOfPixelsMoveWithThem) {
+  auto items = noisy_images(6, 5, 5, 1).items();
+  for (auto& item : items) item.mask = item.image.pixels;  // so that they can be told apart
+  const MemoryDataset data(items, {"a"});
+  const auto images = load(data);
+  const std::vector<std::int64_t> places{5, 0, 3};
+  const auto plain = images.batch(places).value();
+  EXPECT_EQ(plain.labels.sizes().vec(), (std::vector<std::int64_t>{3, 5, 5}));
+  const auto moved = images.batch(places, {.shift = 2, .flip = true}, core::Random(3)).value();
+  for (const auto& batch : {plain, moved}) {
+    EXPECT_THAT(numbers_of(batch.images.reshape({-1})),
+                Pointwise(FloatNear(1e-6F),
+                          numbers_of(batch.labels.reshape({-1}).to(at::kFloat).div(255.0))));
+  }
+  const auto read = load(data, {.max_bytes = 1}).batch(places).value();
+  EXPECT_TRUE(read.labels.equal(plain.labels));
+}
+
 TEST_F(TorchImagesTest, ReadsAheadWithoutChangingAnything) {
   const auto data = noisy_images(12, 4, 4, 1);
   const auto images = load(data, {.max_bytes = 1});

@@ -72,6 +72,34 @@ struct SubnetUse {
   double mean_ms = 0;       ///< of its requests
 };
 
+/// A time in which the load did not change.
+struct LoadPhase {
+  double start_s = 0;  ///< since serving began, to a tenth of a second
+  double ratio = 1;    ///< actual / estimated latency, the median towards its end
+  std::size_t requests = 0;
+  std::size_t within_budget = 0;
+  std::size_t settled = 0;  ///< requests a second and more after its start
+  std::size_t settled_within_budget = 0;
+  std::size_t labelled = 0;  ///< of those
+  std::size_t right = 0;     ///< of those
+  double accuracy = 0;       ///< of those, as the pool says of the subnets that served
+  double last_accuracy = 0;  ///< of the subnet at its end, as the pool says
+  std::string subnet = {};   ///< at its end
+};
+
+/// How changes of load were coped with. The start of serving counts as a change: what is told of
+/// requests that settled leaves out the first second of each phase.
+struct LoadReport {
+  std::size_t changes = 0;  ///< after the start
+  std::size_t settled = 0;  ///< requests a second and more after the last change
+  std::size_t settled_within_budget = 0;
+  std::vector<LoadPhase> phases = {};  ///< the last hundred
+};
+
+/// Whether the subnet of the end is as accurate as the one before the load came, by what the pool
+/// says; nothing if no load came and went.
+std::optional<bool> accuracy_returned(const LoadReport& report);
+
 struct ServingReport {
   std::size_t requests = 0;
   std::size_t within_budget = 0;
@@ -86,6 +114,7 @@ struct ServingReport {
   std::string subnet = {};                     ///< in use
   std::size_t prepared_bytes = 0;              ///< the most that subnets held ready took
   std::vector<SubnetUse> subnets = {};
+  LoadReport load = {};
 };
 
 /// Holds the current subnet ready, watches how long it takes, and switches to another when the

@@ -69,7 +69,10 @@ struct AdaptReport {
   std::size_t test_images = 0;
   std::string labels = {};
   std::int64_t peak_memory_bytes = 0;
-  bool stopped = false;  ///< before the search had come to its end
+  std::int64_t memory_limit_bytes = 0;  ///< for shared features and branches that are ready
+  std::int64_t bundle_bytes = 0;
+  std::int64_t model_bytes = 0;  ///< of the file that was made elastic
+  bool stopped = false;          ///< before the search had come to its end
 };
 
 /// Profiles the device, searches on images of the data's validation part, chooses among the

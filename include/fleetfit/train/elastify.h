@@ -34,6 +34,11 @@ struct ElastifyOptions {
   std::int64_t limit = 0;  ///< most images to learn from, chosen at random; 0: all
   std::uint64_t seed = 1;
   Compute compute = Compute::cpu;
+  /// Two-stage models: images of what the backbone was trained on first. The first stage learns
+  /// features from them, without their labels; all else is done with the images of the task. They
+  /// keep their size if the network can work on it. None: the first stage learns from the task's
+  /// images too. Borrowed.
+  const data::Dataset* first_data = nullptr;
   /// Where to keep work that may be taken up again; written after each epoch and every minute,
   /// removed by nobody here.
   std::optional<std::filesystem::path> checkpoint = std::nullopt;
@@ -48,6 +53,7 @@ struct RangeAccuracy {
   double high = 0;
   double mean = 0;  ///< of their accuracies
   std::size_t subnets = 0;
+  std::optional<double> mean_iou = std::nullopt;  ///< the same, if they tell classes of pixels
 };
 
 struct ElastifyEpoch {
@@ -59,7 +65,8 @@ struct ElastifyEpoch {
 
 struct Elastified {
   elastic::Supernet supernet = {};
-  double original_accuracy = 0;  ///< on all test images
+  double original_accuracy = 0;  ///< on all test images, or all of their pixels
+  std::optional<double> original_mean_iou = std::nullopt;  ///< if it tells classes of pixels
   /// Random subnets of all sizes on some of the test images.
   std::vector<elastic::AccuracySample> samples = {};
   std::int64_t sample_images = 0;
@@ -73,8 +80,8 @@ struct Elastified {
 
 /// Learns. The same seed gives the same supernet, whatever the number of threads and however often
 /// the work was interrupted and resumed. Fails with `invalid_input` if the images are not what the
-/// model takes, if their classes are not as many as the model's, or if there are fewer than one
-/// batch.
+/// model takes, if their classes are not as many as the model's or not of pixels as the model's
+/// are, or if there are fewer than one batch.
 Result<Elastified> elastify(const elastic::Supernet& supernet, const ImageSplits& images,
                             const ElastifyOptions& options, const TrainingContext& context);
 

@@ -51,7 +51,8 @@ struct ClassifierOptions {
 
 struct TrainedClassifier {
   graph::Graph graph;              ///< with the weights of the best epoch
-  std::optional<double> accuracy;  ///< on the test split; none if interrupted
+  std::optional<double> accuracy;  ///< on the test split (of pixels, if they have classes); none if
+                                   ///< interrupted
   double validation_accuracy = 0;  ///< of the best epoch; 0 before the first
   double loss = 0;                 ///< mean of the last epoch
   int epochs = 0;                  ///< that were finished, also before a resumption
@@ -63,7 +64,8 @@ struct TrainedClassifier {
 };
 
 /// Trains a network with one input (N x channels x height x width, 1 or 3 channels) and one output
-/// (N x classes: logits or probabilities) on pixels / 255. The same seed gives the same network on
+/// (N x classes: logits or probabilities; or N x classes x height x width for data with a class for
+/// each pixel) on pixels / 255. The same seed gives the same network on
 /// the same machine, whether or not it was killed and resumed.
 ///
 /// Fails with `invalid_input` if network and data do not fit, if there is no such device, or if the

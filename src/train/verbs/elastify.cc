@@ -2,7 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/sha256.h"
@@ -24,13 +26,24 @@ struct ElastifyFlags {
   CommonFlags common;
   std::string model;
   std::string data;
+  std::string then;  // the data of the task, if the model was trained on two
   std::string output;
   std::string recipe = "default";
   std::string compute = "cpu";
   elastic::ExpandOptions structure;
   ElastifyOptions learning;
 
+  std::vector<const CLI::Option*> structure_options;
+
   bool is_paper() const { return recipe == "paper"; }
+  bool is_bundle() const { return model.ends_with(".ffb"); }
+  std::string all_data() const { return then.empty() ? data : data + ", then " + then; }
+};
+
+/// What learns, and what is known of its model.
+struct Subject {
+  elastic::Supernet supernet;
+  std::int64_t model_bytes = 0;
 };
 
 /// Everything but the model and the data that the structure depends on.
@@ -39,7 +52,25 @@ std::string describe(const elastic::ExpandOptions& structure) {
                      fmt::join(structure.shrink, ","));
 }
 
-Result<elastic::Supernet> make_supernet(const ElastifyFlags& flags) {
+/// The branches that are there, trained or not.
+Result<Subject> read_subject(const ElastifyFlags& flags) {
+  for (const auto* option : flags.structure_options) {
+    if (option->count() == 0) continue;
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{} is for models; the branches of {} are there already",
+                            option->get_name(), flags.model));
+  }
+  auto bundle = elastic::read_bundle(flags.model);
+  if (!bundle) return tl::unexpected(std::move(bundle.error()));
+  if (bundle->models.size() != 1)
+    return fail(ErrorCode::invalid_input, fmt::format("{} holds {} models; one can learn at a time",
+                                                      flags.model, bundle->models.size()));
+  return Subject{.supernet = std::move(bundle->models.front()),
+                 .model_bytes = bundle->info.model_bytes};
+}
+
+Result<Subject> make_subject(const ElastifyFlags& flags) {
+  if (flags.is_bundle()) return read_subject(flags);
   auto imported = graph::import_model(flags.model);
   if (!imported) return tl::unexpected(std::move(imported.error()));
   auto options = flags.structure;
@@ -48,7 +79,9 @@ Result<elastic::Supernet> make_supernet(const ElastifyFlags& flags) {
   auto supernet = elastic::expand(imported->graph, options);
   if (!supernet) return core::within(flags.model, supernet.error());
   if (supernet->name.empty()) supernet->name = fs::path(flags.model).stem().string();
-  return supernet;
+  std::error_code ignored;
+  return Subject{.supernet = *std::move(supernet),
+                 .model_bytes = static_cast<std::int64_t>(fs::file_size(flags.model, ignored))};
 }
 
 Result<ElastifyOptions> options_of(const ElastifyFlags& flags) {
@@ -59,8 +92,9 @@ Result<ElastifyOptions> options_of(const ElastifyFlags& flags) {
   options.recipe = flags.is_paper() ? ElastifyRecipe::paper : ElastifyRecipe::standard;
   options.compute = flags.compute == "cuda" ? Compute::cuda : Compute::cpu;
   options.checkpoint = flags.output + ".training";
-  options.subject = fmt::format("model {:.12}, {}, data {}", core::sha256_hex(*file),
-                                describe(flags.structure), flags.data);
+  options.subject =
+      fmt::format("model {:.12}, {}, data {}", core::sha256_hex(*file),
+                  flags.is_bundle() ? "its branches" : describe(flags.structure), flags.all_data());
   return options;
 }
 
@@ -72,9 +106,11 @@ std::size_t added_branches(const elastic::Supernet& supernet) {
 
 ordered_json ranges_json(const std::vector<RangeAccuracy>& ranges) {
   auto list = ordered_json::array();
-  for (const auto& range : ranges)
+  for (const auto& range : ranges) {
     list.push_back(
         {{"range", {range.low, range.high}}, {"mean", range.mean}, {"subnets", range.subnets}});
+    if (range.mean_iou) list.back()["mean_iou"] = *range.mean_iou;
+  }
   return list;
 }
 
@@ -112,8 +148,10 @@ ordered_json Summary::json() const {
                            {"split", "test"},
                            {"images", result.sample_images}};
   if (!result.is_interrupted) accuracy["original"] = result.original_accuracy;
+  if (result.original_mean_iou) accuracy["original_mean_iou"] = *result.original_mean_iou;
   return {{"model", flags.model},
           {"data", flags.data},
+          {"then", flags.then.empty() ? ordered_json() : ordered_json(flags.then)},
           {"recipe", flags.recipe},
           {"blocks", result.supernet.blocks.size()},
           {"branches", added_branches(result.supernet)},
@@ -133,33 +171,34 @@ std::string Summary::text() const {
                   result.supernet.blocks.size(), added_branches(result.supernet), subnets.decimal(),
                   static_cast<double>(bundle_bytes) / static_cast<double>(model_bytes));
   if (result.is_interrupted) return text;
+  const auto iou = [](const std::optional<double>& mean) {
+    return mean ? fmt::format(", mean IoU {:.2f} %", 100 * *mean) : std::string();
+  };
   text += fmt::format(
-      "accuracy of the original: {:.2f} %; of random subnets, by multiply-accumulates:\n",
-      100 * result.original_accuracy);
+      "accuracy of the original: {:.2f} %{}; of random subnets, by multiply-accumulates:\n",
+      100 * result.original_accuracy, iou(result.original_mean_iou));
   for (const auto& range : result.by_share)
-    text += fmt::format("  {:3.0f} to {:3.0f} %: {:.2f} %\n", 100 * range.low, 100 * range.high,
-                        100 * range.mean);
+    text += fmt::format("  {:3.0f} to {:3.0f} %: {:.2f} %{}\n", 100 * range.low, 100 * range.high,
+                        100 * range.mean, iou(range.mean_iou));
   return text + fmt::format("{} in {:.0f} s\n", flags.output, result.elapsed_s);
 }
 
 elastic::Bundle bundle_of(const ElastifyFlags& flags, const Elastified& result,
-                          const data::Dataset& data) {
+                          std::vector<std::string> classes, std::int64_t model_bytes) {
   const core::SystemClock clock;
   const auto created =
       std::chrono::duration_cast<std::chrono::milliseconds>(clock.date().time_since_epoch());
-  std::error_code ignored;
   return {.info = {.created_by = "fleetfit " + std::string(core::version()),
                    .created = created.count(),
-                   .data = flags.data,
-                   .classes = data.classes(),
+                   .data = flags.all_data(),
+                   .classes = std::move(classes),
                    .samples = result.samples,
-                   .model_bytes = static_cast<std::int64_t>(fs::file_size(flags.model, ignored))},
+                   .model_bytes = model_bytes},
           .models = {result.supernet}};
 }
 
 Status write_result(const ElastifyFlags& flags, const Elastified& result,
-                    const data::Dataset& data) {
-  const auto bundle = bundle_of(flags, result, data);
+                    const elastic::Bundle& bundle) {
   if (auto written = elastic::write_bundle(bundle, flags.output); !written) return written;
   std::error_code ignored;
   const Summary summary{.flags = flags,
@@ -178,16 +217,24 @@ Status write_result(const ElastifyFlags& flags, const Elastified& result,
 Result<int> run_elastify(const ElastifyFlags& flags) {
   if (auto ok = check_output(flags.output); !ok) return tl::unexpected(std::move(ok.error()));
   Work work(flags.common);
-  const auto supernet = make_supernet(flags);
-  if (!supernet) return tl::unexpected(supernet.error());
-  const auto data = open_splits(flags.data);
+  const auto subject = make_subject(flags);
+  if (!subject) return tl::unexpected(subject.error());
+  const auto data = open_splits(flags.then.empty() ? flags.data : flags.then);
   if (!data) return tl::unexpected(data.error());
-  const auto options = options_of(flags);
+  auto options = options_of(flags);
   if (!options) return tl::unexpected(options.error());
+  std::unique_ptr<data::Dataset> first_data;
+  if (!flags.then.empty()) {
+    auto opened = data::open_dataset(flags.data, data::Split::train);
+    if (!opened) return tl::unexpected(std::move(opened.error()));
+    first_data = *std::move(opened);
+    options->first_data = first_data.get();
+  }
   const auto context = work.context();
-  const auto result = elastify(*supernet, data->view(), *options, context);
+  const auto result = elastify(subject->supernet, data->view(), *options, context);
   if (!result) return tl::unexpected(result.error());
-  if (auto ok = write_result(flags, *result, *data->train); !ok)
+  const auto bundle = bundle_of(flags, *result, data->train->classes(), subject->model_bytes);
+  if (auto ok = write_result(flags, *result, bundle); !ok)
     return tl::unexpected(std::move(ok.error()));
   if (!result->is_interrupted) {
     std::error_code ignored;
@@ -197,19 +244,21 @@ Result<int> run_elastify(const ElastifyFlags& flags) {
       "interrupted; what was learned so far is in {}, and --resume goes on", flags.output));
 }
 
-void add_structure_flags(CLI::App& verb, elastic::ExpandOptions& structure) {
-  verb.add_option("--granularity", structure.granularity,
-                  "Most parameters of a block, as a share of the network's")
-      ->check(CLI::Range(1e-6, 1.0))
-      ->capture_default_str();
-  verb.add_option("--merge", structure.merge,
-                  "Most neighbours that a merged branch stands for beside the first; 0: none")
-      ->check(CLI::Range(0, 64))
-      ->capture_default_str();
-  verb.add_option("--shrink", structure.shrink, "Shares of channels that shrunk branches keep")
-      ->delimiter(',')
-      ->check(CLI::Range(0.01, 0.99))
-      ->capture_default_str();
+std::vector<const CLI::Option*> add_structure_flags(CLI::App& verb,
+                                                    elastic::ExpandOptions& structure) {
+  return {
+      verb.add_option("--granularity", structure.granularity,
+                      "Most parameters of a block, as a share of the network's")
+          ->check(CLI::Range(1e-6, 1.0))
+          ->capture_default_str(),
+      verb.add_option("--merge", structure.merge,
+                      "Most neighbours that a merged branch stands for beside the first; 0: none")
+          ->check(CLI::Range(0, 64))
+          ->capture_default_str(),
+      verb.add_option("--shrink", structure.shrink, "Shares of channels that shrunk branches keep")
+          ->delimiter(',')
+          ->check(CLI::Range(0.01, 0.99))
+          ->capture_default_str()};
 }
 
 void add_learning_flags(CLI::App& verb, ElastifyOptions& learning) {
@@ -236,12 +285,18 @@ void add_learning_flags(CLI::App& verb, ElastifyOptions& learning) {
 }
 
 void add_flags(CLI::App& verb, ElastifyFlags& flags) {
-  verb.add_option("MODEL", flags.model, "A trained network as ONNX file")->required();
-  verb.add_option("--data", flags.data,
-                  "fashion-mnist, idx:DIR, cifar10:DIR or images:DIR (docs/formats/datasets.md)")
+  verb.add_option("MODEL", flags.model,
+                  "A trained network as ONNX file, or a bundle (.ffb) whose branches are to learn")
       ->required();
+  verb.add_option("--data", flags.data,
+                  "fashion-mnist, idx:DIR, cifar10:DIR or images:DIR, or scenes: and one of these "
+                  "(docs/formats/datasets.md)")
+      ->required();
+  verb.add_option("--then", flags.then,
+                  "The data of the task, of a network that was trained on --data first: branches "
+                  "learn features from --data, and to work together from this");
   verb.add_option("-o,--output", flags.output, "Bundle to write (.ffb)")->required();
-  add_structure_flags(verb, flags.structure);
+  flags.structure_options = add_structure_flags(verb, flags.structure);
   add_learning_flags(verb, flags.learning);
   verb.add_option("--recipe", flags.recipe, "default, or paper: AdaptiveNet's, for comparison")
       ->check(CLI::IsMember({"default", "paper"}))
@@ -260,7 +315,9 @@ void add_elastify(CLI::App& program, Action& action) {
   const auto flags = std::make_shared<ElastifyFlags>();  // shared by the verb and its action
   add_flags(*verb, *flags);
   verb->footer(
-      "Example:\n  fleetfit elastify resnet20.onnx --data fashion-mnist -o resnet20.ffb\n"
+      "Examples:\n  fleetfit elastify resnet20.onnx --data fashion-mnist -o resnet20.ffb\n"
+      "  fleetfit elastify segmenter.onnx --data fashion-mnist --then scenes:fashion-mnist -o "
+      "s.ffb\n"
       "A step of the way from fleetfit train to fleetfit adapt and fleetfit run; "
       "docs/elastic.md");
   verb->callback([&action, flags] { action = [flags] { return run_elastify(*flags); }; });

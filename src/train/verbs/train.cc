@@ -11,6 +11,7 @@
 #include "fleetfit/graph/import.h"
 #include "fleetfit/graph/zoo.h"
 #include "fleetfit/train/images.h"
+#include "fleetfit/train/segmentation.h"
 #include "train/verbs/files.h"
 #include "train/verbs/verb.h"
 
@@ -53,16 +54,15 @@ Result<std::int64_t> image_size(const TrainFlags& flags, const data::Image& firs
   return first.height;
 }
 
-Result<graph::Graph> build_network(const TrainFlags& flags, const data::Dataset& data) {
-  const auto first = data.item(0);
-  if (!first) return tl::unexpected(first.error());
-  const auto size = image_size(flags, first->image);
+Result<graph::Graph> build_network(const TrainFlags& flags, const data::Dataset& data,
+                                   const data::Item& first) {
+  const auto size = image_size(flags, first.image);
   if (!size) return tl::unexpected(size.error());
   return graph::build_zoo_network(flags.model,
                                   {.width = flags.width.value_or(1),
                                    .classes = static_cast<std::int64_t>(data.classes().size()),
                                    .image = *size,
-                                   .channels = first->image.channels,
+                                   .channels = first.image.channels,
                                    .seed = flags.common.seed});
 }
 
@@ -77,13 +77,28 @@ Result<graph::Graph> read_network(const TrainFlags& flags) {
   return std::move(imported->graph);
 }
 
+/// With a head that suits the data: where pixels have classes, a classifier's is replaced.
+Result<graph::Graph> make_network(const TrainFlags& flags, const data::Dataset& data) {
+  const auto first = data.item(0);
+  if (!first) return tl::unexpected(first.error());
+  auto network = flags.is_file() ? read_network(flags) : build_network(flags, data, *first);
+  if (!network || first->mask.empty() || is_segmentation(*network)) return network;
+  auto joined =
+      with_segmentation_head(*network, {.classes = std::ssize(data.classes()),
+                                        .height = flags.image.value_or(first->image.height),
+                                        .width = flags.image.value_or(first->image.width),
+                                        .seed = flags.common.seed});
+  if (!joined) return core::within(flags.model, joined.error());
+  return joined;
+}
+
 ClassifierOptions options_of(const TrainFlags& flags) {
   auto options = flags.training;
   options.seed = flags.common.seed;
   options.compute = flags.compute == "cuda" ? Compute::cuda : Compute::cpu;
   options.pretrained = flags.is_file();
   // Digits and letters, which such files mostly hold, are others the other way round.
-  options.flip = !flags.no_flip && !flags.data.starts_with("idx:");
+  options.flip = !flags.no_flip && flags.data.find("idx:") == std::string::npos;
   options.checkpoint = flags.output + ".training";
   options.resume = flags.resume;
   options.title = fmt::format("{} (width {}, image {}) on {}", flags.model, flags.width.value_or(1),
@@ -110,8 +125,9 @@ void tell(const TrainFlags& flags, const TrainedClassifier& trained) {
     return;
   }
   if (!trained.accuracy) return;
-  fmt::print("{:.2f} % of test images right after {} epochs in {:.0f} s: {}\n",
-             100 * *trained.accuracy, trained.epochs, trained.elapsed_s, flags.output);
+  fmt::print("{:.2f} % of test {} right after {} epochs in {:.0f} s: {}\n", 100 * *trained.accuracy,
+             is_segmentation(trained.graph) ? "pixels" : "images", trained.epochs,
+             trained.elapsed_s, flags.output);
 }
 
 Result<int> run_train(const TrainFlags& flags) {
@@ -119,7 +135,7 @@ Result<int> run_train(const TrainFlags& flags) {
   Work work(flags.common);
   const auto data = open_splits(flags.data);
   if (!data) return tl::unexpected(data.error());
-  const auto network = flags.is_file() ? read_network(flags) : build_network(flags, *data->train);
+  const auto network = make_network(flags, *data->train);
   if (!network) return tl::unexpected(network.error());
   const auto options = options_of(flags);
   const auto context = work.context();
@@ -141,7 +157,8 @@ void add_flags(CLI::App& verb, TrainFlags& flags) {
   verb.add_option("MODEL", flags.model, "A network of the zoo, or an ONNX file to go on from")
       ->required();
   verb.add_option("--data", flags.data,
-                  "fashion-mnist, idx:DIR, cifar10:DIR or images:DIR (docs/formats/datasets.md)")
+                  "fashion-mnist, idx:DIR, cifar10:DIR or images:DIR, or scenes: and one of these "
+                  "(docs/formats/datasets.md)")
       ->required();
   verb.add_option("-o,--output", flags.output, "ONNX file to write")->required();
   verb.add_option("--epochs", flags.training.epochs, "Passes over the images")

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fleetfit/core/result.h"
+#include "fleetfit/store/study_records.h"
+
+namespace fleetfit::store {
+
+/// Who holds a trial: what a worker shows with each write, so that one that was taken for dead
+/// cannot spoil what its successor does.
+struct Claim {
+  std::string study = {};
+  std::int64_t trial = 0;
+  std::string worker = {};
+  std::int64_t attempt = 0;  ///< TrialRecord::attempts when it was taken
+};
+
+/// Whether a worker still has its trial.
+enum class Hold : std::uint8_t { held, stop_requested, lost };
+
+enum class LevelDetail : std::uint8_t { none, all };
+
+/// The part of a Store that keeps studies; the same promises hold. Calls on a study or trial that
+/// does not exist fail with `not_found`.
+class StudyStore {
+ public:
+  virtual ~StudyStore() = default;
+
+  /// Fails with `invalid_input` if there is one of that name.
+  virtual Status create_study(const StudyRecord& study) = 0;
+  virtual Result<std::optional<StudyRecord>> find_study(std::string_view name) = 0;
+  /// By name.
+  virtual Result<std::vector<StudyRecord>> list_studies() = 0;
+  /// With all of its trials. Says whether there was one.
+  virtual Result<bool> remove_study(std::string_view name) = 0;
+  /// Adds to the time and energy spent, and says whether it is done.
+  virtual Status update_study(std::string_view name, double more_s, std::optional<double> more_j,
+                              bool done) = 0;
+
+  /// One tuner at a time decides for a study: takes or renews the lease of `tuner`. False if
+  /// another one has it.
+  virtual Result<bool> lead_study(std::string_view name, std::string_view tuner, Time now,
+                                  Time until) = 0;
+
+  /// New trials, whose numbers must be the next ones of the study: all or none. Their states may be
+  /// any, so that whole histories can be brought in. False if somebody else was quicker.
+  virtual Result<bool> add_trials(std::string_view study, std::span<const TrialRecord> trials) = 0;
+
+  virtual Result<std::optional<TrialRecord>> find_trial(std::string_view study,
+                                                        std::int64_t number) = 0;
+  /// Those that changed after change number `since` (0: all), in the order of their changes; at
+  /// most `limit`. To be repeated with the last one's number to follow a study.
+  virtual Result<std::vector<TrialRecord>> list_changes(std::string_view study, std::int64_t since,
+                                                        std::size_t limit) = 0;
+  /// By number, from `first`.
+  virtual Result<std::vector<TrialRecord>> list_trials(std::string_view study, std::int64_t first,
+                                                       std::size_t limit, LevelDetail levels) = 0;
+  /// Those with the best scores, best first; of equal ones the older. Takes milliseconds however
+  /// many trials there are.
+  virtual Result<std::vector<TrialRecord>> best_trials(std::string_view study,
+                                                       std::size_t limit) = 0;
+  virtual Result<TrialCounts> count_trials(std::string_view study) = 0;
+
+  /// Gives the worker the queued trial of the lowest number, or one whose lease has run out, which
+  /// it is to take over from its checkpoint. Nothing if there is none.
+  virtual Result<std::optional<TrialRecord>> claim_trial(std::string_view study,
+                                                         std::string_view worker, Time now,
+                                                         Time until) = 0;
+  virtual Result<Hold> renew(const Claim& claim, Time until) = 0;
+  /// Which network the trial has, as soon as it is known.
+  virtual Result<Hold> save_structure(const Claim& claim, std::string_view structure,
+                                      std::string_view model_file) = 0;
+  /// The level has ended: the trial is paused. `lost` if it is no longer the worker's; nothing is
+  /// written then.
+  virtual Result<Hold> end_level(const Claim& claim, const LevelRecord& level,
+                                 std::string_view model_file) = 0;
+  /// The trial ends as failed or stopped. `lost` as above.
+  virtual Result<Hold> give_up(const Claim& claim, TrialState state, std::string_view reason) = 0;
+  /// Puts it back into the queue, as if it had not been taken.
+  virtual Result<Hold> give_back(const Claim& claim) = 0;
+
+  /// What a tuner decided of one trial, if it is still paused: goes on to `level`.
+  virtual Result<bool> queue_level(std::string_view study, std::int64_t trial,
+                                   std::int64_t level) = 0;
+  /// Ends a trial that is queued or paused. False if it is neither.
+  virtual Result<bool> end_trial(std::string_view study, std::int64_t trial, TrialState state,
+                                 std::string_view reason) = 0;
+  /// Asks the worker that has it to stop. False if it is not running.
+  virtual Result<bool> request_stop(std::string_view study, std::int64_t trial,
+                                    std::string_view reason) = 0;
+  virtual Status save_score(std::string_view study, std::int64_t trial,
+                            std::optional<double> score) = 0;
+
+  virtual Result<std::optional<InferenceRecord>> find_inference(std::string_view structure,
+                                                                std::string_view fingerprint,
+                                                                std::string_view question) = 0;
+  /// Adds it, or replaces the one with the same three keys.
+  virtual Status save_inference(const InferenceRecord& record) = 0;
+  /// All that were found for a study or, if that is empty, for any; newest first.
+  virtual Result<std::vector<InferenceRecord>> list_inferences(std::string_view study) = 0;
+};
+
+}  // namespace fleetfit::store

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fleetfit/tune/budget.h"
+#include "fleetfit/tune/parameters.h"
+#include "fleetfit/tune/study.h"
+
+/// What a study knows: its trials, as they stand in the store. Samplers, schedulers and objectives
+/// are functions of it alone, so that a study that was killed goes on as if nothing had happened.
+namespace fleetfit::tune {
+
+enum class TrialState : std::uint8_t {
+  queued,  ///< for a worker to take; people see "waiting"
+  running,
+  paused,    ///< between two levels; people see "waiting"
+  finished,  ///< trained with the largest budget of its bracket
+  stopped,   ///< cut: others were better, or a limit was broken
+  failed,
+};
+
+/// How a network runs where it is deployed: the answer of inference tuning on one device.
+struct Inference {
+  std::string device = {};
+  double latency_ms = 0;   ///< of one batch, as chosen
+  double response_ms = 0;  ///< mean in the scenario
+  double throughput = 0;
+  std::optional<double> energy_mj = std::nullopt;  ///< per sample
+};
+
+/// What a trial had reached at the end of a level.
+struct LevelResult {
+  std::size_t level = 0;
+  Budget budget = {};
+  double accuracy = 0;
+  std::optional<double> loss = std::nullopt;
+  double training_s = 0;  ///< of all its levels so far
+  std::optional<double> training_j = std::nullopt;
+  std::map<std::string, double> other = {};  ///< further numbers of its result
+};
+
+struct Trial {
+  std::size_t number = 0;  ///< from 0, without gaps
+  Point point = {};
+  std::size_t bracket = 0;
+  std::size_t level = 0;  ///< that it is in, or has ended last
+  TrialState state = TrialState::queued;
+  std::vector<LevelResult> results = {};  ///< of the levels it has ended, lowest first
+  /// Accuracy after each epoch of the level it is in, or has ended last.
+  std::vector<double> epochs = {};
+  /// On each device of the study, in its order; nothing until it is known of all of them.
+  std::optional<std::vector<Inference>> inference = std::nullopt;
+};
+
+/// The objective's values of a trial at the end of a level, all to be minimized; nothing while a
+/// number they need is not known. A trial with an accuracy of 0 has an infinite ratio.
+std::optional<std::vector<double>> objective_values(const Study& study, const Trial& trial,
+                                                    const LevelResult& result);
+
+/// By how much the limits of the study are broken, relative to them, summed up; 0 if none is.
+double violation(const Study& study, const Trial& trial, const LevelResult& result);
+
+/// The first limit on a device that a network breaks, for people: "latency on local: 34.1 ms, at
+/// most 20 ms"; nothing if all hold. Known before anything is trained.
+std::optional<std::string> broken_limit(const Study& study, const std::vector<Inference>& known);
+
+}  // namespace fleetfit::tune

@@ -1,0 +1,101 @@
+#include "fleetfit/tune/budget.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace fleetfit::tune {
+namespace {
+
+/// Iterations until a share that grows by `step` is whole; 0.1 ten times is a little less than 1.
+std::int64_t steps_to(double whole, double step) {
+  return static_cast<std::int64_t>(std::ceil(whole / step - 1e-9));
+}
+
+Status check_epochs(const BudgetOptions& options) {
+  if (options.min_epochs < 1) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("min_epochs: {} is less than 1", options.min_epochs));
+  }
+  if (options.max_epochs < options.min_epochs) {
+    return fail(ErrorCode::invalid_input, fmt::format("max_epochs: {} is less than min_epochs ({})",
+                                                      options.max_epochs, options.min_epochs));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view to_string(BudgetKind kind) {
+  switch (kind) {
+    case BudgetKind::multi:
+      return "multi";
+    case BudgetKind::epochs:
+      return "epochs";
+    case BudgetKind::data:
+      return "data";
+  }
+  return "multi";
+}
+
+Status check(const BudgetOptions& options) {
+  if (Status epochs = check_epochs(options); !epochs) {
+    return epochs;
+  }
+  if (!(options.min_data > 0 && options.min_data <= 1)) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("min_data: {} is not above 0 and at most 1", options.min_data));
+  }
+  if (!(options.eta > 1) || !std::isfinite(options.eta)) {
+    return fail(ErrorCode::invalid_input, fmt::format("eta: {} is not above 1", options.eta));
+  }
+  if (options.max_trials == 0) {
+    return fail(ErrorCode::invalid_input, "max_trials: 0 leaves nothing to try");
+  }
+  return {};
+}
+
+Budget budget_of_iteration(const BudgetOptions& options, std::int64_t iteration) {
+  Budget budget = {.epochs = options.min_epochs, .data_fraction = 1};
+  if (options.kind != BudgetKind::data) {
+    // Without a product that could overflow.
+    budget.epochs = iteration >= steps_to(static_cast<double>(options.max_epochs),
+                                          static_cast<double>(options.min_epochs))
+                        ? options.max_epochs
+                        : iteration * options.min_epochs;
+  }
+  if (options.kind != BudgetKind::epochs) {
+    budget.data_fraction = iteration >= steps_to(1, options.min_data)
+                               ? 1
+                               : static_cast<double>(iteration) * options.min_data;
+  }
+  return budget;
+}
+
+std::int64_t iterations(const BudgetOptions& options) {
+  const std::int64_t for_epochs = options.kind == BudgetKind::data
+                                      ? 1
+                                      : steps_to(static_cast<double>(options.max_epochs),
+                                                 static_cast<double>(options.min_epochs));
+  const std::int64_t for_data =
+      options.kind == BudgetKind::epochs ? 1 : steps_to(1, options.min_data);
+  return std::max(for_epochs, for_data);
+}
+
+std::vector<Budget> levels(const BudgetOptions& options) {
+  const std::int64_t last = iterations(options);
+  std::vector<Budget> budgets;
+  std::int64_t before = 0;
+  for (double at = 1; at * 1.25 < static_cast<double>(last); at *= options.eta) {
+    const auto iteration = static_cast<std::int64_t>(std::llround(at));
+    if (iteration != before) {
+      budgets.push_back(budget_of_iteration(options, iteration));
+    }
+    before = iteration;
+  }
+  budgets.push_back(budget_of_iteration(options, last));
+  return budgets;
+}
+
+}  // namespace fleetfit::tune
