@@ -11,8 +11,11 @@ store::LevelRecord level_record(std::int64_t level, const Budget& budget,
   auto metrics = nlohmann::json::object();
   for (const auto& [name, value] : outcome.other) metrics[name] = value;
   auto epochs = nlohmann::json::array();
-  for (const auto& epoch : outcome.epochs)
-    epochs.push_back(epoch.accuracy ? nlohmann::json(*epoch.accuracy) : nlohmann::json());
+  double last = 0;  // stands for one that an epoch does not tell
+  for (const auto& epoch : outcome.epochs) {
+    last = epoch.accuracy.value_or(last);
+    epochs.push_back(last);
+  }
   return {.level = level,
           .epochs = budget.epochs,
           .data_fraction = budget.data_fraction,
