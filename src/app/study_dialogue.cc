@@ -428,6 +428,8 @@ Result<std::vector<Told>> StudyDialogue::tell(std::span<const ToldValues> values
   return all;
 }
 
+Status StudyDialogue::let_others_decide() { return state_->let_others_lead(); }
+
 Status StudyDialogue::settle() {
   if (state_->opened.study.algorithm.scheduler != tune::SchedulerKind::none) {
     const auto leads = state_->lead();

@@ -84,9 +84,12 @@ class StudyDialogue {
   /// nobody was asked to evaluate, and if a number is missing that the objective needs.
   Result<std::vector<Told>> tell(std::span<const ToldValues> values);
 
-  /// Decides what can be decided without new trials (which ones are finished, which go on), and
+  /// Decides what can be decided without new trials: which ones are finished, which go on. Then
   /// lets others decide.
   Status settle();
+
+  /// Others need not wait until this one is forgotten.
+  Status let_others_decide();
 
  private:
   struct State;
