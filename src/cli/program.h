@@ -59,6 +59,7 @@ void add_model(CLI::App& program, Context& context);
 void add_device(CLI::App& program, Context& context);
 void add_measure(CLI::App& program, Context& context);
 void add_kernels(CLI::App& program, Context& context);
+void add_infer(CLI::App& program, Context& context);
 void add_predict(CLI::App& program, Context& context);
 void add_transfer(CLI::App& program, Context& context);
 void add_search(CLI::App& program, Context& context);

@@ -17,6 +17,13 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kNoDatabase = "it is not an SQLite database";
 
+// What SQLite says, and the system behind it if that has said something.
+std::string what_and_why(std::string_view message, sqlite3* database) {
+  const int error = sqlite3_system_errno(database);
+  if (error == 0) return std::string(message);
+  return fmt::format("{} ({})", message, std::system_category().message(error));
+}
+
 std::string system_reason(sqlite3* database) {
   const int error = sqlite3_system_errno(database);
   return error == 0 ? sqlite3_errmsg(database) : std::system_category().message(error);
@@ -158,6 +165,14 @@ Status SqliteConnection::execute(const std::string& sql) {
   return {};
 }
 
+Status SqliteConnection::check_still_there() {
+  if (sqlite3_get_autocommit(database_.get()) == 0) return {};
+  int has_moved = 0;
+  sqlite3_file_control(database_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+  if (has_moved == 0) return {};
+  return failure(ErrorCode::io, "it was removed or replaced while it was in use");
+}
+
 Result<SqliteQuery> SqliteConnection::query(std::string_view sql) {
   auto found = statements_.find(sql);
   if (found == statements_.end()) {
@@ -208,8 +223,10 @@ tl::unexpected<Error> SqliteConnection::failure() const {
     case SQLITE_MISUSE:
     case SQLITE_RANGE:
       return failure(ErrorCode::internal, message);
+    case SQLITE_FULL:
+      return failure(ErrorCode::io, "the disk is full");
     default:
-      return failure(ErrorCode::io, fmt::format("{} ({})", message, system_reason(database)));
+      return failure(ErrorCode::io, what_and_why(message, database));
   }
 }
 

@@ -81,6 +81,7 @@ class BatchCosts {
   /// By a line between those that are known; one smaller than all of them is filled up.
   BatchCost at(std::int64_t batch) const {
     const auto above = known_.lower_bound(batch);
+    if (above == known_.end()) return known_.empty() ? BatchCost() : known_.rbegin()->second;
     if (above == known_.begin() || above->first == batch) return above->second;
     const auto& [low, below] = *std::prev(above);
     const double share = static_cast<double>(batch - low) / static_cast<double>(above->first - low);
@@ -318,6 +319,17 @@ Result<InferenceResult> tune_inference(const InferenceTuning& tuning, const Pric
   auto result = session.finish();
   result.elapsed_s = std::chrono::duration<double>(clock.now() - start).count();
   return result;
+}
+
+std::function<BatchCost(std::int64_t)> batch_costs(const InferenceResult& result,
+                                                   const InferenceSetting& setting) {
+  BatchCosts costs;
+  for (const auto& trial : result.trials) {
+    auto same = trial.setting;
+    same.batch = setting.batch;
+    if (trial.cost && same == setting) costs.add(trial.setting.batch, trial.cost->cost);
+  }
+  return [costs](std::int64_t batch) { return costs.at(batch); };
 }
 
 std::optional<Inference> recommendation(const InferenceResult& result, std::string device) {

@@ -127,7 +127,8 @@ Response response_of(const Record& record) {
           .throughput = 1000 * answered / record.end_ms,
           .busy = std::min(1.0, record.busy_ms / record.end_ms),
           .run_ms = record.busy_ms / static_cast<double>(record.runs),
-          .run_samples = answered / static_cast<double>(record.runs)};
+          .run_samples = answered / static_cast<double>(record.runs),
+          .samples = std::ssize(record.responses_ms)};
 }
 
 /// How long runs take: the inverse of their distribution function, through the quantiles that are

@@ -94,6 +94,9 @@ Result<Response> response_from_json(const core::JsonView& json) {
   const auto saturated = json.boolean("saturated");
   if (!saturated) return tl::unexpected(saturated.error());
   response.saturated = *saturated;
+  const auto samples = json.integer("samples", {.min = 0});
+  if (!samples) return tl::unexpected(samples.error());
+  response.samples = *samples;
   const auto energy = json.find("energy_mj");
   if (!energy) return tl::unexpected(energy.error());
   if (*energy) {

@@ -91,6 +91,11 @@ Status check_inference_parameters(const Parameters& parameters);
 Result<InferenceResult> tune_inference(const InferenceTuning& tuning, const PriceInference& price,
                                        const std::stop_token& stop);
 
+/// What a batch of so many samples costs with the cores, threads and precision of a setting that
+/// was priced, as the tuning saw it. Up to the largest batch that was priced.
+std::function<BatchCost(std::int64_t)> batch_costs(const InferenceResult& result,
+                                                   const InferenceSetting& setting);
+
 /// The best setting as the trials of a study have it; nothing if there is none.
 std::optional<Inference> recommendation(const InferenceResult& result, std::string device);
 

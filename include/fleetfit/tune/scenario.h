@@ -67,6 +67,7 @@ struct Response {
   double busy = 0;                                 ///< share of the time
   double run_ms = 0;                               ///< mean time of a run
   double run_samples = 0;                          ///< mean number of samples in a run
+  std::int64_t samples = 0;                        ///< that were answered
   std::optional<double> energy_mj = std::nullopt;  ///< per sample
   /// More samples come than are answered: what waits grows without end, and the response times are
   /// those of the first part only.
