@@ -77,6 +77,7 @@ void add_companion_verbs(CLI::App& program, Context& context);
 void add_transfer_fewshot(CLI::App& transfer, Context& context);
 
 // Of `study`, each in a file of its own.
+void add_study_dialogue(CLI::App& study, Context& context);
 void add_study_work(CLI::App& study, Context& context);
 void add_study_import(CLI::App& study, Context& context);
 void add_study_confirm(CLI::App& study, Context& context);
