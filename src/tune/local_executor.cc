@@ -77,6 +77,7 @@ class LocalExecutor final : public Executor {
     worker.status.state = WorkerState::running;
     const auto status = worker.process->wait(milliseconds(0));
     if (!status) return;
+    static_cast<void>(worker.process->read_line(milliseconds(0)));  // takes in its last words
     const auto said = last_line(worker.process->error_output());
     worker.status = {.state = WorkerState::ended,
                      .succeeded = status->succeeded(),

@@ -9,6 +9,7 @@
 
 #include "fleetfit/core/random.h"
 #include "fleetfit/tune/patience.h"
+#include "fleetfit/tune/training_energy.h"
 #include "tune/level_record.h"
 
 namespace fleetfit::tune {
@@ -97,7 +98,8 @@ class Worker {
         stop_(stop),
         clock_(clock, options.lease),
         levels_(levels(study.budget)),
-        patience_(hooks.say, stop) {}
+        patience_(hooks.say, stop),
+        meter_(clock) {}
 
   Status work() {
     GrowingPause pause;
@@ -173,8 +175,10 @@ class Worker {
     const auto started = clock_.date();
     Heartbeat heartbeat(store_, claim, clock_, std::min(options_.lease / 3, milliseconds(1000)),
                         stop_);
-    const TrialListener listener{
-        .on_model = [&](const std::string& file) { static_cast<void>(save_structure(claim, file)); }};
+    const TrialListener listener{.on_model = [&](const std::string& file) {
+      static_cast<void>(save_structure(claim, file));
+    }};
+    meter_.start();
     const auto outcome =
         run_trial(job_of(trial), listener, heartbeat.training_stop(), options_.process);
     if (heartbeat.interruption() == Interruption::lost) return {};
@@ -206,13 +210,12 @@ class Worker {
       if (!found) return give_up(claim, TrialState::failed, found.error().message);
     }
     auto level = level_record(trial.level, levels_[static_cast<std::size_t>(trial.level)], outcome);
-    if (hooks_.training_energy) level.training_j = hooks_.training_energy(outcome);
+    level.training_j = meter_.stop(outcome.cpu_s).joules;
     level.worker = options_.name;
     level.started = started;
     level.ended = std::max(started, clock_.date());
     const auto& model = outcome.model_file.empty() ? trial.model_file : outcome.model_file;
-    const auto held =
-        patience_.keep_trying([&] { return store_.end_level(claim, level, model); });
+    const auto held = patience_.keep_trying([&] { return store_.end_level(claim, level, model); });
     if (!held && held.error().code == ErrorCode::invalid_input)
       return give_up(claim, TrialState::failed, held.error().message);
     return written(held);
@@ -248,8 +251,7 @@ class Worker {
   }
 
   Status give_up(const Claim& claim, TrialState state, const std::string& reason) {
-    return written(
-        patience_.keep_trying([&] { return store_.give_up(claim, state, reason); }));
+    return written(patience_.keep_trying([&] { return store_.give_up(claim, state, reason); }));
   }
 
   Status give_back(const Claim& claim) {
@@ -269,6 +271,7 @@ class Worker {
   LeaseClock clock_;
   std::vector<Budget> levels_;
   Patience patience_;
+  TrainingMeter meter_;
   std::string known_structure_;
   bool said_folder_ = false;
 };

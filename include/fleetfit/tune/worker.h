@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -21,7 +20,7 @@
 namespace fleetfit::tune {
 
 struct WorkerOptions {
-  std::string name = {};                 ///< different for each worker that ever was
+  std::string name = {};                  ///< different for each worker that ever was
   std::vector<std::string> command = {};  ///< that trains
   /// Where checkpoints and logs are: TRIAL/ and TRIAL.log.
   std::filesystem::path folder = {};
@@ -38,8 +37,6 @@ struct WorkerOptions {
 struct WorkerHooks {
   /// The identity of the network in a model file.
   std::function<Result<std::string>(const std::filesystem::path&)> structure_of = {};
-  /// Joules that a training has taken.
-  std::function<std::optional<double>(const TrialOutcome&)> training_energy = {};
   std::function<void(std::string_view)> say = {};
 };
 
