@@ -1,0 +1,140 @@
+#include "app/study_history.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "fleetfit/core/json.h"
+
+namespace fleetfit::app {
+namespace {
+
+tune::TrialState state_of(store::TrialState state) {
+  switch (state) {
+    case store::TrialState::queued:
+      return tune::TrialState::queued;
+    case store::TrialState::running:
+      return tune::TrialState::running;
+    case store::TrialState::paused:
+      return tune::TrialState::paused;
+    case store::TrialState::finished:
+      return tune::TrialState::finished;
+    case store::TrialState::stopped:
+      return tune::TrialState::stopped;
+    case store::TrialState::failed:
+      break;
+  }
+  return tune::TrialState::failed;
+}
+
+Result<std::map<std::string, double>> numbers_of(const std::string& metrics,
+                                                 const std::string& place) {
+  std::map<std::string, double> numbers;
+  if (metrics == "{}") return numbers;
+  const auto document = core::parse_json(metrics, place);
+  if (!document) return tl::unexpected(document.error());
+  const auto members = core::JsonView(*document, place).members();
+  if (!members) return tl::unexpected(members.error());
+  for (const auto& [name, value] : *members)
+    if (const auto number = value.as_number()) numbers[name] = *number;
+  return numbers;
+}
+
+Result<std::vector<double>> epochs_of(const std::string& values, const std::string& place) {
+  if (values == "[]") return std::vector<double>();
+  const auto document = core::parse_json(values, place);
+  if (!document) return tl::unexpected(document.error());
+  return core::JsonView(*document, place).as_numbers();
+}
+
+/// The store has the time of each level alone, the history that of all so far.
+Status add_results(const store::TrialRecord& record, const std::string& place, tune::Trial& trial) {
+  double training_s = 0;
+  std::optional<double> training_j = 0;
+  for (const auto& level : record.levels) {
+    training_s += level.training_s;
+    if (training_j && level.training_j) {
+      *training_j += *level.training_j;
+    } else {
+      training_j.reset();
+    }
+    auto other = numbers_of(level.metrics, place);
+    if (!other) return tl::unexpected(other.error());
+    trial.results.push_back(
+        {.level = static_cast<std::size_t>(level.level),
+         .budget = {.epochs = level.epochs, .data_fraction = level.data_fraction},
+         .accuracy = level.accuracy,
+         .loss = level.loss,
+         .training_s = training_s,
+         .training_j = training_j,
+         .other = std::move(*other)});
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<KnownInference> KnownInference::load(store::StudyStore& store, const tune::Study& study) {
+  KnownInference known;
+  if (!study.inference) return known;
+  const auto question = tune::question_key(*study.inference, study.algorithm.inference);
+  const auto records = store.list_inferences("");
+  if (!records) return tl::unexpected(records.error());
+  for (const auto& record : *records) {
+    if (record.question != question) continue;
+    const auto key = std::pair(record.structure, record.device);
+    if (known.answers_.contains(key)) continue;  // newest first
+    const auto place = fmt::format("inference of {} on {}", record.structure, record.device);
+    const auto document = core::parse_json(record.result, place);
+    if (!document) return tl::unexpected(document.error());
+    auto answer = tune::inference_result_from_json(core::JsonView(*document, place));
+    if (!answer) return tl::unexpected(answer.error());
+    known.answers_.emplace(key, std::move(*answer));
+  }
+  return known;
+}
+
+const tune::InferenceResult* KnownInference::find(std::string_view structure,
+                                                  std::string_view device) const {
+  const auto at = answers_.find({std::string(structure), std::string(device)});
+  return at == answers_.end() ? nullptr : &at->second;
+}
+
+std::optional<std::vector<tune::Inference>> KnownInference::of(const tune::Study& study,
+                                                               std::string_view structure) const {
+  std::vector<tune::Inference> all;
+  if (!study.inference) return all;
+  for (const auto& device : study.inference->devices) {
+    const auto* answer = find(structure, device);
+    if (answer == nullptr) return std::nullopt;
+    auto best = tune::recommendation(*answer, device);
+    if (!best) return std::nullopt;
+    all.push_back(std::move(*best));
+  }
+  return all;
+}
+
+Result<tune::Trial> trial_from_record(const tune::Study& study, const store::TrialRecord& record,
+                                      const KnownInference& known) {
+  const auto place = fmt::format("study {}, trial {}", study.name, record.number);
+  const auto params = core::parse_json(record.params, place);
+  if (!params) return tl::unexpected(params.error());
+  auto point = study.parameters.from_json(core::JsonView(*params, place));
+  if (!point) return tl::unexpected(point.error());
+  tune::Trial trial{.number = static_cast<std::size_t>(record.number),
+                    .point = std::move(*point),
+                    .bracket = static_cast<std::size_t>(record.bracket),
+                    .level = static_cast<std::size_t>(record.level),
+                    .state = state_of(record.state)};
+  if (auto added = add_results(record, place, trial); !added) return tl::unexpected(added.error());
+  if (!record.levels.empty()) {
+    auto epochs = epochs_of(record.levels.back().epoch_values, place);
+    if (!epochs) return tl::unexpected(epochs.error());
+    trial.epochs = std::move(*epochs);
+  }
+  if (!record.structure.empty() || !study.inference)
+    trial.inference = known.of(study, record.structure);
+  return trial;
+}
+
+}  // namespace fleetfit::app

@@ -1,0 +1,7 @@
+#include "cli/program.h"
+
+namespace fleetfit::cli {
+
+void add_study_work(CLI::App& /*study*/, Context& /*context*/) {}
+
+}  // namespace fleetfit::cli
