@@ -73,18 +73,11 @@ ordered_json rung_json(const RungView& rung) {
           {"best_accuracy", rung.best_accuracy}};
 }
 
-ordered_json setting_json(const tune::InferenceSetting& setting) {
-  ordered_json json = {{"batch_size", setting.batch}};
-  if (setting.cores) json["cores"] = *setting.cores;
-  if (setting.threads) json["threads"] = *setting.threads;
-  if (setting.precision) json["precision"] = *setting.precision;
-  return json;
-}
-
 ordered_json deployment_json(const Deployment& deployment) {
-  const auto& [setting, cost, response, reason] = deployment.setting;
+  const auto& cost = deployment.setting.cost;
+  const auto& response = deployment.setting.response;
   return {{"device", deployment.device},
-          {"params", setting_json(setting)},
+          {"params", tune::to_json(deployment.setting.setting)},
           {"latency_ms", cost->cost.latency_ms},
           {"throughput", response.throughput},
           {"energy_mj", or_null(response.energy_mj)},
@@ -93,7 +86,8 @@ ordered_json deployment_json(const Deployment& deployment) {
            {{"mean", response.mean_ms}, {"p95", response.p95_ms}, {"p99", response.p99_ms}}},
           {"saturated", response.saturated},
           {"latency_spread_ms", cost->spread_ms},
-          {"source", cost->predicted ? "predicted" : "measured"}};
+          {"source", cost->predicted ? "predicted" : "measured"},
+          {"note", text_or_null(cost->note)}};
 }
 
 ordered_json candidate_json(const std::vector<std::string>& labels, const Candidate& candidate) {

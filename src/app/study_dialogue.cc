@@ -13,6 +13,8 @@
 
 #include "app/study_history.h"
 #include "app/study_sample.h"
+#include "fleetfit/app/inference_tuning.h"
+#include "fleetfit/core/progress.h"
 #include "fleetfit/tune/tuner.h"
 
 namespace fleetfit::app {
@@ -38,37 +40,18 @@ bool needs_accuracy(const tune::Study& study) {
          has_goal(study, tune::Metric::ratio_of_energy);
 }
 
-/// The first number that the objective needs and that was not told.
-std::string missing_number(const tune::Study& study, const ToldValues& values) {
-  if (needs_accuracy(study) && !values.accuracy) return "accuracy";
-  for (const auto& goal : study.objective.goals) {
-    if (goal.metric == tune::Metric::loss && !values.loss) return "loss";
-    if (goal.metric == tune::Metric::training_energy && !values.training_j) return "energy_j";
-    if (goal.metric == tune::Metric::other && !values.other.contains(goal.name)) return goal.name;
-  }
-  return "";
-}
-
-}  // namespace
-
 /// What a tuner has decided and nobody has written yet.
 struct Batch {
   std::vector<store::TrialRecord> started = {};
   std::vector<store::TrialDecision> decisions = {};
+  std::vector<tune::End> stops = {};  ///< of trials that somebody evaluates just now
   std::size_t to_evaluate = 0;
   bool done = false;
 };
 
-enum class NewTrials : std::uint8_t { wanted, refused };
-
 TrialState end_state(tune::TrialState state) {
   if (state == tune::TrialState::finished) return TrialState::finished;
   return state == tune::TrialState::failed ? TrialState::failed : TrialState::stopped;
-}
-
-bool has_ended(const tune::Trial& trial) {
-  return trial.state == tune::TrialState::finished || trial.state == tune::TrialState::stopped ||
-         trial.state == tune::TrialState::failed;
 }
 
 std::string metrics_text(const ToldValues& values) { return nlohmann::json(values.other).dump(); }
@@ -116,7 +99,8 @@ struct StudyDialogue::State {
   /// Tells the tuner all that has changed; new trials in the order of their numbers.
   Status follow();
   /// One decision. False if there is none to be had.
-  bool decide(Batch& batch, NewTrials new_trials);
+  bool decide(Batch& batch, tune::Room room);
+  void end(Batch& batch, const tune::End& end);
   Status write(const Batch& batch);
 
   Result<std::vector<store::TrialRecord>> claim(std::size_t count) const {
@@ -135,6 +119,8 @@ struct StudyDialogue::State {
   }
   tune::Budget budget_of(const store::TrialRecord& record) const;
   store::LevelEnd level_end(const store::TrialRecord& record, const ToldValues& values) const;
+  /// Finds how the network that was told is best run on the study's devices, if that is not known.
+  Status price(const store::TrialRecord& record, const std::string& model);
   Status end_levels(std::span<const ToldValues> values,
                     std::span<const store::TrialRecord> records) const;
   Result<Told> judge(std::int64_t number, std::vector<store::TrialDecision>& decisions) const;
@@ -165,7 +151,7 @@ void StudyDialogue::State::told(tune::Trial trial) {
   const auto before = open.find(number);
   if (before != open.end() && before->second.state == tune::TrialState::queued) --queued;
   if (trial.state == tune::TrialState::queued) ++queued;
-  if (has_ended(trial)) {
+  if (tune::has_ended(trial.state)) {
     open.erase(number);
   } else {
     open.insert_or_assign(number, std::move(trial));
@@ -204,13 +190,22 @@ Status StudyDialogue::State::follow() {
   return {};
 }
 
-bool StudyDialogue::State::decide(Batch& batch, NewTrials new_trials) {
-  const auto decision = tuner->next();
+void StudyDialogue::State::end(Batch& batch, const tune::End& end) {
+  auto trial = open.at(end.number);
+  if (trial.state == tune::TrialState::running) {
+    batch.stops.push_back(end);
+    trial.stop_requested = true;
+  } else {
+    batch.decisions.emplace_back(
+        store::EndTrial{static_cast<std::int64_t>(end.number), end_state(end.state), end.reason});
+    trial.state = end.state;
+  }
+  told(std::move(trial));
+}
+
+bool StudyDialogue::State::decide(Batch& batch, tune::Room room) {
+  const auto decision = tuner->next(room);
   if (const auto* start = std::get_if<tune::StartTrial>(&decision)) {
-    if (new_trials == NewTrials::refused) {
-      forget_tuner();  // it believes in a trial that nobody will start
-      return false;
-    }
     batch.started.push_back({.number = static_cast<std::int64_t>(start->number),
                              .params = opened.study.parameters.to_json(start->point).dump(),
                              .bracket = static_cast<std::int64_t>(start->bracket),
@@ -232,12 +227,8 @@ bool StudyDialogue::State::decide(Batch& batch, NewTrials new_trials) {
     told(std::move(trial));
     return true;
   }
-  if (const auto* end = std::get_if<tune::End>(&decision)) {
-    batch.decisions.emplace_back(store::EndTrial{static_cast<std::int64_t>(end->number),
-                                                 end_state(end->state), end->reason});
-    auto trial = open.at(end->number);
-    trial.state = end->state;
-    told(std::move(trial));
+  if (const auto* ended = std::get_if<tune::End>(&decision)) {
+    end(batch, *ended);
     return true;
   }
   batch.done = std::holds_alternative<tune::Done>(decision);
@@ -248,6 +239,11 @@ Status StudyDialogue::State::write(const Batch& batch) {
   if (!batch.decisions.empty())
     if (const auto decided = store.decide(name(), batch.decisions); !decided)
       return tl::unexpected(decided.error());
+  for (const auto& stop : batch.stops)
+    if (const auto asked =
+            store.request_stop(name(), static_cast<std::int64_t>(stop.number), stop.reason);
+        !asked)
+      return tl::unexpected(asked.error());
   if (!batch.started.empty()) {
     const auto added = store.add_trials(name(), batch.started);
     if (!added) return tl::unexpected(added.error());
@@ -267,7 +263,7 @@ Status StudyDialogue::State::write(const Batch& batch) {
 Result<bool> StudyDialogue::State::prepare(std::size_t count) {
   if (auto followed = follow(); !followed) return tl::unexpected(followed.error());
   Batch batch{.to_evaluate = queued};
-  while (batch.to_evaluate < count && decide(batch, NewTrials::wanted)) {
+  while (batch.to_evaluate < count && decide(batch, tune::Room::some)) {
   }
   if (auto written = write(batch); !written) return tl::unexpected(written.error());
   return batch.done;
@@ -296,11 +292,19 @@ Result<store::TrialRecord> StudyDialogue::State::running_trial(const ToldValues&
   if ((*record)->state != TrialState::running)
     return fail(ErrorCode::invalid_input, fmt::format("{}: it is {}; ask for it before telling",
                                                       place, status_name((*record)->state)));
-  const auto missing = values.failed ? std::string() : missing_number(opened.study, values);
-  if (!missing.empty())
-    return fail(
-        ErrorCode::invalid_input,
-        fmt::format("{}: values: {} is missing, which the objective needs", place, missing));
+  if (values.failed) return std::move(**record);
+  if (needs_accuracy(opened.study) && !values.accuracy)
+    return fail(ErrorCode::invalid_input,
+                place + ": values: accuracy is missing, which the study needs");
+  auto trial = trial_from_record(opened.study, **record, opened.known);
+  if (!trial) return tl::unexpected(trial.error());
+  const tune::LevelResult result{.accuracy = values.accuracy.value_or(0),
+                                 .loss = values.loss,
+                                 .training_s = values.training_s,
+                                 .training_j = values.training_j,
+                                 .other = values.other};
+  if (const auto lacking = tune::lacking_number(opened.study, *trial, result))
+    return fail(ErrorCode::invalid_input, fmt::format("{}: {}", place, *lacking));
   return std::move(**record);
 }
 
@@ -320,7 +324,32 @@ store::LevelEnd StudyDialogue::State::level_end(const store::TrialRecord& record
                     .metrics = metrics_text(values),
                     .worker = record.worker,
                     .started = ended - took,
-                    .ended = ended}};
+                    .ended = ended},
+          .model_file = values.model};
+}
+
+Status StudyDialogue::State::price(const store::TrialRecord& record, const std::string& model) {
+  if (!opened.study.inference || model.empty()) return {};
+  const auto structure = structure_of_model(model);
+  if (!structure) return tl::unexpected(structure.error());
+  if (const auto hold = store.save_structure(claim_of(record), *structure, model); !hold)
+    return tl::unexpected(hold.error());
+  if (opened.known.of(opened.study, *structure)) return {};
+  const auto progress = core::make_silent_progress();
+  for (const auto& device : opened.study.inference->devices) {
+    const auto found = tune_inference_on(workplace,
+                                         {.model = model,
+                                          .study = *opened.study.inference,
+                                          .algorithm = opened.study.algorithm.inference,
+                                          .seed = opened.study.seed,
+                                          .study_name = name()},
+                                         device, *progress, {});
+    if (!found) return tl::unexpected(found.error());
+  }
+  auto known = KnownInference::load(store, opened.study);
+  if (!known) return tl::unexpected(known.error());
+  opened.known = std::move(*known);
+  return {};
 }
 
 Status StudyDialogue::State::end_levels(std::span<const ToldValues> values,
@@ -413,6 +442,9 @@ Result<std::vector<Told>> StudyDialogue::tell(std::span<const ToldValues> values
       return fail(ErrorCode::invalid_input, fmt::format("trial {} is told twice", one.trial));
     records.push_back(std::move(*record));
   }
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (auto priced = state_->price(records[i], values[i].model); !priced)
+      return tl::unexpected(priced.error());
   if (auto ended = state_->end_levels(values, records); !ended)
     return tl::unexpected(ended.error());
   std::vector<Told> all;
@@ -437,7 +469,7 @@ Status StudyDialogue::settle() {
     if (!*leads) return {};  // whoever leads will do it
     if (auto followed = state_->follow(); !followed) return tl::unexpected(followed.error());
     Batch batch;
-    while (state_->decide(batch, NewTrials::refused)) {
+    while (state_->decide(batch, tune::Room::none)) {
     }
     if (auto written = state_->write(batch); !written) return tl::unexpected(written.error());
   }

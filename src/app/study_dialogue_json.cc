@@ -39,10 +39,14 @@ Result<ToldValues> told_values_from_json(std::int64_t trial, const core::JsonVie
   if (!members) return tl::unexpected(members.error());
   if (members->empty()) return json.error("expected a number, or \"failed\" with a reason");
   for (const auto& [name, value] : *members) {
-    if (name == "failed") {
-      auto reason = value.as_text();
-      if (!reason) return tl::unexpected(reason.error());
-      told.failed = std::move(*reason);
+    if (name == "failed" || name == "model") {
+      auto text = value.as_text();
+      if (!text) return tl::unexpected(text.error());
+      if (name == "failed") {
+        told.failed = std::move(*text);
+      } else {
+        told.model = std::move(*text);
+      }
     } else if (auto set = set_number(told, name, value); !set) {
       return tl::unexpected(set.error());
     }

@@ -106,13 +106,10 @@ std::optional<std::vector<tune::Inference>> KnownInference::of(const tune::Study
   if (!study.inference) return all;
   for (const auto& device : study.inference->devices) {
     const auto* answer = find(structure, device);
-    if (answer == nullptr || !answer->best) return std::nullopt;
-    const auto& best = answer->trials[*answer->best];
-    all.push_back({.device = device,
-                   .latency_ms = best.cost->cost.latency_ms,
-                   .response_ms = best.response.mean_ms,
-                   .throughput = best.response.throughput,
-                   .energy_mj = best.response.energy_mj});
+    if (answer == nullptr) return std::nullopt;
+    auto best = tune::recommendation(*answer, device);
+    if (!best) return std::nullopt;
+    all.push_back(std::move(*best));
   }
   return all;
 }

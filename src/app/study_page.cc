@@ -104,8 +104,17 @@ std::string setting_cell(const std::optional<std::int64_t>& value) {
   return value ? fmt::format("{}", *value) : "–";
 }
 
+std::string source_text(const tune::InferenceTrial& trial) {
+  std::string text = trial.cost->predicted ? "predicted" : "measured";
+  if (trial.response.saturated) text += "; more arrives than is answered";
+  if (!trial.cost->note.empty()) text += "; " + trial.cost->note;
+  return escape_html(text);
+}
+
 std::string deployment_row(const Deployment& deployment) {
-  const auto& [setting, cost, response, reason] = deployment.setting;
+  const auto& setting = deployment.setting.setting;
+  const auto& cost = deployment.setting.cost;
+  const auto& response = deployment.setting.response;
   const auto energy = response.energy_mj ? fmt::format("{:.3g}", *response.energy_mj) : "–";
   return fmt::format(
       "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.4g}{}</td><td>{:.4g}</td>"
@@ -115,9 +124,7 @@ std::string deployment_row(const Deployment& deployment) {
       cost->cost.latency_ms, cost->spread_ms > 0 ? fmt::format(" ± {:.2g}", cost->spread_ms) : "",
       response.mean_ms, response.p95_ms, response.p99_ms, response.throughput,
       cost->energy_source.empty() ? energy : fmt::format("{} ({})", energy, cost->energy_source),
-      response.saturated ? "more arrives than is answered"
-      : cost->predicted  ? "predicted"
-                         : "measured");
+      source_text(deployment.setting));
 }
 
 std::string deployments(const Candidate& candidate) {

@@ -83,6 +83,7 @@ Result<OpenedStudy> open_study(store::StudyStore& store, std::string_view name) 
   auto study = tune::parse_study((*record)->definition, fmt::format("study {}", name));
   if (!study) return tl::unexpected(study.error());
   study->name = name;
+  study->seed = (*record)->seed;
   auto known = KnownInference::load(store, *study);
   if (!known) return tl::unexpected(known.error());
   return OpenedStudy{std::move(**record), std::move(*study), std::move(*known)};

@@ -202,6 +202,9 @@ std::filesystem::path folder_of_study(const std::filesystem::path& folder,
 }
 
 Result<std::vector<std::string>> trial_command(const tune::Workload& workload) {
+  if (workload.builtin.empty() && workload.command.empty())
+    return fail(ErrorCode::invalid_input,
+                "the study has no workload; 'fleetfit study ask' and 'tell' drive one without");
   if (workload.builtin.empty()) return workload.command;
   auto trainer = core::find_companion("fleetfit-train");
   if (!trainer) return tl::unexpected(std::move(trainer.error()));

@@ -92,14 +92,6 @@ std::string rungs_text(std::span<const app::RungView> rungs) {
   return "\nRungs\n" + table.text();
 }
 
-std::string settings_text(const tune::InferenceSetting& setting) {
-  auto text = fmt::format("batch {}", setting.batch);
-  if (setting.cores) text += fmt::format(", {} cores", *setting.cores);
-  if (setting.threads) text += fmt::format(", {} threads", *setting.threads);
-  if (setting.precision) text += ", " + *setting.precision;
-  return text;
-}
-
 std::string deployments_text(const app::Candidate& candidate) {
   std::string text;
   if (!candidate.deployments.empty()) {
@@ -112,7 +104,7 @@ std::string deployments_text(const app::Candidate& candidate) {
                      {"source"}});
     for (const auto& [device, trial] : candidate.deployments) {
       const auto& response = trial.response;
-      table.add({device, settings_text(trial.setting),
+      table.add({device, tune::describe(trial.setting),
                  fmt::format("{:.4g} ms", trial.cost->cost.latency_ms),
                  fmt::format("{:.4g} ms", response.p95_ms),
                  fmt::format("{:.4g}", response.throughput),

@@ -14,6 +14,7 @@ VERBS = [
     ["device", "show"],
     ["device", "remove"],
     ["measure", "export"],
+    ["infer", "tune"],
     ["space", "list"],
     ["space", "show"],
     ["space", "sample"],

@@ -44,10 +44,12 @@ struct ToldValues {
   double training_s = 0;  ///< of this level
   std::optional<double> training_j = std::nullopt;
   std::map<std::string, double> other = {};
+  std::string model = {};  ///< its network; inference is tuned if that was not done yet
 };
 
-/// Reads {"accuracy": 0.9, "loss": …, "time_s": …, "energy_j": …, any other numbers} or
-/// {"failed": "reason"}. Fails with `invalid_input`, naming the field, on what is no finite number.
+/// Reads {"accuracy": 0.9, "loss": …, "time_s": …, "energy_j": …, "model": "file.onnx", any other
+/// numbers} or {"failed": "reason"}. Fails with `invalid_input`, naming the field, on what is no
+/// finite number.
 Result<ToldValues> told_values_from_json(std::int64_t trial, const core::JsonView& json);
 
 /// Reads {"trial": 3, "values": {…}}.
