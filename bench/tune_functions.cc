@@ -103,8 +103,7 @@ double classifier(Numbers p) {
   const double steep = rate > 0 ? 0.3 : 0;
   const double bend = (0.15 + steep) * rate * rate + 0.01 * square(std::log2(p[1] / 64)) +
                       0.03 * decay * decay + drop * drop + 0.02 * width * width;
-  const double ripple =
-      0.004 * (1 - std::cos(40 * rate)) + 0.004 * (1 - std::cos(25 * drop));
+  const double ripple = 0.004 * (1 - std::cos(40 * rate)) + 0.004 * (1 - std::cos(25 * drop));
   return 0.05 + 0.85 * (1 - std::exp(-bend)) + ripple;
 }
 
@@ -143,22 +142,20 @@ double styblinski_mixed(Numbers p) {
 double goldstein(Numbers p) {
   const double x = p[0];
   const double y = p[1];
-  const double one = 1 + square(x + y + 1) *
-                             (19 - 14 * x + 3 * x * x - 14 * y + 6 * x * y + 3 * y * y);
-  const double two = 30 + square(2 * x - 3 * y) *
-                              (18 - 32 * x + 12 * x * x + 48 * y - 36 * x * y + 27 * y * y);
+  const double one =
+      1 + square(x + y + 1) * (19 - 14 * x + 3 * x * x - 14 * y + 6 * x * y + 3 * y * y);
+  const double two =
+      30 + square(2 * x - 3 * y) * (18 - 32 * x + 12 * x * x + 48 * y - 36 * x * y + 27 * y * y);
   return std::log(one * two);
 }
 
 double choices(Numbers p) {
-  const std::array<double, 4> cost = {pick<6>({0.9, 0.0, 0.4, 0.7, 0.2, 1.1}, p[0]),
-                                      pick<6>({0.3, 0.8, 0.5, 0.0, 1.0, 0.6}, p[1]),
-                                      pick<6>({0.0, 0.2, 0.9, 0.4, 0.6, 0.1}, p[2]),
-                                      pick<6>({0.7, 0.5, 0.3, 0.9, 0.0, 0.8}, p[3])};
+  const std::array<double, 4> cost = {
+      pick<6>({0.9, 0.0, 0.4, 0.7, 0.2, 1.1}, p[0]), pick<6>({0.3, 0.8, 0.5, 0.0, 1.0, 0.6}, p[1]),
+      pick<6>({0.0, 0.2, 0.9, 0.4, 0.6, 0.1}, p[2]), pick<6>({0.7, 0.5, 0.3, 0.9, 0.0, 0.8}, p[3])};
   const double value =
       cost[0] + cost[1] + cost[2] + cost[3] + cost[0] * cost[1] + cost[2] * cost[3];
-  return value + 2 * square(p[4] - 0.3 - 0.1 * cost[0]) +
-         2 * square(p[5] - 0.6 + 0.2 * cost[2]);
+  return value + 2 * square(p[4] - 0.3 - 0.1 * cost[0]) + 2 * square(p[5] - 0.6 + 0.2 * cost[2]);
 }
 
 double conditional_depth(Numbers p) {
@@ -236,10 +233,9 @@ Table error_of(Table accuracy) {
 }
 
 Status take_table(Function& function, const std::filesystem::path& data) {
-  const std::map<std::string, std::string> columns = {
-      {"nasbench201_latency", "in16_test_200ep"},
-      {"nasbench201_fidelities", "c10_test_200ep"},
-      {"nasbench201_c100", "c100_test_200ep"}};
+  const std::map<std::string, std::string> columns = {{"nasbench201_latency", "in16_test_200ep"},
+                                                      {"nasbench201_fidelities", "c10_test_200ep"},
+                                                      {"nasbench201_c100", "c100_test_200ep"}};
   const auto found = columns.find(function.name);
   if (found == columns.end()) {
     return fail(ErrorCode::invalid_input, function.name + ": no such function");

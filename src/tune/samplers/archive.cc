@@ -32,8 +32,8 @@ bool is_better(const Kept& a, const Kept& b) {
 
 Kept keep(const Observation& observation, std::uint64_t order, std::size_t objectives) {
   Kept kept{.point = observation.point, .values = observation.values, .order = order};
-  kept.violation = std::isnan(observation.violation) ? kInfinity
-                                                     : std::max(observation.violation, 0.0);
+  kept.violation =
+      std::isnan(observation.violation) ? kInfinity : std::max(observation.violation, 0.0);
   // A limit that is broken before training leaves no values.
   kept.values.resize(objectives, kInfinity);
   for (double& value : kept.values) {
@@ -211,13 +211,27 @@ void Levels::tell(const Observation& observation) {
 }
 
 const Archive* Levels::highest_with(std::size_t observations) const {
-  const auto found = std::find_if(
-      archives_.rbegin(), archives_.rend(),
-      [&](const Archive& archive) { return archive.count() >= observations; });
+  const auto found =
+      std::find_if(archives_.rbegin(), archives_.rend(),
+                   [&](const Archive& archive) { return archive.count() >= observations; });
   return found == archives_.rend() ? nullptr : &*found;
 }
 
-bool Levels::was_told(const Point& point) const { return told_.contains(fingerprint(point)); }
+bool Levels::is_new(const Point& point, std::span<const Point> pending) const {
+  return !told_.contains(fingerprint(point)) &&
+         std::none_of(pending.begin(), pending.end(),
+                      [&](const Point& other) { return same_point(other, point); });
+}
+
+Point draw_new(const Parameters& parameters, const Levels& levels, std::span<const Point> pending,
+               core::Random& random) {
+  constexpr int kTries = 50;
+  Point point = parameters.sample(random);
+  for (int i = 1; i < kTries && !levels.is_new(point, pending); ++i) {
+    point = parameters.sample(random);
+  }
+  return point;
+}
 
 std::uint64_t fingerprint(const Point& point) {
   std::uint64_t print = point.size();

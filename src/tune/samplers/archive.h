@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <unordered_set>
 #include <vector>
 
@@ -35,7 +36,7 @@ class Archive {
 
   std::size_t count() const { return count_; }
 
-  /// The best first; at most as many as the limit.
+  /// The best first; all that are not among the others, at least as many as the limit.
   const std::vector<Kept>& best() const;
   /// A sample of those that are not among them, each as likely as the other, in no special order.
   const std::vector<Kept>& others() const { return others_; }
@@ -68,8 +69,8 @@ class Levels {
   /// Of the highest level that has at least so many observations; null if none has.
   const Archive* highest_with(std::size_t observations) const;
 
-  /// Whether the point was told at any level.
-  bool was_told(const Point& point) const;
+  /// Whether the point was neither told, at any level, nor is pending.
+  bool is_new(const Point& point, std::span<const Point> pending) const;
 
  private:
   std::vector<Archive> archives_;
@@ -78,5 +79,9 @@ class Levels {
 
 /// The same for points that are the same.
 std::uint64_t fingerprint(const Point& point);
+
+/// A random point, a new one if some tries find one.
+Point draw_new(const Parameters& parameters, const Levels& levels, std::span<const Point> pending,
+               core::Random& random);
 
 }  // namespace fleetfit::tune

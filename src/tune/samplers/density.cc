@@ -103,6 +103,10 @@ Candidate Density::sample(core::Random& random) const {
   return drawn;
 }
 
+double Density::sample_place(std::size_t axis, core::Random& random) const {
+  return draw_place(axis, factors_[draw_kernel(random) * axes_->size() + axis], random);
+}
+
 double cut_normal(double mean, double deviation, core::Random& random) {
   constexpr int kTries = 100;
   for (int i = 0; i < kTries; ++i) {

@@ -36,6 +36,9 @@ class Density {
   /// Draws a kernel, and from it a point of the parameters.
   Candidate sample(core::Random& random) const;
 
+  /// A place on one axis alone, whatever the others are.
+  double sample_place(std::size_t axis, core::Random& random) const;
+
  private:
   struct Factor {
     double place = kInactive;

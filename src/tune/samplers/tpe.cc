@@ -15,9 +15,37 @@ namespace fleetfit::tune {
 namespace {
 
 struct Weighted {
-  Point places;
+  Point places = {};
   double weight = 1;
 };
+
+/// How much narrower kernels are the more there are of them, so that the density keeps its shape.
+double shrinking(std::size_t kernels, std::size_t axes) {
+  return std::pow(static_cast<double>(kernels), -1 / (static_cast<double>(axes) + 4));
+}
+
+/// How far points lie apart on an axis, with one that may be anywhere beside them: a few that agree
+/// by chance are not yet believed.
+double deviation(std::span<const Weighted> points, std::size_t axis) {
+  double weight = 1;
+  double sum = 0.5;
+  double squares = 1.0 / 3;
+  for (const Weighted& point : points) {
+    const double place = point.places[axis];
+    if (std::isnan(place)) continue;
+    weight += point.weight;
+    sum += point.weight * place;
+    squares += point.weight * place * place;
+  }
+  const double mean = sum / weight;
+  return std::sqrt(std::max(squares / weight - mean * mean, 0.0));
+}
+
+/// The share of the uniform distribution: that of one observation of each value among the others.
+double choice_width(std::size_t choices, std::size_t kernels) {
+  const auto values = static_cast<double>(choices);
+  return values / (values + static_cast<double>(kernels));
+}
 
 class Tpe final : public Sampler {
  public:
@@ -26,146 +54,81 @@ class Tpe final : public Sampler {
 
   void tell(const Observation& observation) override { levels_.tell(observation); }
 
-  Point suggest(std::size_t trial, std::span<const Point> pending, core::Random& random) override {
-    static_cast<void>(trial);
+  Point suggest(std::size_t /*trial*/, std::span<const Point> pending,
+                core::Random& random) override {
     const Archive* archive = levels_.highest_with(tpe_.startup);
-    if (archive == nullptr) return first_points(pending, random);
-    if (tpe_.random_share > 0 && random.chance(tpe_.random_share)) return axes_.parameters().sample(random);
-    return from_model(*archive, pending, random);
+    if (archive == nullptr) return draw_new(axes_.parameters(), levels_, pending, random);
+    const std::size_t good = good_count(*archive);
+    return best_candidate(good_density(*archive, good), bad_density(*archive, good, pending),
+                          pending, random);
   }
 
  private:
-  double distance(std::span<const double> a, std::span<const double> b) const {
-    double sum = 0;
+  std::size_t good_count(const Archive& archive) const {
+    const auto share = std::ceil(tpe_.good_share * static_cast<double>(archive.count()));
+    return std::min(static_cast<std::size_t>(share), tpe_.good_limit);
+  }
+
+  /// Widths follow how far the good ones lie apart on each axis: where they agree, the next points
+  /// come close to them.
+  Density good_density(const Archive& archive, std::size_t count) const {
+    std::vector<Weighted> points;
+    for (std::size_t i = 0; i < count; ++i) {
+      const double rank = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
+      points.push_back({axes_.to_places(archive.best()[i].point), 2 * (1 - rank)});
+    }
+    std::vector<double> widths(axes_.size());
     for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
-      const bool x = std::isnan(a[axis]), y = std::isnan(b[axis]);
-      if (x && y) continue;
-      if (x != y) { sum += 0.25; continue; }
-      if (axes_[axis].is_choice()) sum += a[axis] != b[axis] ? 0.5 : 0;
-      else sum += (a[axis] - b[axis]) * (a[axis] - b[axis]);
+      widths[axis] = 1.06 * deviation(points, axis);
     }
-    return sum;
+    return density_of(points, std::move(widths));
   }
 
-  Point first_points(std::span<const Point> pending, core::Random& random) {
-    if (tpe_.spread == 0) return axes_.parameters().sample(random);
-    std::vector<Point> known;
-    if (const Archive* a = levels_.highest_with(1)) for (const Kept& k : a->best()) known.push_back(axes_.to_places(k.point));
-    for (const Point& p : pending) known.push_back(axes_.to_places(p));
-    Point best; double far = -1;
-    for (int i = 0; i < tpe_.spread; ++i) {
-      Point p = axes_.parameters().sample(random);
-      const Point at = axes_.to_places(p);
-      double near = 1e9;
-      for (const Point& k : known) near = std::min(near, distance(at, k));
-      if (near > far) { far = near; best = p; }
+  /// Fixed widths: what is known to be bad is only so nearby.
+  Density bad_density(const Archive& archive, std::size_t good,
+                      std::span<const Point> pending) const {
+    std::vector<Weighted> points;
+    for (const Kept& kept : std::span(archive.best()).subspan(good)) {
+      points.push_back({axes_.to_places(kept.point), 1});
     }
-    return best;
+    for (const Kept& kept : archive.others()) {
+      points.push_back({axes_.to_places(kept.point), archive.weight_of_others()});
+    }
+    for (const Point& point : pending) points.push_back({axes_.to_places(point), 1});
+    return density_of(points, std::vector<double>(axes_.size(), tpe_.bad_width));
   }
 
-  std::size_t good_count(std::size_t n) const {
-    const double nn = static_cast<double>(n);
-    const double g = tpe_.sqrt_gamma ? std::ceil(tpe_.good_share * std::sqrt(nn)) : std::ceil(tpe_.good_share * nn);
-    return std::clamp<std::size_t>(static_cast<std::size_t>(g), 1, tpe_.good_limit);
+  /// `widths`: as if there was one kernel.
+  Density density_of(std::span<const Weighted> points, std::vector<double> widths) const {
+    for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
+      const double smallest = std::max(tpe_.smallest_width, 0.5 * axes_[axis].step);
+      widths[axis] =
+          axes_[axis].is_choice()
+              ? choice_width(axes_[axis].choices, points.size())
+              : std::max(widths[axis] * shrinking(points.size(), axes_.size()), smallest);
+    }
+    Density density(axes_);
+    for (const Weighted& point : points) density.add(point.places, widths, point.weight);
+    density.add_uniform(tpe_.uniform_weight);
+    return density;
   }
 
-  // widths
-  void fill(Density& density, std::vector<Weighted>& points, int rule, double factor) const {
-    const std::size_t d = axes_.size();
-    const double n = static_cast<double>(points.size());
-    std::vector<std::vector<double>> widths(points.size(), std::vector<double>(d, 1.0));
-    for (std::size_t a = 0; a < d; ++a) {
-      if (axes_[a].is_choice()) {
-        const double k = static_cast<double>(axes_[a].choices);
-        (void)k;
-        const double h = std::min(1.0, tpe_.choice_width * k / (n + tpe_.choice_width * k));
-        for (auto& w : widths) w[a] = h;
-        continue;
-      }
-      const double scott = std::pow(n, -1.0 / (static_cast<double>(d) + 4));
-      const double least = std::max(tpe_.smallest_width, 0.5 * axes_[a].step);
-      if (rule == 0) {
-        for (auto& w : widths) w[a] = std::max(least, factor * 0.2 * scott);
-      } else if (rule == 1) {
-        double sw = 1, m = 0.5, q = 1.0 / 12 + 0.25;  // uniform pseudo-observation
-        for (auto& p : points) if (!std::isnan(p.places[a])) { sw += p.weight; m += p.weight * p.places[a]; q += p.weight * p.places[a] * p.places[a]; }
-        m /= sw; q /= sw;
-        const double dev = std::sqrt(std::max(0.0, q - m * m));
-        for (auto& w : widths) w[a] = std::clamp(factor * 1.06 * dev * scott, least, 1.0);
-      } else if (rule == 2) {
-        std::vector<std::pair<double, std::size_t>> s;
-        for (std::size_t i = 0; i < points.size(); ++i) if (!std::isnan(points[i].places[a])) s.emplace_back(points[i].places[a], i);
-        std::sort(s.begin(), s.end());
-        for (std::size_t j = 0; j < s.size(); ++j) {
-          const double l = j ? s[j].first - s[j - 1].first : s[j].first;
-          const double r = j + 1 < s.size() ? s[j + 1].first - s[j].first : 1 - s[j].first;
-          widths[s[j].second][a] = std::clamp(factor * std::max(l, r), std::max(least, 1.0 / std::min(100.0, n + 1)), 1.0);
-        }
-      } else if (rule == 4) {  // pure weighted deviation without prior
-        double sw = 0, m = 0, q = 0;
-        for (auto& p : points) if (!std::isnan(p.places[a])) { sw += p.weight; m += p.weight * p.places[a]; q += p.weight * p.places[a] * p.places[a]; }
-        if (sw == 0) continue;
-        m /= sw; q /= sw;
-        const double dev = sw > 1 ? std::sqrt(std::max(0.0, q - m * m)) : 0.2;
-        for (auto& w : widths) w[a] = std::clamp(factor * 1.06 * dev * scott, least, 1.0);
-      }
+  Point best_candidate(const Density& good, const Density& bad, std::span<const Point> pending,
+                       core::Random& random) const {
+    Point best;
+    double best_score = -std::numeric_limits<double>::infinity();
+    // Where most points of a finite space were tried, many draws are needed to meet a new one.
+    const std::size_t most = 10 * tpe_.candidates;
+    for (std::size_t i = 0, fresh = 0; i < most && fresh < tpe_.candidates; ++i) {
+      Candidate candidate = good.sample(random);
+      if (!levels_.is_new(candidate.point, pending)) continue;
+      ++fresh;
+      const double score = good.log_density(candidate.places) - bad.log_density(candidate.places);
+      if (!best.empty() && !(score > best_score)) continue;
+      best = std::move(candidate.point);
+      best_score = score;
     }
-    if (rule == 3) {  // nearest neighbours over all axes: k-th by vector distance, per-axis share
-      for (std::size_t i = 0; i < points.size(); ++i) {
-        std::vector<std::pair<double, std::size_t>> near;
-        for (std::size_t j = 0; j < points.size(); ++j) if (j != i) near.emplace_back(distance(points[i].places, points[j].places), j);
-        const std::size_t k = std::min<std::size_t>(near.size(), std::max<std::size_t>(2, static_cast<std::size_t>(std::sqrt(n))));
-        std::partial_sort(near.begin(), near.begin() + static_cast<std::ptrdiff_t>(k), near.end());
-        for (std::size_t a = 0; a < d; ++a) {
-          if (axes_[a].is_choice() || std::isnan(points[i].places[a])) continue;
-          double sum = 0; double c = 0;
-          for (std::size_t j = 0; j < k; ++j) { const double o = points[near[j].second].places[a]; if (!std::isnan(o)) { sum += (o - points[i].places[a]) * (o - points[i].places[a]); c += 1; } }
-          const double w = c > 0 ? std::sqrt(sum / c) : 0.2;
-          widths[i][a] = std::clamp(factor * w, std::max(tpe_.smallest_width, 0.5 * axes_[a].step), 1.0);
-        }
-      }
-    }
-    for (std::size_t i = 0; i < points.size(); ++i) density.add(points[i].places, widths[i], points[i].weight);
-  }
-
-  Point from_model(const Archive& archive, std::span<const Point> pending, core::Random& random) {
-    const std::size_t n_good = good_count(archive.count());
-    std::vector<Weighted> good, bad;
-    const auto& best = archive.best();
-    for (std::size_t i = 0; i < best.size(); ++i) {
-      if (i < n_good) {
-        const double r = (static_cast<double>(i) + 0.5) / static_cast<double>(n_good);
-        good.push_back({axes_.to_places(best[i].point), 1 - tpe_.rank_weight + tpe_.rank_weight * 2 * (1 - r)});
-      } else bad.push_back({axes_.to_places(best[i].point), 1});
-    }
-    for (const Kept& k : archive.others()) bad.push_back({axes_.to_places(k.point), archive.weight_of_others()});
-    for (const Point& p : pending) bad.push_back({axes_.to_places(p), 1});
-    const double wob = tpe_.wobble > 0 ? std::exp(tpe_.wobble * (2 * random.uniform() - 1)) : 1;
-    Density l(axes_), g(axes_);
-    fill(l, good, tpe_.good_rule, tpe_.good_factor * wob);
-    fill(g, bad, tpe_.bad_rule, tpe_.bad_factor);
-    l.add_uniform(tpe_.prior);
-    g.add_uniform(tpe_.prior);
-    Candidate top; double score = -std::numeric_limits<double>::infinity();
-    auto consider = [&](Candidate c) {
-      if (levels_.was_told(c.point)) return;
-      for (const Point& p : pending) if (fingerprint(p) == fingerprint(c.point)) return;
-      const double s = l.log_density(c.places) - g.log_density(c.places);
-      if (s > score) { score = s; top = std::move(c); }
-    };
-    for (std::size_t i = 0; i < tpe_.candidates; ++i) consider(l.sample(random));
-    for (std::size_t i = 0; i < 10 * tpe_.candidates && top.point.empty(); ++i) consider(l.sample(random));
-    if (top.point.empty()) return axes_.parameters().sample(random);
-    for (std::size_t i = 0; i < tpe_.refinements; ++i) {
-      Candidate c = top;
-      for (std::size_t a = 0; a < axes_.size(); ++a) {
-        if (std::isnan(c.point[a]) || axes_[a].is_choice()) continue;
-        c.point[a] = axes_.from_place(a, cut_normal(c.places[a], 0.1 * std::pow(0.85, static_cast<double>(i)), random));
-        c.places[a] = axes_.to_place(a, c.point[a]);
-      }
-      consider(std::move(c));
-    }
-    return top.point;
+    return best.empty() ? draw_new(axes_.parameters(), levels_, pending, random) : best;
   }
 
   TpeOptions tpe_;
