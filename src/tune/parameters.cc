@@ -144,9 +144,8 @@ std::optional<Value> value_of(const nlohmann::json& json) {
 
 Result<double> read_choice(const Parameter& parameter, const core::JsonView& json) {
   const auto value = value_of(json.value());
-  for (std::size_t i = 0; value && i < parameter.values.size(); ++i) {
-    if (same_value(parameter.values[i], *value)) return static_cast<double>(i);
-  }
+  const auto found = value ? find_value(parameter, *value) : std::nullopt;
+  if (found) return static_cast<double>(*found);
   return json.error("is none of the parameter's values");
 }
 
@@ -227,6 +226,13 @@ std::string_view to_string(Group group) {
       return "inference";
   }
   return "training";
+}
+
+std::optional<std::size_t> find_value(const Parameter& parameter, const Value& value) {
+  const auto found = std::ranges::find_if(
+      parameter.values, [&](const Value& candidate) { return same_value(candidate, value); });
+  if (found == parameter.values.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - parameter.values.begin());
 }
 
 bool same_point(std::span<const double> a, std::span<const double> b) {

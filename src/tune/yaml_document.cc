@@ -1,7 +1,10 @@
 #include "tune/yaml_document.h"
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
+#include <yaml-cpp/anchor.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
 
 #include <algorithm>
 #include <map>
@@ -163,24 +166,20 @@ std::size_t character_length(std::string_view text) {
   const auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
   };
-  const auto follows = [&](std::size_t i) { return (byte(i) & 0xc0U) == 0x80U; };
   const unsigned first = byte(0);
-  if (first < 0x80) {
-    return first >= 0x20 ? (first == 0x7f ? 0 : 1)
-                         : (first == '\t' || first == '\n' || first == '\r' ? 1 : 0);
+  const bool control = first < 0x20 && first != '\t' && first != '\n' && first != '\r';
+  if (first < 0x80) return control || first == 0x7f ? 0 : 1;
+  if (first < 0xc2 || first > 0xf4) return 0;
+  std::size_t length = 2;
+  if (first >= 0xe0) length = first < 0xf0 ? 3 : 4;
+  const bool longer_than_needed =
+      (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
+  const bool no_character = (first == 0xed && byte(1) > 0x9f) || (first == 0xf4 && byte(1) > 0x8f);
+  if (longer_than_needed || no_character) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80U) return 0;
   }
-  if (first >= 0xc2 && first < 0xe0) return follows(1) ? 2 : 0;
-  if (first >= 0xe0 && first < 0xf0) {
-    const bool overlong = first == 0xe0 && byte(1) < 0xa0;
-    const bool surrogate = first == 0xed && byte(1) >= 0xa0;
-    return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
-  }
-  if (first >= 0xf0 && first < 0xf5) {
-    const bool overlong = first == 0xf0 && byte(1) < 0x90;
-    const bool beyond = first == 0xf4 && byte(1) >= 0x90;
-    return follows(1) && follows(2) && follows(3) && !overlong && !beyond ? 4 : 0;
-  }
-  return 0;
+  return length;
 }
 
 tl::unexpected<Error> wrong(std::string_view file, std::size_t line, std::string_view problem) {
@@ -203,7 +202,9 @@ Status check_characters(std::string_view text, std::string_view file) {
 }
 
 // yaml-cpp's messages may hold several lines of the file.
-std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+std::string first_line(std::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
+}
 
 Result<YamlNode> parse_checked(std::string_view text, std::string_view file,
                                const YamlLimits& limits) {

@@ -65,8 +65,7 @@ std::string shortened(std::string_view text) {
 
 std::string one_line(std::string_view text) {
   std::string line = shortened(text);
-  std::ranges::replace_if(
-      line, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+  std::ranges::replace_if(line, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
   return line;
 }
 
@@ -159,8 +158,8 @@ Status YamlView::allow_only(std::initializer_list<std::string_view> keys) const 
   if (!is_map()) return expected("keys with values");
   for (const auto& [key, value] : node_->members) {
     if (std::ranges::find(keys, key) == keys.end()) {
-      return inside(key, value).error(
-          fmt::format("there is no such key; there are {}", fmt::join(keys, ", ")));
+      return inside(key, value)
+          .error(fmt::format("there is no such key; there are {}", fmt::join(keys, ", ")));
     }
   }
   return {};
