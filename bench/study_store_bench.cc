@@ -28,7 +28,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kBatch = 1000;
 constexpr std::int64_t kWindow = 100'000;  ///< trials of one line of the table
 constexpr std::int64_t kSingles = 2000;
-constexpr std::int64_t kChangesOfATrial = 5;
 
 store::Time now() {
   return std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
@@ -142,15 +141,16 @@ Status print_questions(store::StudyStore& studies) {
   const auto counts = studies.count_trials("bench");
   if (!counts) return tl::unexpected(counts.error());
   const std::int64_t newest = std::max<std::int64_t>(counts->all() - 10'000, 0);
+  const auto last = studies.find_trial("bench", counts->all() - 1);
+  if (!last) return tl::unexpected(last.error());
+  const std::int64_t before = (*last)->change - 100;
   const auto steps = {
       print_time("counts by state", [&] { return studies.count_trials("bench"); }),
       print_time("best 10", [&] { return studies.best_trials("bench", 10); }),
       print_time(
           "newest 10,000 with their levels",
           [&] { return studies.list_trials("bench", newest, 10'000, store::LevelDetail::all); }),
-      print_time("last 100 changes", [&] {
-        return studies.list_changes("bench", kChangesOfATrial * counts->all() - 100, 100);
-      })};
+      print_time("last 100 changes", [&] { return studies.list_changes("bench", before, 100); })};
   for (const auto& step : steps)
     if (!step) return step;
   return {};
