@@ -78,7 +78,7 @@ class Conductor {
   void learn_structure(const store::TrialRecord& record, const std::string& key);
   Status save_score(const store::TrialRecord& record, const tune::Trial& trial);
   Status enforce(std::int64_t trial);
-  Status end(std::int64_t trial, store::TrialState state, const std::string& reason);
+  Result<bool> end(std::int64_t trial, store::TrialState state, const std::string& reason);
 
   Result<bool> take_answer();
   Status apply_answer(Pricing::Answer answer);

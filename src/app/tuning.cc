@@ -205,10 +205,15 @@ Result<std::vector<std::string>> trial_command(const tune::Workload& workload) {
   if (workload.builtin.empty() && workload.command.empty())
     return fail(ErrorCode::invalid_input,
                 "the study has no workload; 'fleetfit study ask' and 'tell' drive one without");
+  if (workload.builtin.empty() && workload.command.empty())
+    return fail(ErrorCode::invalid_input,
+                "the study has no workload; `study ask` and `study tell` evaluate its trials");
   if (workload.builtin.empty()) return workload.command;
   auto trainer = core::find_companion("fleetfit-train");
   if (!trainer) return tl::unexpected(std::move(trainer.error()));
-  return std::vector<std::string>{trainer->string(), "trial", workload.builtin};
+  // OpenMP's threads would otherwise spin between operators, and disturb other trials.
+  return std::vector<std::string>{"/usr/bin/env", "GOMP_SPINCOUNT=5000", trainer->string(),
+                                  "workload", workload.builtin};
 }
 
 }  // namespace fleetfit::app
