@@ -1,9 +1,9 @@
 #include "fleetfit/app/tuning.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <system_error>
 
 #include "app/conductor.h"
@@ -66,7 +66,6 @@ class Tuning {
         store_(workplace.store->studies()),
         request_(request),
         parts_(parts),
-        record_(record),
         study_(request.study),
         folder_(folder_of_study(request.folder, record)),
         progress_(parts.progress, workplace.clock, request.study.budget.max_trials) {
@@ -157,14 +156,13 @@ class Tuning {
   Result<TuneSummary> summary(bool done) {
     const auto counts = store_.count_trials(study_.name);
     if (!counts) return tl::unexpected(counts.error());
-    return TuneSummary{.done = done, .trials = *counts, .best = progress_.best()};
+    return TuneSummary{.done = done, .trials = *counts};
   }
 
   Workplace& workplace_;
   store::StudyStore& store_;
   const TuneRequest& request_;
   const TuningParts& parts_;
-  const StudyRecord& record_;
   tune::Study study_;
   std::filesystem::path folder_;
   TuningProgress progress_;
