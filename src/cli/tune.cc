@@ -51,7 +51,7 @@ Result<app::TuneRequest> request_of(const Context& context, const TuneFlags& fla
 }
 
 std::string best_text(const app::BestOfStudy& best) {
-  if (!best.best) return fmt::format("no trial keeps the limits: {}\n", best.why_none);
+  if (!best.best) return fmt::format("nothing to recommend: {}\n", best.why_none);
   return fmt::format("best: trial {}; `fleetfit study best {}` tells more\n",
                      best.best->trial.record.number, best.record.name);
 }
