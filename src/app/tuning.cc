@@ -202,9 +202,6 @@ std::filesystem::path folder_of_study(const std::filesystem::path& folder,
 Result<std::vector<std::string>> trial_command(const tune::Workload& workload) {
   if (workload.builtin.empty() && workload.command.empty())
     return fail(ErrorCode::invalid_input,
-                "the study has no workload; 'fleetfit study ask' and 'tell' drive one without");
-  if (workload.builtin.empty() && workload.command.empty())
-    return fail(ErrorCode::invalid_input,
                 "the study has no workload; `study ask` and `study tell` evaluate its trials");
   if (workload.builtin.empty()) return workload.command;
   auto trainer = core::find_companion("fleetfit-train");

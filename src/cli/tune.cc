@@ -18,6 +18,7 @@ struct TuneFlags {
   std::size_t workers = 1;
   std::string executor = "local";
   double lease_s = 10;
+  std::string report;
 };
 
 Result<std::string> own_program() {
@@ -93,6 +94,10 @@ Result<int> run(Context& context, const TuneFlags& flags) {
                        .progress = context.progress()},
                       interrupt.token());
   if (!summary) return tl::unexpected(summary.error());
+  if (!flags.report.empty()) {
+    const auto written = app::report_study(*workplace, request->study.name, flags.report);
+    if (!written) return tl::unexpected(written.error());
+  }
   return print(context, *workplace, request->study.name, *summary);
 }
 
@@ -113,6 +118,7 @@ void add_tune(CLI::App& program, Context& context) {
   verb->add_option("--executor", flags->executor, "Where workers run: local")
       ->check(CLI::IsMember({"local"}))
       ->capture_default_str();
+  verb->add_option("--report", flags->report, "A page of HTML to write at the end, with charts");
   verb->add_option("--lease", flags->lease_s,
                    "Seconds without a sign of life after which a worker of another machine is "
                    "taken for dead")
