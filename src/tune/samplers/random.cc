@@ -1,26 +1,26 @@
-#include "fleetfit/tune/sampler.h"
+#include "tune/samplers/samplers.h"
 
 namespace fleetfit::tune {
 namespace {
 
 class RandomSampler final : public Sampler {
  public:
-  explicit RandomSampler(const Parameters& parameters) : parameters_(parameters) {}
+  explicit RandomSampler(const Parameters& parameters) : parameters_(&parameters) {}
 
   void tell(const Observation& /*observation*/) override {}
+
   Point suggest(std::size_t /*trial*/, std::span<const Point> /*pending*/,
                 core::Random& random) override {
-    return parameters_.sample(random);
+    return parameters_->sample(random);
   }
 
  private:
-  const Parameters& parameters_;
+  const Parameters* parameters_;
 };
 
 }  // namespace
 
-std::unique_ptr<Sampler> make_sampler(const Parameters& parameters,
-                                      const SamplerOptions& /*options*/) {
+std::unique_ptr<Sampler> make_random(const Parameters& parameters) {
   return std::make_unique<RandomSampler>(parameters);
 }
 
