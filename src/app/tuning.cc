@@ -72,10 +72,8 @@ class Tuning {
     study_.seed = record.seed;
   }
 
-  Result<TuneSummary> run(const std::stop_token& stop) {
+  Result<TuneSummary> run(std::vector<std::string> command, const std::stop_token& stop) {
     if (auto created = create_folder(folder_); !created) return tl::unexpected(created.error());
-    auto command = trial_command(study_.workload);
-    if (!command) return tl::unexpected(std::move(command.error()));
     const auto say = [this](std::string_view text) { progress_.say(text); };
     const auto lead = StudyLead::take(
         store_, workplace_.clock,
@@ -86,7 +84,7 @@ class Tuning {
     if (parts_.inference != nullptr && study_.inference) pricing.emplace(*parts_.inference);
     Conductor conductor(
         store_, study_, pricing ? &*pricing : nullptr, progress_,
-        {.ahead = request_.workers + 1, .command = *std::move(command), .folder = folder_});
+        {.ahead = request_.workers + 1, .command = std::move(command), .folder = folder_});
     Crew crew(parts_.executor, workplace_.clock, crew_options());
     const auto done = conduct(conductor, crew, **lead, stop);
     crew.dismiss(kGoodbye);
@@ -173,9 +171,11 @@ class Tuning {
 
 Result<TuneSummary> tune_study(Workplace& workplace, const TuneRequest& request,
                                const TuningParts& parts, const std::stop_token& stop) {
+  auto command = trial_command(request.study.workload);
+  if (!command) return tl::unexpected(std::move(command.error()));
   const auto record = create_or_resume(workplace, request);
   if (!record) return tl::unexpected(record.error());
-  return Tuning(workplace, request, parts, *record).run(stop);
+  return Tuning(workplace, request, parts, *record).run(*std::move(command), stop);
 }
 
 Result<std::filesystem::path> default_study_folder(std::string_view store_url) {
