@@ -148,7 +148,7 @@ Status Conductor::absorb(const TrialRecord& record) {
   if (!study_.inference) trial->inference = std::vector<tune::Inference>();
   if (known.is_held()) {
     trial->state = tune::TrialState::queued;
-    if (prices_networks() && price_of(known) == nullptr) ask_untrained(known.key, record.params);
+    if (must_wait_for_price(known)) ask_untrained(known.key, record.params);
   }
   known.is_priced = trial->inference.has_value();
   tuner_.told(*trial);
@@ -181,8 +181,11 @@ Status Conductor::save_score(const TrialRecord& record, const tune::Trial& trial
 // What the tuner does not know: a network that cannot be run, and trials that wait for a price.
 Status Conductor::enforce(std::int64_t trial) {
   const auto& known = trials_[static_cast<std::size_t>(trial)];
+  if (store::has_ended(known.state)) return {};
+  if (known.is_held() && price_of(known) == nullptr && !must_wait_for_price(known))
+    return release(trial);
   const auto* price = price_of(known);
-  if (price == nullptr || store::has_ended(known.state)) return {};
+  if (price == nullptr) return {};
   if (!price->problem.empty())
     return end(trial, TrialState::failed, price->problem).map([](bool /*took_effect*/) {});
   if (known.is_held() && !tune::broken_limit(study_, price->inference)) return release(trial);
@@ -232,6 +235,7 @@ Status Conductor::apply_answer(Pricing::Answer answer) {
             ? Price{.inference = *std::move(answer.inference)}
             : Price{.problem = fmt::format("inference: {}", answer.inference.error().message)};
   } else {
+    unknown_untrained_.insert(answer.key);
     progress_.say(fmt::format("inference: {}", answer.inference.error().message));
   }
   for (std::size_t i = 0; i < trials_.size(); ++i) {
@@ -302,7 +306,8 @@ Result<bool> Conductor::carry_out(const tune::Decision& decision) {
 // Limits on devices are worth waiting for: training may turn out to be for nothing.
 bool Conductor::must_wait_for_price(const Known& known) const {
   return prices_networks() && !study_.constraints.devices.empty() &&
-         study_.workload.writes_untrained && price_of(known) == nullptr;
+         study_.workload.writes_untrained && !unknown_untrained_.contains(known.key) &&
+         price_of(known) == nullptr;
 }
 
 Result<bool> Conductor::start(const tune::StartTrial& decision) {

@@ -104,6 +104,7 @@ class Conductor {
   std::map<std::string, std::string> structures_;  // by key
   std::map<std::string, Price> prices_;            // by structure
   std::set<std::string> asked_;                    // structures, and keys of untrained networks
+  std::set<std::string> unknown_untrained_;        // keys for which that told no structure
   std::optional<Pricing::Answer> answer_;
   std::optional<double> energy_;
   bool loaded_ = false;

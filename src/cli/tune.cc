@@ -51,29 +51,31 @@ Result<app::TuneRequest> request_of(const Context& context, const TuneFlags& fla
       .lease = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * flags.lease_s))};
 }
 
-std::string summary_text(const app::TuneRequest& request, const app::TuneSummary& summary) {
+std::string best_text(const app::BestOfStudy& best) {
+  if (!best.best) return fmt::format("nothing to recommend: {}\n", best.why_none);
+  return fmt::format("best: trial {}; `fleetfit study best {}` tells more\n",
+                     best.best->trial.record.number, best.record.name);
+}
+
+std::string summary_text(const app::TuneSummary& summary) {
   const auto& trials = summary.trials;
-  const auto& name = request.study.name;
   std::string text = fmt::format("{} trials: {} finished, {} stopped, {} failed", trials.all(),
                                  trials.finished, trials.stopped, trials.failed);
   if (!summary.done)
     text += fmt::format("; {} left; the same command with --resume goes on",
                         trials.queued + trials.paused + trials.running);
-  text += summary.best ? fmt::format("\nbest: trial {}; `fleetfit study best {}` tells more\n",
-                                     *summary.best, name)
-                       : std::string("\nno trial keeps the limits so far\n");
-  return text;
+  return text + "\n";
 }
 
-Result<int> print(const Context& context, app::Workplace& workplace,
-                  const app::TuneRequest& request, const app::TuneSummary& summary) {
-  if (!context.flags.json) {
-    context.print(summary_text(request, summary));
-    return summary.done && summary.best ? 0 : 1;
-  }
-  const auto best = app::best_of_study(workplace, request.study.name);
+Result<int> print(const Context& context, app::Workplace& workplace, const std::string& name,
+                  const app::TuneSummary& summary) {
+  const auto best = app::best_of_study(workplace, name);
   if (!best) return tl::unexpected(best.error());
-  context.print(app::to_json(*best));
+  if (context.flags.json) {
+    context.print(app::to_json(*best));
+  } else {
+    context.print(summary_text(summary) + best_text(*best));
+  }
   return summary.done && best->best ? 0 : 1;
 }
 
@@ -92,11 +94,11 @@ Result<int> run(Context& context, const TuneFlags& flags) {
                        .progress = context.progress()},
                       interrupt.token());
   if (!summary) return tl::unexpected(summary.error());
-  if (!flags.report.empty())
-    if (const auto written = app::report_study(*workplace, request->study.name, flags.report);
-        !written)
-      return tl::unexpected(written.error());
-  return print(context, *workplace, *request, *summary);
+  if (!flags.report.empty()) {
+    const auto written = app::report_study(*workplace, request->study.name, flags.report);
+    if (!written) return tl::unexpected(written.error());
+  }
+  return print(context, *workplace, request->study.name, *summary);
 }
 
 }  // namespace

@@ -59,7 +59,6 @@ struct TuneRequest {
 struct TuneSummary {
   bool done = false;  ///< false if it was stopped
   store::TrialCounts trials = {};
-  std::optional<std::int64_t> best = std::nullopt;  ///< the trial's number
 };
 
 /// What a study is tuned with, borrowed. No inference tuner: none is tuned.
