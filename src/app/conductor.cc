@@ -41,7 +41,8 @@ Conductor::Conductor(store::StudyStore& store, const tune::Study& study, Pricing
       tuner_(study) {}
 
 bool Conductor::prices_networks() const {
-  return study_.inference.has_value() && pricing_ != nullptr && !study_.algorithm.hierarchical;
+  return study_.inference.has_value() && pricing_ != nullptr &&
+         (!study_.algorithm.hierarchical || tune::needs_inference(study_));
 }
 
 std::string Conductor::structure_of(const Known& known) const {
@@ -138,13 +139,16 @@ Status Conductor::absorb(const TrialRecord& record) {
   for (std::size_t i = before.levels; loaded_ && !is_new && i < record.levels.size(); ++i)
     if (record.levels[i].training_j) energy_ = energy_.value_or(0) + *record.levels[i].training_j;
 
+  for (std::size_t i = 0; i < trial->results.size(); ++i)
+    trial->results[i].order = record.levels[i].ended.time_since_epoch().count();
+  trial->stop_requested = record.stop_requested;
   learn_structure(record, known.key);
   if (const auto* price = price_of(known); price != nullptr && price->problem.empty())
     trial->inference = price->inference;
   if (!study_.inference) trial->inference = std::vector<tune::Inference>();
   if (known.is_held()) {
     trial->state = tune::TrialState::queued;
-    if (prices_networks() && price_of(known) == nullptr) ask_untrained(known.key, record.params);
+    if (must_wait_for_price(known)) ask_untrained(known.key, record.params);
   }
   known.is_priced = trial->inference.has_value();
   tuner_.told(*trial);
@@ -174,24 +178,24 @@ Status Conductor::save_score(const TrialRecord& record, const tune::Trial& trial
   return store_.save_score(study_.name, record.number, score);
 }
 
-// Ends a trial whose network cannot be run as the study asks for.
+// What the tuner does not know: a network that cannot be run, and trials that wait for a price.
 Status Conductor::enforce(std::int64_t trial) {
   const auto& known = trials_[static_cast<std::size_t>(trial)];
   if (store::has_ended(known.state)) return {};
+  if (known.is_held() && price_of(known) == nullptr && !must_wait_for_price(known))
+    return release(trial);
   const auto* price = price_of(known);
   if (price == nullptr) return {};
-  if (!price->problem.empty()) return end(trial, TrialState::failed, price->problem);
-  if (const auto broken = tune::broken_limit(study_, price->inference))
-    return end(trial, TrialState::stopped, *broken);
-  return known.is_held() ? release(trial) : Status();
+  if (!price->problem.empty())
+    return end(trial, TrialState::failed, price->problem).map([](bool /*took_effect*/) {});
+  if (known.is_held() && !tune::broken_limit(study_, price->inference)) return release(trial);
+  return {};
 }
 
-Status Conductor::end(std::int64_t trial, TrialState state, const std::string& reason) {
+Result<bool> Conductor::end(std::int64_t trial, TrialState state, const std::string& reason) {
   const bool is_running = trials_[static_cast<std::size_t>(trial)].state == TrialState::running;
-  const auto ended = is_running ? store_.request_stop(study_.name, trial, reason)
-                                : store_.end_trial(study_.name, trial, state, reason);
-  if (!ended) return tl::unexpected(ended.error());
-  return {};
+  return is_running ? store_.request_stop(study_.name, trial, reason)
+                    : store_.end_trial(study_.name, trial, state, reason);
 }
 
 Status Conductor::release(std::int64_t trial) {
@@ -231,6 +235,7 @@ Status Conductor::apply_answer(Pricing::Answer answer) {
             ? Price{.inference = *std::move(answer.inference)}
             : Price{.problem = fmt::format("inference: {}", answer.inference.error().message)};
   } else {
+    unknown_untrained_.insert(answer.key);
     progress_.say(fmt::format("inference: {}", answer.inference.error().message));
   }
   for (std::size_t i = 0; i < trials_.size(); ++i) {
@@ -267,10 +272,10 @@ void Conductor::ask_untrained(const std::string& key, const std::string& params)
 Result<Conductor::Step> Conductor::decide() {
   bool moved = false;
   for (;;) {
-    const auto decision = tuner_.next();
+    const auto decision =
+        tuner_.next(active_ < options_.ahead ? tune::Room::some : tune::Room::none);
     if (std::holds_alternative<tune::Done>(decision)) return finish();
     if (std::holds_alternative<tune::Wait>(decision)) break;
-    if (std::holds_alternative<tune::StartTrial>(decision) && active_ >= options_.ahead) break;
     const auto done = carry_out(decision);
     if (!done) return tl::unexpected(done.error());
     if (!*done) return Step::idle;  // somebody was quicker: what they wrote comes with the changes
@@ -288,10 +293,9 @@ Result<bool> Conductor::carry_out(const tune::Decision& decision) {
     number = promote->number;
     written = store_.queue_level(study_.name, static_cast<std::int64_t>(number),
                                  static_cast<std::int64_t>(promote->level));
-  } else if (const auto* end = std::get_if<tune::End>(&decision)) {
-    number = end->number;
-    written = store_.end_trial(study_.name, static_cast<std::int64_t>(number),
-                               state_in_store(end->state), end->reason);
+  } else if (const auto* ending = std::get_if<tune::End>(&decision)) {
+    number = ending->number;
+    written = end(static_cast<std::int64_t>(number), state_in_store(ending->state), ending->reason);
   }
   if (!written || !*written) return written;
   if (auto absorbed = absorb_again(static_cast<std::int64_t>(number)); !absorbed)
@@ -302,7 +306,8 @@ Result<bool> Conductor::carry_out(const tune::Decision& decision) {
 // Limits on devices are worth waiting for: training may turn out to be for nothing.
 bool Conductor::must_wait_for_price(const Known& known) const {
   return prices_networks() && !study_.constraints.devices.empty() &&
-         study_.workload.writes_untrained && price_of(known) == nullptr;
+         study_.workload.writes_untrained && !unknown_untrained_.contains(known.key) &&
+         price_of(known) == nullptr;
 }
 
 Result<bool> Conductor::start(const tune::StartTrial& decision) {

@@ -78,7 +78,7 @@ class Conductor {
   void learn_structure(const store::TrialRecord& record, const std::string& key);
   Status save_score(const store::TrialRecord& record, const tune::Trial& trial);
   Status enforce(std::int64_t trial);
-  Status end(std::int64_t trial, store::TrialState state, const std::string& reason);
+  Result<bool> end(std::int64_t trial, store::TrialState state, const std::string& reason);
 
   Result<bool> take_answer();
   Status apply_answer(Pricing::Answer answer);
@@ -104,6 +104,7 @@ class Conductor {
   std::map<std::string, std::string> structures_;  // by key
   std::map<std::string, Price> prices_;            // by structure
   std::set<std::string> asked_;                    // structures, and keys of untrained networks
+  std::set<std::string> unknown_untrained_;        // keys for which that told no structure
   std::optional<Pricing::Answer> answer_;
   std::optional<double> energy_;
   bool loaded_ = false;

@@ -137,9 +137,16 @@ tune::PriceInference told(tune::PriceInference price, core::ProgressTask& task) 
   };
 }
 
-Result<tune::InferenceResult> find_answer(Workplace& workplace, const InferenceRequest& request,
-                                          const BatchedModel& model, const std::string& device,
+/// Which network is asked for on which device.
+struct Question {
+  const InferenceRequest& request;
+  const BatchedModel& model;
+  const std::string& device;
+};
+
+Result<tune::InferenceResult> find_answer(Workplace& workplace, const Question& question,
                                           core::Progress& progress, const std::stop_token& stop) {
+  const auto& [request, model, device] = question;
   core::ProgressTask task(
       progress, {.name = "inference of " + model.name + " on " + device, .unit = "settings"});
   const tune::InferenceTuning tuning{
@@ -148,7 +155,7 @@ Result<tune::InferenceResult> find_answer(Workplace& workplace, const InferenceR
     const auto pricing = GraphPricing::open(*file);
     if (!pricing) return tl::unexpected(pricing.error());
     const auto price = [&](const tune::InferenceSetting& setting) {
-      return predict_cost(*pricing, model, setting);
+      return predict_cost(*pricing, question.model, setting);
     };
     return tune::tune_inference(tuning, told(price, task), stop);
   }
@@ -227,7 +234,7 @@ Result<DeviceInference> tune_inference_on(Workplace& workplace, const InferenceR
     if (!known) return tl::unexpected(known.error());
     if (*known) return **known;
   }
-  auto result = find_answer(workplace, request, *model, device, progress, stop);
+  auto result = find_answer(workplace, {request, *model, device}, progress, stop);
   if (!result) return tl::unexpected(std::move(result.error()));
   DeviceInference found{.device = device,
                         .fingerprint = *std::move(fingerprint),

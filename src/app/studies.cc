@@ -20,7 +20,6 @@ using store::TrialState;
 constexpr std::size_t kBestShown = 5;
 /// Trials that a page is made from.
 constexpr std::size_t kSampled = 10'000;
-constexpr std::size_t kPage = 20'000;
 
 store::Time now(const Workplace& workplace) {
   return std::chrono::time_point_cast<std::chrono::milliseconds>(workplace.clock.date());
@@ -93,22 +92,8 @@ const SeenTrial* knee_of(const std::vector<const SeenTrial*>& set) {
   return knee;
 }
 
-/// All trials of a study, however many.
-Result<std::vector<SeenTrial>> all_trials(store::StudyStore& store, const OpenedStudy& opened) {
-  std::vector<SeenTrial> all;
-  for (std::int64_t first = 0;;) {
-    auto page = store.list_trials(opened.record.name, first, kPage, store::LevelDetail::all);
-    if (!page) return tl::unexpected(page.error());
-    if (page->empty()) return all;
-    first = page->back().number + 1;
-    auto seen = see_trials(opened, std::move(*page));
-    if (!seen) return tl::unexpected(seen.error());
-    std::ranges::move(*seen, std::back_inserter(all));
-  }
-}
-
 Status find_pareto(store::StudyStore& store, const OpenedStudy& opened, BestOfStudy& best) {
-  auto trials = all_trials(store, opened);
+  const auto trials = pareto_of_all(store, opened);
   if (!trials) return tl::unexpected(trials.error());
   const auto set = pareto_of(*trials);
   for (const auto* seen : set) best.pareto.push_back(candidate_of(opened, *seen));

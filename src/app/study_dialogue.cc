@@ -334,7 +334,7 @@ Status StudyDialogue::State::price(const store::TrialRecord& record, const std::
   if (!structure) return tl::unexpected(structure.error());
   if (const auto hold = store.save_structure(claim_of(record), *structure, model); !hold)
     return tl::unexpected(hold.error());
-  if (opened.known.of(opened.study, *structure)) return {};
+  if (opened.known.of(*structure)) return {};
   const auto progress = core::make_silent_progress();
   for (const auto& device : opened.study.inference->devices) {
     const auto found = tune_inference_on(workplace,

@@ -62,12 +62,14 @@ Status add_results(const store::TrialRecord& record, const std::string& place, t
     if (!other) return tl::unexpected(other.error());
     trial.results.push_back(
         {.level = static_cast<std::size_t>(level.level),
+         .order = level.ended.time_since_epoch().count(),
          .budget = {.epochs = level.epochs, .data_fraction = level.data_fraction},
          .accuracy = level.accuracy,
          .loss = level.loss,
          .training_s = training_s,
          .training_j = training_j,
          .other = std::move(*other)});
+    trial.order = trial.results.back().order;
   }
   return {};
 }
@@ -91,6 +93,7 @@ Result<KnownInference> KnownInference::load(store::StudyStore& store, const tune
     if (!answer) return tl::unexpected(answer.error());
     known.answers_.emplace(key, std::move(*answer));
   }
+  known.add_recommendations(study);
   return known;
 }
 
@@ -100,40 +103,55 @@ const tune::InferenceResult* KnownInference::find(std::string_view structure,
   return at == answers_.end() ? nullptr : &at->second;
 }
 
-std::optional<std::vector<tune::Inference>> KnownInference::of(const tune::Study& study,
-                                                               std::string_view structure) const {
-  std::vector<tune::Inference> all;
-  if (!study.inference) return all;
-  for (const auto& device : study.inference->devices) {
-    const auto* answer = find(structure, device);
-    if (answer == nullptr) return std::nullopt;
-    auto best = tune::recommendation(*answer, device);
-    if (!best) return std::nullopt;
-    all.push_back(std::move(*best));
+void KnownInference::add_recommendations(const tune::Study& study) {
+  for (const auto& [key, answer] : answers_) {
+    std::vector<tune::Inference> all;
+    for (const auto& device : study.inference->devices) {
+      const auto* known = find(key.first, device);
+      if (known == nullptr) break;
+      auto best = tune::recommendation(*known, device);
+      if (!best) break;
+      all.push_back(std::move(*best));
+    }
+    if (all.size() == study.inference->devices.size())
+      recommendations_.insert_or_assign(key.first, std::move(all));
   }
-  return all;
+}
+
+std::optional<std::vector<tune::Inference>> KnownInference::of(const std::string& structure) const {
+  const auto at = recommendations_.find(structure);
+  if (at == recommendations_.end()) return std::nullopt;
+  return at->second;
+}
+
+Result<tune::Trial> results_from_record(const tune::Study& study, const store::TrialRecord& record,
+                                        const KnownInference& known) {
+  const auto place = fmt::format("study {}, trial {}", study.name, record.number);
+  tune::Trial trial{.number = static_cast<std::size_t>(record.number),
+                    .bracket = static_cast<std::size_t>(record.bracket),
+                    .level = static_cast<std::size_t>(record.level),
+                    .state = state_of(record.state),
+                    .stop_requested = record.stop_requested};
+  if (auto added = add_results(record, place, trial); !added) return tl::unexpected(added.error());
+  // Of a study that asks for nothing, all is known.
+  trial.inference = study.inference ? known.of(record.structure) : std::vector<tune::Inference>();
+  return trial;
 }
 
 Result<tune::Trial> trial_from_record(const tune::Study& study, const store::TrialRecord& record,
                                       const KnownInference& known) {
+  auto trial = results_from_record(study, record, known);
+  if (!trial) return trial;
   const auto place = fmt::format("study {}, trial {}", study.name, record.number);
   const auto params = core::parse_json(record.params, place);
   if (!params) return tl::unexpected(params.error());
   auto point = study.parameters.from_json(core::JsonView(*params, place));
   if (!point) return tl::unexpected(point.error());
-  tune::Trial trial{.number = static_cast<std::size_t>(record.number),
-                    .point = std::move(*point),
-                    .bracket = static_cast<std::size_t>(record.bracket),
-                    .level = static_cast<std::size_t>(record.level),
-                    .state = state_of(record.state)};
-  if (auto added = add_results(record, place, trial); !added) return tl::unexpected(added.error());
-  if (!record.levels.empty()) {
-    auto epochs = epochs_of(record.levels.back().epoch_values, place);
-    if (!epochs) return tl::unexpected(epochs.error());
-    trial.epochs = std::move(*epochs);
-  }
-  if (!record.structure.empty() || !study.inference)
-    trial.inference = known.of(study, record.structure);
+  trial->point = std::move(*point);
+  if (record.levels.empty()) return trial;
+  auto epochs = epochs_of(record.levels.back().epoch_values, place);
+  if (!epochs) return tl::unexpected(epochs.error());
+  trial->epochs = std::move(*epochs);
   return trial;
 }
 

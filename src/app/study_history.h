@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -27,12 +28,19 @@ class KnownInference {
 
   /// The best setting on each device of the study, in its order; nothing until all are known, or if
   /// nothing could be priced on one.
-  std::optional<std::vector<tune::Inference>> of(const tune::Study& study,
-                                                 std::string_view structure) const;
+  std::optional<std::vector<tune::Inference>> of(const std::string& structure) const;
 
  private:
+  void add_recommendations(const tune::Study& study);
+
   std::map<std::pair<std::string, std::string>, tune::InferenceResult> answers_;
+  std::unordered_map<std::string, std::vector<tune::Inference>> recommendations_;
 };
+
+/// The present state of a trial without its point, which takes longest to read and does not matter
+/// for its objective.
+Result<tune::Trial> results_from_record(const tune::Study& study, const store::TrialRecord& record,
+                                        const KnownInference& known);
 
 /// The present state of a trial. Fails with `invalid_input`, naming study and trial, if its
 /// parameters are not those of the study.

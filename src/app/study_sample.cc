@@ -14,6 +14,7 @@ namespace {
 /// Pages that a large study is read by.
 constexpr std::size_t kPieces = 64;
 constexpr std::size_t kBest = 1'000;
+constexpr std::size_t kPage = 10'000;
 
 std::string params_by_group(const tune::Study& study, const nlohmann::json& params) {
   nlohmann::ordered_json groups = {{"model", nlohmann::ordered_json::object()},
@@ -204,6 +205,38 @@ std::vector<const SeenTrial*> pareto_of(std::span<const SeenTrial> trials) {
   const search::PointsView points{values, feasible.front()->minimized.size()};
   for (const auto i : search::pareto_set(points)) set.push_back(feasible[i]);
   return set;
+}
+
+Result<std::vector<SeenTrial>> pareto_of_all(store::StudyStore& store, const OpenedStudy& opened) {
+  const auto objectives = opened.study.objective.count();
+  search::ParetoArchive finished(objectives);
+  search::ParetoArchive others(objectives);
+  const auto add = [&](const store::TrialRecord& record) -> Status {
+    if (record.levels.empty() || record.state == store::TrialState::failed) return {};
+    const auto trial = results_from_record(opened.study, record, opened.known);
+    if (!trial) return tl::unexpected(trial.error());
+    const auto& result = trial->results.back();
+    const auto values = tune::objective_values(opened.study, *trial, result);
+    if (!values || tune::violation(opened.study, *trial, result) > 0) return {};
+    const bool is_last = record.state == store::TrialState::finished;
+    (is_last ? finished : others).add({*values, objectives}, trial->number);
+    return {};
+  };
+  for (std::int64_t first = 0;;) {
+    const auto page = store.list_trials(opened.record.name, first, kPage, store::LevelDetail::all);
+    if (!page) return tl::unexpected(page.error());
+    if (page->empty()) break;
+    first = page->back().number + 1;
+    for (const auto& record : *page)
+      if (auto added = add(record); !added) return tl::unexpected(added.error());
+  }
+  std::vector<store::TrialRecord> records;
+  for (const auto number : (finished.numbers().empty() ? others : finished).numbers()) {
+    auto record = store.find_trial(opened.record.name, static_cast<std::int64_t>(number));
+    if (!record) return tl::unexpected(record.error());
+    if (*record) records.push_back(std::move(**record));
+  }
+  return see_trials(opened, std::move(records));
 }
 
 }  // namespace fleetfit::app

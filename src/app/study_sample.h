@@ -57,4 +57,8 @@ Candidate candidate_of(const OpenedStudy& opened, const SeenTrial& seen);
 /// the largest budget, of those alone: early results have cost less and are no fair match.
 std::vector<const SeenTrial*> pareto_of(std::span<const SeenTrial> trials);
 
+/// The trials that `pareto_of` would find among all of a study, however many there are. Keeps only
+/// those in memory.
+Result<std::vector<SeenTrial>> pareto_of_all(store::StudyStore& store, const OpenedStudy& opened);
+
 }  // namespace fleetfit::app

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "app/worker_name.h"
+#include "fleetfit/app/inference_tuning.h"
 #include "fleetfit/app/tuning.h"
 #include "fleetfit/tune/worker.h"
 
@@ -46,8 +47,8 @@ class ParentWatch {
 
 }  // namespace
 
-Status work_on_study(Workplace& workplace, const WorkRequest& request, InferenceTuner* inference,
-                     int parent, const std::stop_token& stop) {
+Status work_on_study(Workplace& workplace, const WorkRequest& request,
+                     const std::stop_token& stop) {
   auto& studies = workplace.store->studies();
   const auto record = studies.find_study(request.study);
   if (!record) return tl::unexpected(record.error());
@@ -59,16 +60,14 @@ Status work_on_study(Workplace& workplace, const WorkRequest& request, Inference
   auto command = trial_command(study->workload);
   if (!command) return tl::unexpected(std::move(command.error()));
 
-  tune::WorkerHooks hooks{
+  const tune::WorkerHooks hooks{
+      .structure_of = [](const auto& model) { return structure_of_model(model); },
       .say = [](std::string_view text) { fmt::print(stderr, "fleetfit: {}\n", text); }};
-  if (inference != nullptr)
-    hooks.structure_of = [inference](const auto& model) { return inference->structure_of(model); };
-  const ParentWatch watch(parent, stop);
+  const ParentWatch watch(request.parent, stop);
   return tune::work_on_study(studies, *study, workplace.clock,
                              {.name = name_of_this_worker(request.as),
                               .command = *std::move(command),
                               .folder = folder_of_study(request.folder, **record),
-                              .cores = request.cores,
                               .lease = request.lease},
                              hooks, watch.token());
 }

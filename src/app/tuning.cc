@@ -1,9 +1,9 @@
 #include "fleetfit/app/tuning.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <system_error>
 
 #include "app/conductor.h"
@@ -66,17 +66,14 @@ class Tuning {
         store_(workplace.store->studies()),
         request_(request),
         parts_(parts),
-        record_(record),
         study_(request.study),
         folder_(folder_of_study(request.folder, record)),
         progress_(parts.progress, workplace.clock, request.study.budget.max_trials) {
     study_.seed = record.seed;
   }
 
-  Result<TuneSummary> run(const std::stop_token& stop) {
+  Result<TuneSummary> run(std::vector<std::string> command, const std::stop_token& stop) {
     if (auto created = create_folder(folder_); !created) return tl::unexpected(created.error());
-    auto command = trial_command(study_.workload);
-    if (!command) return tl::unexpected(std::move(command.error()));
     const auto say = [this](std::string_view text) { progress_.say(text); };
     const auto lead = StudyLead::take(
         store_, workplace_.clock,
@@ -87,7 +84,7 @@ class Tuning {
     if (parts_.inference != nullptr && study_.inference) pricing.emplace(*parts_.inference);
     Conductor conductor(
         store_, study_, pricing ? &*pricing : nullptr, progress_,
-        {.ahead = request_.workers + 1, .command = *std::move(command), .folder = folder_});
+        {.ahead = request_.workers + 1, .command = std::move(command), .folder = folder_});
     Crew crew(parts_.executor, workplace_.clock, crew_options());
     const auto done = conduct(conductor, crew, **lead, stop);
     crew.dismiss(kGoodbye);
@@ -157,14 +154,13 @@ class Tuning {
   Result<TuneSummary> summary(bool done) {
     const auto counts = store_.count_trials(study_.name);
     if (!counts) return tl::unexpected(counts.error());
-    return TuneSummary{.done = done, .trials = *counts, .best = progress_.best()};
+    return TuneSummary{.done = done, .trials = *counts};
   }
 
   Workplace& workplace_;
   store::StudyStore& store_;
   const TuneRequest& request_;
   const TuningParts& parts_;
-  const StudyRecord& record_;
   tune::Study study_;
   std::filesystem::path folder_;
   TuningProgress progress_;
@@ -175,9 +171,11 @@ class Tuning {
 
 Result<TuneSummary> tune_study(Workplace& workplace, const TuneRequest& request,
                                const TuningParts& parts, const std::stop_token& stop) {
+  auto command = trial_command(request.study.workload);
+  if (!command) return tl::unexpected(std::move(command.error()));
   const auto record = create_or_resume(workplace, request);
   if (!record) return tl::unexpected(record.error());
-  return Tuning(workplace, request, parts, *record).run(stop);
+  return Tuning(workplace, request, parts, *record).run(*std::move(command), stop);
 }
 
 Result<std::filesystem::path> default_study_folder(std::string_view store_url) {
@@ -204,11 +202,13 @@ std::filesystem::path folder_of_study(const std::filesystem::path& folder,
 Result<std::vector<std::string>> trial_command(const tune::Workload& workload) {
   if (workload.builtin.empty() && workload.command.empty())
     return fail(ErrorCode::invalid_input,
-                "the study has no workload; 'fleetfit study ask' and 'tell' drive one without");
+                "the study has no workload; `study ask` and `study tell` evaluate its trials");
   if (workload.builtin.empty()) return workload.command;
   auto trainer = core::find_companion("fleetfit-train");
   if (!trainer) return tl::unexpected(std::move(trainer.error()));
-  return std::vector<std::string>{trainer->string(), "trial", workload.builtin};
+  // OpenMP's threads would otherwise spin between operators, and disturb other trials.
+  return std::vector<std::string>{"/usr/bin/env", "GOMP_SPINCOUNT=5000", trainer->string(),
+                                  "workload", workload.builtin};
 }
 
 }  // namespace fleetfit::app

@@ -74,9 +74,4 @@ void TuningProgress::look(std::size_t running, const std::vector<tune::Tuner::Ru
                             texts.empty() ? "" : fmt::format("; {}", fmt::join(texts, "; "))));
 }
 
-std::optional<std::int64_t> TuningProgress::best() const {
-  if (!best_) return std::nullopt;
-  return best_->trial;
-}
-
 }  // namespace fleetfit::app

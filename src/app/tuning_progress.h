@@ -28,8 +28,6 @@ class TuningProgress {
   /// Says how it stands, now and then.
   void look(std::size_t running, const std::vector<tune::Tuner::Rung>& rungs);
 
-  std::optional<std::int64_t> best() const;
-
   /// What was known at the beginning is no news.
   void loaded();
 

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <fstream>
 
 namespace fleetfit::app {
 
@@ -20,6 +21,19 @@ std::string name_of_this_worker(std::string_view as) {
   return fmt::format("{}@{}:{}", as, host_name(), ::getpid());
 }
 
+namespace {
+
+// One that nobody has collected yet is as dead as any.
+bool is_zombie(int pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text;
+  std::getline(file, text);
+  const auto name_end = text.rfind(')');
+  return name_end != std::string::npos && text.substr(name_end).starts_with(") Z");
+}
+
+}  // namespace
+
 bool has_died_here(std::string_view worker) {
   const auto at = worker.find('@');
   const auto colon = worker.rfind(':');
@@ -29,7 +43,7 @@ bool has_died_here(std::string_view worker) {
   const auto digits = worker.substr(colon + 1);
   const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), pid);
   if (parsed.ec != std::errc() || pid <= 0) return false;
-  return ::kill(pid, 0) != 0 && errno == ESRCH;
+  return (::kill(pid, 0) != 0 && errno == ESRCH) || is_zombie(pid);
 }
 
 }  // namespace fleetfit::app

@@ -195,23 +195,18 @@ std::string inference_text(const DeviceInference& inference) {
   return text;
 }
 
-Result<std::vector<app::ConfirmedInference>> confirm_all(
-    Context& context, app::Workplace& workplace, const app::InferenceRequest& request,
-    const std::vector<DeviceInference>& found, double seconds, const std::stop_token& stop) {
+Result<std::vector<app::ConfirmedInference>> confirm_all(app::Workplace& workplace,
+                                                         const app::ConfirmRequest& request,
+                                                         const std::vector<DeviceInference>& found,
+                                                         core::Progress& progress,
+                                                         const std::stop_token& stop) {
   std::vector<app::ConfirmedInference> confirmed;
   for (const auto& inference : found) {
     if (!inference.result.best || inference.device.starts_with("predictor:")) continue;
-    auto one = app::confirm_inference(workplace,
-                                      {.model = request.model,
-                                       .options = request.options,
-                                       .device = inference.device,
-                                       .scenario = request.study.scenario,
-                                       .result = inference.result,
-                                       .seconds = seconds,
-                                       .seed = request.seed,
-                                       .threads = request.threads,
-                                       .power = request.power},
-                                      context.progress(), stop);
+    auto on_device = request;
+    on_device.device = inference.device;
+    on_device.result = inference.result;
+    auto one = app::confirm_inference(workplace, on_device, progress, stop);
     if (!one) return tl::unexpected(std::move(one.error()));
     confirmed.push_back(*std::move(one));
   }
@@ -249,8 +244,15 @@ Result<int> run_tune(Context& context, const TuneFlags& flags) {
   }
   std::vector<app::ConfirmedInference> confirmed;
   if (flags.confirm_s > 0) {
-    auto all =
-        confirm_all(context, *workplace, *request, found, flags.confirm_s, interrupt.token());
+    auto all = confirm_all(*workplace,
+                           {.model = request->model,
+                            .options = request->options,
+                            .scenario = request->study.scenario,
+                            .seconds = flags.confirm_s,
+                            .seed = request->seed,
+                            .threads = request->threads,
+                            .power = request->power},
+                           found, context.progress(), interrupt.token());
     if (!all) return tl::unexpected(std::move(all.error()));
     confirmed = *std::move(all);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <compare>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -16,8 +17,11 @@ namespace fleetfit::tune {
 namespace {
 
 constexpr SimulationOptions kQuick{.samples = 4000};
-// How much worse than the best a setting between priced ones may look and still be worth a price.
-constexpr double kNearlyBest = 0.02;
+// How much worse than the best a setting between priced ones may look and still be worth a price:
+// lines between powers of two are some percent off.
+constexpr double kNearlyBest = 0.1;
+// Batches that differ by less than this share of the best are not told apart.
+constexpr std::int64_t kCloseBatches = 8;
 constexpr std::size_t kMostRefinements = 24;
 
 /// How well a response meets the goal; less is better.
@@ -255,7 +259,7 @@ class Session {
                                             const InferenceSetting& best, const Score& score) {
     const auto& costs = costs_of(best);
     for (const auto& end : {costs.known_below(best.batch), costs.known_above(best.batch)}) {
-      if (!end) continue;
+      if (!end || std::abs(*end - best.batch) * kCloseBatches <= best.batch) continue;
       const auto middle = batch_between(choices.batches, best.batch, *end);
       if (!middle) continue;
       const auto setting = with_batch(best, *middle);

@@ -81,7 +81,7 @@ bool is_full(const std::filesystem::path& folder) {
   return !error && space.available < kFull;
 }
 
-bool is_empty(const std::filesystem::path& folder) {
+bool holds_nothing(const std::filesystem::path& folder) {
   std::error_code error;
   const std::filesystem::directory_iterator first(folder, error);
   return error || first == std::filesystem::directory_iterator{};
@@ -146,7 +146,7 @@ class Worker {
             .params = trial.params,
             .budget = levels_[static_cast<std::size_t>(trial.level)],
             .checkpoint_folder = folder,
-            .resume = !trial.levels.empty() || !is_empty(folder),
+            .resume = !trial.levels.empty() || !holds_nothing(folder),
             .timeout_s = study_.workload.timeout_s,
             .memory_bytes = study_.workload.memory_bytes,
             .cores = options_.cores,

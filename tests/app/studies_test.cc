@@ -37,6 +37,7 @@ algorithm: {model: random}
 
 class Studies : public testing::Test {
  protected:
+  core::SystemClock clock_;
   Workplace place_ = open_workplace("memory:", clock_).value();
 
   void create(std::string_view definition) {
@@ -62,9 +63,6 @@ class Studies : public testing::Test {
   void add(const std::vector<store::TrialRecord>& trials) {
     ASSERT_TRUE(place_.store->studies().add_trials("plain", trials).value());
   }
-
- private:
-  core::SystemClock clock_;
 };
 
 TEST_F(Studies, AreListedWithTheirTrials) {

@@ -26,6 +26,7 @@ algorithm: {model: random}
 
 class Dialogue : public testing::Test {
  protected:
+  core::SystemClock clock_;
   Workplace place_ = open_workplace("memory:", clock_).value();
 
   void create(std::string text) {
@@ -44,7 +45,6 @@ class Dialogue : public testing::Test {
   }
 
  private:
-  core::SystemClock clock_;
   core::TemporaryFolder folder_;
 };
 

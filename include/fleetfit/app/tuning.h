@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -40,6 +41,10 @@ class InferenceTuner {
                                                     const std::stop_token& stop) = 0;
 };
 
+/// The one that measures and predicts. Both are borrowed.
+std::unique_ptr<InferenceTuner> make_inference_tuner(Workplace& workplace,
+                                                     const tune::Study& study);
+
 struct TuneRequest {
   tune::Study study = {};
   std::string definition = {};  ///< the study file's text
@@ -54,7 +59,6 @@ struct TuneRequest {
 struct TuneSummary {
   bool done = false;  ///< false if it was stopped
   store::TrialCounts trials = {};
-  std::optional<std::int64_t> best = std::nullopt;  ///< the trial's number
 };
 
 /// What a study is tuned with, borrowed. No inference tuner: none is tuned.
@@ -78,13 +82,12 @@ struct WorkRequest {
   std::string as = "worker";  ///< the beginning of its name
   std::filesystem::path folder = {};
   std::chrono::milliseconds lease{10'000};
-  std::vector<int> cores = {};
+  /// A descriptor whose end of input tells that whoever started the worker has ended; -1: none.
+  int parent = -1;
 };
 
-/// What the verb `study work` does: works on a study until it is done, or the input `parent` ends,
-/// which tells that whoever started the worker has ended.
-Status work_on_study(Workplace& workplace, const WorkRequest& request, InferenceTuner* inference,
-                     int parent, const std::stop_token& stop);
+/// What the verb `study work` does: works on a study until it is done, or the parent has ended.
+Status work_on_study(Workplace& workplace, const WorkRequest& request, const std::stop_token& stop);
 
 /// Where checkpoints and logs are kept if nothing else is said: beside the data base. Fails with
 /// `invalid_input` for a store that only one process sees.
