@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
@@ -378,7 +379,8 @@ Result<Told> StudyDialogue::State::judge(std::int64_t number,
             .values = view.values,
             .keeps_limits = !(view.violation > 0)};
   if (view.record.state != TrialState::paused) return told;
-  if (is_feasible(*seen)) decisions.emplace_back(store::SaveScore{number, seen->minimized.front()});
+  if (is_feasible(*seen) && std::isfinite(seen->minimized.front()))
+    decisions.emplace_back(store::SaveScore{number, seen->minimized.front()});
   // Without a scheduler nothing else can follow, and no tuner is needed to say so.
   if (opened.study.algorithm.scheduler == tune::SchedulerKind::none) {
     decisions.emplace_back(store::EndTrial{number, TrialState::finished, ""});
