@@ -71,7 +71,7 @@ std::string chart_of(const tune::InferenceResult& result, const Quantity& quanti
                   tune::describe(line[i]->setting));
     }
   }
-  return chart.svg();
+  return wide(chart.svg());
 }
 
 std::string row_of(const InferenceTrial& trial, bool best) {

@@ -17,6 +17,12 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kNoDatabase = "it is not an SQLite database";
 
+// Whether an input or output error came while reading.
+bool is_of_reading(sqlite3* database) {
+  const int code = sqlite3_extended_errcode(database);
+  return code == SQLITE_IOERR_READ || code == SQLITE_IOERR_SHORT_READ;
+}
+
 // What SQLite says, and the system behind it if that has said something.
 std::string what_and_why(std::string_view message, sqlite3* database) {
   const int error = sqlite3_system_errno(database);
@@ -134,6 +140,23 @@ Status SqliteQuery::run() {
 
 Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open(
     const fs::path& path, std::chrono::milliseconds patience) {
+  auto connection = open_with(path, patience, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  // SQLite opens what it may not write for reading only.
+  if (connection && sqlite3_db_readonly((*connection)->database_.get(), "main") == 1)
+    return (*connection)->failure(ErrorCode::io, "there is no permission to write it");
+  return connection;
+}
+
+Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open_for_reading(
+    const fs::path& path, std::chrono::milliseconds patience) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored))
+    return cannot_open(path, ErrorCode::not_found, "there is no such file");
+  return open_with(path, patience, SQLITE_OPEN_READONLY);
+}
+
+Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open_with(
+    const fs::path& path, std::chrono::milliseconds patience, int flags) {
   if (auto checked = check_kind_of_file(path); !checked) return tl::unexpected(checked.error());
   // An absolute path, as SQLite gives names such as ":memory:" a meaning of their own.
   std::error_code error;
@@ -141,15 +164,12 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open(
   if (error) return cannot_open(path, ErrorCode::io, error.message());
 
   sqlite3* database = nullptr;
-  constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-  const int code = sqlite3_open_v2(absolute.c_str(), &database, kFlags, nullptr);
+  const int code =
+      sqlite3_open_v2(absolute.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   std::unique_ptr<SqliteConnection> connection(
       new SqliteConnection(path.string(), patience, database));
   if (code != SQLITE_OK)
     return cannot_open(path, ErrorCode::io, reason_not_to_open(absolute, database));
-  // SQLite opens what it may not write for reading only.
-  if (sqlite3_db_readonly(database, "main") == 1)
-    return connection->failure(ErrorCode::io, "there is no permission to write it");
 
   sqlite3_extended_result_codes(database, 1);
   sqlite3_busy_timeout(database, static_cast<int>(patience.count()));
@@ -225,6 +245,10 @@ tl::unexpected<Error> SqliteConnection::failure() const {
       return failure(ErrorCode::internal, message);
     case SQLITE_FULL:
       return failure(ErrorCode::io, "the disk is full");
+    case SQLITE_IOERR:
+      return failure(ErrorCode::io, fmt::format("the system refused to {} it ({})",
+                                                is_of_reading(database) ? "read" : "write",
+                                                system_reason(database)));
     default:
       return failure(ErrorCode::io, what_and_why(message, database));
   }

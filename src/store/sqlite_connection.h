@@ -93,6 +93,10 @@ class SqliteConnection {
   static Result<std::unique_ptr<SqliteConnection>> open(const std::filesystem::path& path,
                                                         std::chrono::milliseconds patience);
 
+  /// A file of somebody else, which is never written. Fails with `not_found` if there is none.
+  static Result<std::unique_ptr<SqliteConnection>> open_for_reading(
+      const std::filesystem::path& path, std::chrono::milliseconds patience);
+
   /// The file as the user named it.
   const std::string& name() const { return name_; }
   std::chrono::milliseconds patience() const { return patience_; }
@@ -157,6 +161,11 @@ class SqliteConnection {
   struct Rollback {
     void operator()(sqlite3* database) const;
   };
+
+  // `flags` are those of sqlite3_open_v2.
+  static Result<std::unique_ptr<SqliteConnection>> open_with(const std::filesystem::path& path,
+                                                             std::chrono::milliseconds patience,
+                                                             int flags);
 
   // Outside of transactions, as that would be asked too often.
   Status check_still_there();

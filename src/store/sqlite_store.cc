@@ -325,7 +325,11 @@ Result<std::unique_ptr<Store>> open_sqlite_store(const std::filesystem::path& pa
   if (!current) return tl::unexpected(std::move(current.error()));
   // Foreign keys come last, as migrations may rebuild tables. FULL waits for the disk at each
   // commit: a measurement takes seconds, and boards lose power.
-  auto set = (*connection)->execute("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL");
+  // Sixteen megabytes of pages: studies of many trials have large indexes.
+  auto set =
+      (*connection)
+          ->execute(
+              "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000");
   if (!set) return tl::unexpected(std::move(set.error()));
   return std::make_unique<SqliteStore>(std::move(*connection));
 }

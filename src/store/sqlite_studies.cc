@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "store/check.h"
+#include "store/sqlite_study_rows.h"
 #include "store/sqlite_values.h"
 #include "store/trial_transitions.h"
 
@@ -10,119 +11,6 @@ namespace fleetfit::store {
 namespace {
 
 using Transaction = SqliteConnection::Transaction;
-
-// Fields are read in the order in which they are written here, that of the queries below.
-
-constexpr std::string_view kSelectStudies =
-    "SELECT name, definition, seed, done, created, tuning_s, tuning_j "
-    "FROM studies JOIN study_progress ON study = id";
-
-Result<StudyRecord> read_study(SqliteRow row) {
-  return StudyRecord{.name = row.text(),
-                     .definition = row.text(),
-                     .seed = static_cast<std::uint64_t>(row.integer()),
-                     .done = row.integer() != 0,
-                     .created = from_ms(row.integer()),
-                     .tuning_s = row.number(),
-                     .tuning_j = row.optional_number()};
-}
-
-/// Of a study, what changes with its trials.
-struct Progress {
-  std::int64_t study = 0;
-  std::int64_t change = 0;
-  TrialCounts counts = {};
-};
-
-Result<Progress> read_progress(SqliteRow row) {
-  return Progress{.study = row.integer(),
-                  .change = row.integer(),
-                  .counts = {.queued = row.integer(),
-                             .running = row.integer(),
-                             .paused = row.integer(),
-                             .finished = row.integer(),
-                             .stopped = row.integer(),
-                             .failed = row.integer()}};
-}
-
-struct Lead {
-  std::int64_t study = 0;
-  std::string tuner = {};
-  std::optional<Time> until = std::nullopt;
-};
-
-std::optional<Time> read_time(SqliteRow& row) {
-  const auto ms = row.optional_integer();
-  return ms ? std::optional(from_ms(*ms)) : std::nullopt;
-}
-
-Result<Lead> read_lead(SqliteRow row) {
-  return Lead{.study = row.integer(), .tuner = row.text(), .until = read_time(row)};
-}
-
-constexpr std::string_view kTrialColumns =
-    "number, params, bracket, level, state, reason, structure, model_file, attempts, worker, "
-    "lease_until, stop_requested, score, change";
-
-Result<TrialRecord> read_trial(SqliteRow row) {
-  TrialRecord trial{.number = row.integer(),
-                    .params = row.text(),
-                    .bracket = row.integer(),
-                    .level = row.integer()};
-  const auto state = parse_trial_state(row.text());
-  if (!state) return core::within(fmt::format("trial {}", trial.number), state.error());
-  trial.state = *state;
-  trial.reason = row.text();
-  trial.structure = row.text();
-  trial.model_file = row.text();
-  trial.attempts = row.integer();
-  trial.worker = row.text();
-  trial.lease_until = read_time(row);
-  trial.stop_requested = row.integer() != 0;
-  trial.score = row.optional_number();
-  trial.change = row.integer();
-  return trial;
-}
-
-struct LevelOfTrial {
-  std::int64_t trial = 0;
-  LevelRecord level = {};
-};
-
-constexpr std::string_view kLevelColumns =
-    "trial, level, epochs, data_fraction, accuracy, loss, training_s, training_j, metrics, "
-    "epoch_values, worker, started, ended";
-
-Result<LevelOfTrial> read_level(SqliteRow row) {
-  return LevelOfTrial{.trial = row.integer(),
-                      .level = {.level = row.integer(),
-                                .epochs = row.integer(),
-                                .data_fraction = row.number(),
-                                .accuracy = row.number(),
-                                .loss = row.optional_number(),
-                                .training_s = row.number(),
-                                .training_j = row.optional_number(),
-                                .metrics = row.text(),
-                                .epoch_values = row.text(),
-                                .worker = row.text(),
-                                .started = from_ms(row.integer()),
-                                .ended = from_ms(row.integer())}};
-}
-
-constexpr std::string_view kInferenceColumns =
-    "structure, device_fingerprint, question, device, result, failed, elapsed_s, study, found";
-
-Result<InferenceRecord> read_inference(SqliteRow row) {
-  return InferenceRecord{.structure = row.text(),
-                         .device_fingerprint = row.text(),
-                         .question = row.text(),
-                         .device = row.text(),
-                         .result = row.text(),
-                         .failed = row.integer() != 0,
-                         .elapsed_s = row.number(),
-                         .study = row.text(),
-                         .found = from_ms(row.integer())};
-}
 
 std::int64_t as_integer(bool value) { return value ? 1 : 0; }
 
@@ -281,12 +169,9 @@ class SqliteStudies final : public StudyStore {
     using Holds = std::vector<Hold>;
     return in_transaction(Transaction::write, [&]() -> Result<Holds> {
       Holds holds;
-      for (const auto& end : ends) {
-        const auto hold = change_held(
-            end.claim, [&](TrialRecord& trial) { return store::end_level(trial, end); });
-        if (!hold) return tl::unexpected(hold.error());
-        holds.push_back(*hold);
-      }
+      while (holds.size() < ends.size())
+        if (auto ended = end_levels_of_next_study(ends, holds); !ended)
+          return tl::unexpected(std::move(ended.error()));
       return holds;
     });
   }
@@ -312,11 +197,9 @@ class SqliteStudies final : public StudyStore {
     using Effects = std::vector<bool>;
     return change_study<Effects>(study, [&](Progress& progress) -> Result<Effects> {
       Effects effects;
-      for (const auto& decision : decisions) {
-        const auto effect = decide_one(progress, study, decision);
-        if (!effect) return tl::unexpected(effect.error());
-        effects.push_back(*effect != Effect::none);
-      }
+      while (effects.size() < decisions.size())
+        if (auto decided = decide_next_trial(progress, study, decisions, effects); !decided)
+          return tl::unexpected(std::move(decided.error()));
       return effects;
     });
   }
@@ -407,20 +290,36 @@ class SqliteStudies final : public StudyStore {
 
   // Lets `body` change a claimed trial if it is still held.
   template <class Body>
-  Result<Hold> change_held(const Claim& claim, const Body& body) {
-    return change_study_here<Hold>(claim.study, [&](Progress& progress) -> Result<Hold> {
-      auto trial = existing_trial(progress, claim.study, claim.trial);
-      if (!trial) return tl::unexpected(trial.error());
-      const Hold hold = hold_of(*trial, claim);
-      if (hold == Hold::lost) return hold;
-      if (Status done = body(*trial); !done) return tl::unexpected(done.error());
-      return update(progress, TrialState::running, *trial).map([&] { return hold; });
+  Result<Hold> change_held(Progress& progress, const Claim& claim, const Body& body) {
+    auto trial = existing_trial(progress, claim.study, claim.trial);
+    if (!trial) return tl::unexpected(trial.error());
+    const Hold hold = hold_of(*trial, claim);
+    if (hold == Hold::lost) return hold;
+    if (Status done = body(*trial); !done) return tl::unexpected(done.error());
+    return update(progress, TrialState::running, *trial).map([&] { return hold; });
+  }
+
+  // Those of `ends` after the ones that have their answers, up to the first of another study.
+  Status end_levels_of_next_study(std::span<const LevelEnd> ends, std::vector<Hold>& holds) {
+    const std::string& study = ends[holds.size()].claim.study;
+    const auto done = change_study_here<bool>(study, [&](Progress& progress) -> Result<bool> {
+      while (holds.size() < ends.size() && ends[holds.size()].claim.study == study) {
+        const auto& end = ends[holds.size()];
+        const auto hold = change_held(
+            progress, end.claim, [&](TrialRecord& trial) { return store::end_level(trial, end); });
+        if (!hold) return tl::unexpected(hold.error());
+        holds.push_back(*hold);
+      }
+      return true;
     });
+    if (!done) return tl::unexpected(done.error());
+    return {};
   }
 
   template <class Body>
   Result<Hold> change_claimed(const Claim& claim, const Body& body) {
-    return in_transaction(Transaction::write, [&] { return change_held(claim, body); });
+    return change_study<Hold>(
+        claim.study, [&](Progress& progress) { return change_held(progress, claim, body); });
   }
 
   Status insert(const StudyRecord& study) {
@@ -476,14 +375,23 @@ class SqliteStudies final : public StudyStore {
     return insert_levels(progress, trial);
   }
 
-  Result<Effect> decide_one(Progress& progress, std::string_view study,
-                            const TrialDecision& decision) {
-    auto trial = existing_trial(progress, study, trial_of(decision));
-    if (!trial) return tl::unexpected(trial.error());
+  // Those of `decisions` after the ones that have their answers, up to the first of another trial:
+  // it is read and written once.
+  Status decide_next_trial(Progress& progress, std::string_view study,
+                           std::span<const TrialDecision> decisions, std::vector<bool>& effects) {
+    const std::int64_t number = trial_of(decisions[effects.size()]);
+    auto trial = existing_trial(progress, study, number);
+    if (!trial) return tl::unexpected(std::move(trial.error()));
     const TrialState before = trial->state;
-    const auto effect = apply(*trial, decision);
-    if (!effect || *effect != Effect::changed) return effect;
-    return update(progress, before, *trial).map([&] { return *effect; });
+    bool changed = false;
+    while (effects.size() < decisions.size() && trial_of(decisions[effects.size()]) == number) {
+      const auto effect = apply(*trial, decisions[effects.size()]);
+      if (!effect) return tl::unexpected(effect.error());
+      effects.push_back(*effect != Effect::none);
+      changed = changed || *effect == Effect::changed;
+    }
+    if (!changed) return {};
+    return update(progress, before, *trial);
   }
 
   // Those that a worker may take. The partial indexes are named, as the planner cannot know how

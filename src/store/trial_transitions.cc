@@ -13,7 +13,9 @@ void leave(TrialRecord& trial, TrialState state) {
 
 Result<Effect> apply_one(TrialRecord& trial, const QueueLevel& decision) {
   if (trial.state != TrialState::paused) return Effect::none;
-  if (decision.level <= trial.level)
+  // One that was held back before its first level has not had the level that it is in.
+  const bool is_held_back = trial.attempts == 0 && decision.level == trial.level;
+  if (decision.level <= trial.level && !is_held_back)
     return fail(ErrorCode::invalid_input, fmt::format("trial {}: level {} cannot follow level {}",
                                                       trial.number, decision.level, trial.level));
   trial.level = decision.level;

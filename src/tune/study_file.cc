@@ -279,7 +279,7 @@ Result<Study> read_document(const YamlView& view) {
   const Status good =
       first_error({view.allow_only({"name", "workload", "parameters", "inference", "objective",
                                     "constraints", "budget", "algorithm", "seed"}),
-                   require(view, {"name", "workload", "parameters", "objective", "budget"}),
+                   require(view, {"name", "parameters", "objective", "budget"}),
                    read_field(view, "name", study.name, read_name),
                    read_field(view, "workload", study.workload, read_workload),
                    read_field(view, "parameters", study.parameters, read_parameters),
