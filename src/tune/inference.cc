@@ -19,7 +19,7 @@ namespace {
 constexpr SimulationOptions kQuick{.samples = 4000};
 // How much worse than the best a setting between priced ones may look and still be worth a price:
 // lines between powers of two are some percent off.
-constexpr double kNearlyBest = 0.1;
+constexpr double kNearlyBest = 0.2;
 // Batches that differ by less than this share of the best are not told apart.
 constexpr std::int64_t kCloseBatches = 8;
 constexpr std::size_t kMostRefinements = 24;

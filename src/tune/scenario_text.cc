@@ -72,6 +72,7 @@ nlohmann::ordered_json to_json(const Response& response) {
                                  {"busy", response.busy},
                                  {"run_ms", response.run_ms},
                                  {"run_samples", response.run_samples},
+                                 {"samples", response.samples},
                                  {"saturated", response.saturated}};
   if (response.energy_mj) json["energy_mj"] = *response.energy_mj;
   return json;

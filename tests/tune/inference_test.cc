@@ -214,7 +214,9 @@ TEST(InferenceTuning, ReadsWhatItWrote) {
                               {.kind = ScenarioKind::multistream, .rate_hz = 20});
   const auto result = tune_inference({.study = study}, price, {}).value();
   const auto json = nlohmann::json::parse(to_json(result).dump());
-  EXPECT_EQ(inference_result_from_json(core::JsonView(json, "r")).value(), result);
+  const auto read = inference_result_from_json(core::JsonView(json, "r"));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, result);
 }
 
 TEST(InferenceTuning, RefusesDamagedResults) {
