@@ -22,7 +22,10 @@ import time
 import warnings
 
 sys.path.append("/usr/lib/python3/dist-packages")
-import optuna  # noqa: E402
+try:
+    import optuna
+except ImportError:
+    optuna = None
 
 import tune_functions  # noqa: E402
 
@@ -209,14 +212,15 @@ def main():
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--overhead", action="store_true")
     arguments = parser.parse_args()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    warnings.simplefilter("ignore")
     arguments.entries = json.loads((HERE / "tune_functions.json").read_text())
     tables = tune_functions.Tables()
-    if arguments.program.name != "none":
-        check(arguments.entries, arguments, tables)
+    check(arguments.entries, arguments, tables)
     if arguments.check:
         return
+    if optuna is None:
+        sys.exit("tune_bench: Optuna is not installed (Debian: python3-optuna)")
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    warnings.simplefilter("ignore")
     if arguments.overhead:
         print_overhead(arguments)
         return

@@ -2,6 +2,7 @@
 import csv
 import math
 import os
+import sys
 
 DATA = os.environ.get("FLEETFIT_SHARED_DATA", "../shared/data")
 
@@ -129,6 +130,9 @@ class Tables:
     """Values of all 15,625 cells of NAS-Bench-201, by the digits of its operators."""
 
     def __init__(self):
+        if not os.path.isdir(DATA):
+            print(f"tune_bench: the tables are not here ({DATA})", file=sys.stderr)
+            sys.exit(77)
         accuracy, latency = f"{DATA}/accuracy/nasbench201.csv", f"{DATA}/latency/nasbench201.csv"
         with open(accuracy) as file:
             rows = {row["ops"]: row for row in csv.DictReader(file)}

@@ -38,7 +38,6 @@ TEST(Axes, GiveEveryWholeNumberACellOfItsOwn) {
   EXPECT_EQ(axes.from_place(0, 0.24), 1);
   EXPECT_EQ(axes.from_place(0, 0.26), 2);
   EXPECT_EQ(axes.from_place(0, 1), 4);
-  EXPECT_FALSE(axes.has_continuous());
 }
 
 TEST(Axes, StretchLogarithms) {
@@ -48,7 +47,6 @@ TEST(Axes, StretchLogarithms) {
   const Axes axes(parameters);
   EXPECT_NEAR(axes.to_place(0, 1e-3), 0.25, 1e-12);
   EXPECT_NEAR(axes.from_place(0, 0.5), 1e-2, 1e-12);
-  EXPECT_TRUE(axes.has_continuous());
 }
 
 TEST(Density, HasAnIntegralOfOne) {

@@ -251,7 +251,9 @@ TEST(GridSampler, GoesThroughEveryPointOnce) {
   for (std::size_t trial = 0; trial < 30; ++trial) {
     const Point point = sampler->suggest(trial, {}, random);
     expect_valid(parameters, point);
-    if (point[0] == 1) EXPECT_NEAR(point[1], std::round(point[1]), 1e-9);
+    if (point[0] == 1) {
+      EXPECT_NEAR(point[1], std::round(point[1]), 1e-9);
+    }
     keys.insert(parameters.key(point, Group::training));
   }
   EXPECT_EQ(keys.size(), 30u);

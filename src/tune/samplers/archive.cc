@@ -97,15 +97,48 @@ std::vector<double> room_around(const std::vector<double>& values, std::size_t o
   return room;
 }
 
-void sort_front(std::span<Kept> front, std::size_t objectives) {
-  if (front.size() < 2) return;
-  const std::vector<double> values = normalized(front, objectives);
+/// With two objectives: the one that adds least goes last, then the one that adds least without it,
+/// and so on, so that of two neighbours one stays.
+std::vector<std::size_t> order_in_plane(const std::vector<double>& values) {
+  constexpr double kReference = 1.1;
+  std::vector<std::size_t> left(values.size() / 2);
+  std::iota(left.begin(), left.end(), std::size_t{0});
+  std::stable_sort(left.begin(), left.end(),
+                   [&](std::size_t a, std::size_t b) { return values[2 * a] < values[2 * b]; });
+  std::vector<std::size_t> order;
+  while (!left.empty()) {
+    std::size_t least = 0;
+    double least_area = kInfinity;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      const double next = i + 1 < left.size() ? values[2 * left[i + 1]] : kReference;
+      const double above = i > 0 ? values[2 * left[i - 1] + 1] : kReference;
+      const double area = (next - values[2 * left[i]]) * (above - values[2 * left[i] + 1]);
+      if (area >= least_area) continue;
+      least = i;
+      least_area = area;
+    }
+    order.push_back(left[least]);
+    left.erase(left.begin() + static_cast<std::ptrdiff_t>(least));
+  }
+  std::reverse(order.begin(), order.end());
+  return order;
+}
+
+std::vector<std::size_t> order_in_space(const std::vector<double>& values, std::size_t objectives) {
   const std::vector<double> worth =
-      objectives <= 3 ? volume_added(values, objectives) : room_around(values, objectives);
-  std::vector<std::size_t> order(front.size());
+      objectives == 3 ? volume_added(values, objectives) : room_around(values, objectives);
+  std::vector<std::size_t> order(worth.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return worth[a] > worth[b]; });
+  return order;
+}
+
+void sort_front(std::span<Kept> front, std::size_t objectives) {
+  if (front.size() < 2) return;
+  const std::vector<double> values = normalized(front, objectives);
+  const std::vector<std::size_t> order =
+      objectives == 2 ? order_in_plane(values) : order_in_space(values, objectives);
   std::vector<Kept> sorted;
   sorted.reserve(front.size());
   for (const std::size_t i : order) sorted.push_back(std::move(front[i]));

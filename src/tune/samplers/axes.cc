@@ -31,8 +31,6 @@ Axes::Axes(const Parameters& parameters) : parameters_(&parameters) {
       axis.choices = parameter.values.size();
     } else if (stretch.whole) {
       axis.step = 1 / (stretch.largest - stretch.smallest + 1);
-    } else if (stretch.high > stretch.low) {
-      has_continuous_ = true;
     }
     axes_.push_back(axis);
     stretches_.push_back(stretch);

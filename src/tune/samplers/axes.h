@@ -33,9 +33,6 @@ class Axes {
   /// The value whose place is nearest; `place` may lie anywhere.
   double from_place(std::size_t axis, double place) const;
 
-  /// No two points are alike but by chance, since some number is continuous.
-  bool has_continuous() const { return has_continuous_; }
-
  private:
   struct Stretch {
     double low = 0;  ///< in the logarithm for `log`
@@ -51,7 +48,6 @@ class Axes {
   const Parameters* parameters_;
   std::vector<Axis> axes_;
   std::vector<Stretch> stretches_;
-  bool has_continuous_ = false;
 };
 
 /// A random place: of a stretch uniform, of choices an index.

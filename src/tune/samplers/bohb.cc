@@ -13,7 +13,8 @@
 namespace fleetfit::tune {
 namespace {
 
-// As published (Falkner, Klein, Hutter 2018).
+// As published (Falkner, Klein, Hutter 2018), but for kernels of choices and whole numbers, which
+// are never so narrow that nothing else is drawn once all good observations agree.
 constexpr double kRandomShare = 1.0 / 3;
 constexpr double kGoodShare = 0.15;
 constexpr double kWiden = 3;  ///< kernels are this much wider when points are drawn
@@ -36,9 +37,14 @@ std::vector<double> reference_widths(const Axes& axes, std::span<const Point> pl
       squares += point[axis] * point[axis];
     }
     if (count == 0) continue;
+    if (axes[axis].is_choice()) {
+      widths[axis] = choice_width(axes[axis], places.size());
+      continue;
+    }
     const double deviation =
         std::sqrt(std::max(squares / count - (sum / count) * (sum / count), 0.0));
-    widths[axis] = std::clamp(1.06 * deviation * shrink, kSmallestWidth, 1.0);
+    const double smallest = std::max(kSmallestWidth, 0.5 * axes[axis].step);
+    widths[axis] = std::clamp(1.06 * deviation * shrink, smallest, 1.0);
   }
   return widths;
 }

@@ -103,8 +103,9 @@ Candidate Density::sample(core::Random& random) const {
   return drawn;
 }
 
-double Density::sample_place(std::size_t axis, core::Random& random) const {
-  return draw_place(axis, factors_[draw_kernel(random) * axes_->size() + axis], random);
+double choice_width(const Axis& axis, std::size_t kernels) {
+  const auto values = static_cast<double>(axis.choices);
+  return values / (values + static_cast<double>(kernels));
 }
 
 double cut_normal(double mean, double deviation, core::Random& random) {

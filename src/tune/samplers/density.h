@@ -36,9 +36,6 @@ class Density {
   /// Draws a kernel, and from it a point of the parameters.
   Candidate sample(core::Random& random) const;
 
-  /// A place on one axis alone, whatever the others are.
-  double sample_place(std::size_t axis, core::Random& random) const;
-
  private:
   struct Factor {
     double place = kInactive;
@@ -59,6 +56,10 @@ class Density {
   std::vector<double> log_weights_;
   double sum_of_weights_ = 0;
 };
+
+/// A width for the kernels of choices: the share that one further observation of each value would
+/// have.
+double choice_width(const Axis& axis, std::size_t kernels);
 
 /// Draws a normal number that lies between 0 and 1; `mean` does.
 double cut_normal(double mean, double deviation, core::Random& random);

@@ -41,12 +41,6 @@ double deviation(std::span<const Weighted> points, std::size_t axis) {
   return std::sqrt(std::max(squares / weight - mean * mean, 0.0));
 }
 
-/// The share of the uniform distribution: that of one observation of each value among the others.
-double choice_width(std::size_t choices, std::size_t kernels) {
-  const auto values = static_cast<double>(choices);
-  return values / (values + static_cast<double>(kernels));
-}
-
 class Tpe final : public Sampler {
  public:
   Tpe(const Parameters& parameters, const SamplerOptions& options, const TpeOptions& tpe)
@@ -104,7 +98,7 @@ class Tpe final : public Sampler {
       const double smallest = std::max(tpe_.smallest_width, 0.5 * axes_[axis].step);
       widths[axis] =
           axes_[axis].is_choice()
-              ? choice_width(axes_[axis].choices, points.size())
+              ? choice_width(axes_[axis], points.size())
               : std::max(widths[axis] * shrinking(points.size(), axes_.size()), smallest);
     }
     Density density(axes_);

@@ -13,8 +13,8 @@ struct TpeOptions {
   double good_share = 0.15;     ///< of the observations
   std::size_t good_limit = 25;  ///< never more of them
   std::size_t candidates = 24;
-  double uniform_weight = 1;  ///< of a uniform kernel in each density; an observation has about 1
-  double bad_width = 0.2;     ///< of the kernels of bad observations, while there are few
+  double uniform_weight = 0.5;  ///< of a uniform kernel in each density; an observation has about 1
+  double bad_width = 0.2;       ///< of the kernels of bad observations, while there are few
   double smallest_width = 0.01;
 };
 
