@@ -11,7 +11,6 @@ namespace fleetfit::tune {
 namespace {
 
 using testing::AllOf;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 struct Setting {
