@@ -81,8 +81,9 @@ std::string heat_map(const transfer::CorrelationMatrix& matrix) {
                     margin + kCell * static_cast<double>(row));
     }
   }
-  return fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"heat map\">\n{}</svg>\n",
-                     side + 40, side, marks);
+  return wide(
+      fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"heat map\">\n{}</svg>\n",
+                  side + 40, side, marks));
 }
 
 std::string ranking_table(const transfer::CorrelationMatrix& matrix) {
@@ -91,9 +92,10 @@ std::string ranking_table(const transfer::CorrelationMatrix& matrix) {
     rows += fmt::format("<tr><td>{}</td><td>{:.3f}</td></tr>\n", escape_html(proxy.device),
                         proxy.mean_srcc);
   }
-  return "<h2>Proxies</h2>\n<table>\n<tr><th>device</th><th>mean agreement with the others</th>"
+  return "<h2>Proxies</h2>\n<figure><table>\n<tr><th>device</th><th>mean agreement with the "
+         "others</th>"
          "</tr>\n" +
-         rows + "</table>\n";
+         rows + "</table></figure>\n";
 }
 
 std::string roofline_table(const CorrelationReport& report) {
@@ -109,10 +111,10 @@ std::string roofline_table(const CorrelationReport& report) {
         pair.comparison.srcc, pair.srcc ? fmt::format("{:.3f}", *pair.srcc) : "",
         escape_html(transfer::explain(pair.comparison)));
   }
-  return "<h2>Why: what bounds the designs</h2>\n<table>\n<tr><th>devices</th>"
+  return "<h2>Why: what bounds the designs</h2>\n<figure><table>\n<tr><th>devices</th>"
          "<th>ridge, FLOP/byte</th><th>bound by arithmetic</th><th>same bound on both</th>"
          "<th>agreement by peaks</th><th>measured</th><th></th></tr>\n" +
-         rows + "</table>\n";
+         rows + "</table></figure>\n";
 }
 
 }  // namespace

@@ -2,13 +2,13 @@
 
 #include <fmt/chrono.h>
 
-#include <chrono>
-
 namespace fleetfit::app {
 
-std::string today(const core::Clock& clock) {
-  const auto now = std::chrono::system_clock::to_time_t(clock.date());
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+std::string date_text(std::chrono::system_clock::time_point date) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(date)));
 }
+
+std::string today(const core::Clock& clock) { return date_text(clock.date()); }
 
 }  // namespace fleetfit::app

@@ -78,7 +78,8 @@ Chart chart_for(const Points& points, std::span<const Candidate> candidates,
   };
   const double x = margin(left, right);
   const double y = margin(low, high);
-  Chart chart({label_of(points.costs[0]), left - x, right + x, AxisScale::linear},
+  const double begin = left > 0 ? std::max(0.0, left - x) : left - x;  // no cost is negative
+  Chart chart({label_of(points.costs[0]), begin, right + x, AxisScale::linear},
               {"accuracy", low - y, high + y, AxisScale::linear});
   if (budget) {
     const std::vector<ChartPoint> line = {{*budget, low - y}, {*budget, high + y}};
@@ -105,8 +106,8 @@ std::string table(const Points& points, std::span<const Candidate> candidates,
     rows += fmt::format("<td>{:.4g}</td></tr>\n", candidate.accuracy);
   }
   return fmt::format(
-      "<details><summary>{}</summary>\n<table>\n{}<th>accuracy</th></tr>\n{}</table>\n</details>\n",
-      summary, head, rows);
+      "<details><summary>{}</summary>\n{}</details>\n", summary,
+      wide(fmt::format("<table>\n{}<th>accuracy</th></tr>\n{}</table>", head, rows)));
 }
 
 std::string sources_list(const std::vector<SourceReport>& sources) {
@@ -126,6 +127,16 @@ std::string page(std::string_view title, std::string_view summary, std::string_v
                                       escape_html(summary), rest));
 }
 
+/// How many points the frame leaves out.
+std::string below_text(std::span<const Candidate> candidates) {
+  const double low = lowest_shown(candidates);
+  const auto below = std::ranges::count_if(
+      candidates, [low](const Candidate& candidate) { return candidate.accuracy < low; });
+  if (below == 0) return "";
+  return fmt::format("<p>{} less accurate design{} the frame; the table has {}.</p>\n", below,
+                     below == 1 ? " lies below" : "s lie below", below == 1 ? "it" : "them");
+}
+
 std::string pareto_chart(const SearchReport& report, const Points& points) {
   auto shown = report.found.pareto;
   for (const auto* one : {&report.found.best, &report.found.nearest})
@@ -136,11 +147,20 @@ std::string pareto_chart(const SearchReport& report, const Points& points) {
   for (const auto& candidate : report.found.pareto)
     line.push_back({candidate.costs[0], candidate.accuracy});
   // With more costs, the set is no line in this plane.
-  if (points.costs.size() == 1) chart.line(line, "line", "Pareto set");
+  if (points.costs.size() == 1) chart.steps(line, "line", "Pareto set");
   for (const auto& candidate : report.found.pareto) draw(chart, points, candidate, "hollow");
   for (const auto* one : {&report.found.best, &report.found.nearest})
     if (*one) draw(chart, points, **one, "filled");
-  return chart.svg();
+  return wide(chart.svg()) + below_text(shown);
+}
+
+/// What the filled point is.
+std::string_view best_text(const SearchReport& report) {
+  const bool has_budget = std::ranges::any_of(
+      report.budgets, [](const std::optional<double>& budget) { return budget.has_value(); });
+  if (!has_budget) return "the most accurate";
+  return report.found.best ? "the best within all budgets"
+                           : "the nearest to the budgets, which none keeps";
 }
 
 }  // namespace
@@ -152,8 +172,7 @@ std::string pareto_page(const SearchReport& report) {
       "{} designs that nothing beats in accuracy and cost, of {} that {} tried in {:.3g} s. The "
       "filled one is {}.",
       report.found.pareto.size(), report.found.evaluations, report.strategy, report.elapsed_s,
-      report.found.best ? "the best within all budgets"
-                        : "the nearest to the budgets, which none keeps");
+      best_text(report));
   return page(title, summary,
               pareto_chart(report, points) +
                   table(points, report.found.pareto, "The Pareto set as a table") +
@@ -176,7 +195,7 @@ std::string bisection_page(const BisectReport& report) {
     auto chart = chart_for(points, measured, report.budgets[0]);
     for (const auto& candidate : measured) draw(chart, points, candidate, "hollow");
     if (report.result.best) draw(chart, points, *report.result.best, "filled");
-    chart_text = chart.svg();
+    chart_text = wide(chart.svg()) + below_text(measured);
   }
   return page(title, summary,
               chart_text + table(points, measured, "All measurements, in order") +

@@ -53,14 +53,12 @@ std::string scatter(const Evaluation& evaluation) {
     chart.point({network.measured_ms, network.predicted_ms}, is_held(network) ? "filled" : "hollow",
                 about(network), network.name);
   }
-  return chart.svg();
+  return wide(chart.svg());
 }
 
 std::string bar(double share) {
-  return fmt::format(
-      "<div style=\"background:currentColor;opacity:.5;height:.7em;width:{:.1f}em\">"
-      "</div>",
-      12 * std::clamp(share, 0.0, 1.0));
+  return fmt::format("<span class=\"meter\" style=\"width:{:.1f}em\"></span>",
+                     12 * std::clamp(share, 0.0, 1.0));
 }
 
 std::string kinds_table(const Evaluation& evaluation) {
@@ -73,9 +71,9 @@ std::string kinds_table(const Evaluation& evaluation) {
         escape_html(kind.kind), kind.kernels, 100 * kind.share, kind.mape,
         bar(worst > 0 ? kind.mape / worst : 0));
   }
-  return "<h2>Error by kind of kernel</h2>\n<table>\n<tr><th>kind</th><th>kernels</th>"
+  return "<h2>Error by kind of kernel</h2>\n<figure><table>\n<tr><th>kind</th><th>kernels</th>"
          "<th>share of time</th><th>mean error</th><th></th></tr>\n" +
-         rows + "</table>\n";
+         rows + "</table></figure>\n";
 }
 
 std::string features_of_kind(const predict::KindModel& kind) {
@@ -102,9 +100,10 @@ std::string importance_table(const predict::KernelPredictor& predictor) {
                         escape_html(kind.kind), escape_html(kind.method), kind.samples,
                         escape_html(features_of_kind(kind)));
   }
-  return "<h2>What prices depend on</h2>\n<table>\n<tr><th>kind</th><th>model</th><th>samples</th>"
+  return "<h2>What prices depend "
+         "on</h2>\n<figure><table>\n<tr><th>kind</th><th>model</th><th>samples</th>"
          "<th>most important features</th></tr>\n" +
-         rows + "</table>\n";
+         rows + "</table></figure>\n";
 }
 
 std::string list_of(std::string_view title, const std::vector<std::string>& lines) {
@@ -123,10 +122,11 @@ std::string networks_table(const Evaluation& evaluation) {
         escape_html(network.name), network.measured_ms, network.predicted_ms,
         network.interval90.low, network.interval90.high, 100 * network.error(), network.unpriced);
   }
-  return "<details><summary>All networks as a table</summary>\n<table>\n<tr><th>network</th>"
+  return "<details><summary>All networks as a "
+         "table</summary>\n<figure><table>\n<tr><th>network</th>"
          "<th>measured ms</th><th>predicted ms</th><th>90 % interval</th><th>error</th>"
          "<th>guessed kernels</th></tr>\n" +
-         rows + "</table>\n</details>\n";
+         rows + "</table></figure>\n</details>\n";
 }
 
 }  // namespace

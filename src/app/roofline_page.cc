@@ -90,25 +90,15 @@ void draw_network(Chart& chart, const RooflineNetwork& network) {
               about + "\n" + speed, network.name);
 }
 
-std::string legend_entry(std::string_view mark, std::string_view words) {
-  return fmt::format("<li><svg viewBox=\"0 0 28 12\">{}</svg>{}</li>\n", mark, words);
-}
-
 std::string legend(const Roofline& roofline) {
-  const auto stroke = [](std::string_view style) {
-    return fmt::format(R"(<line class="{}" x1="0" x2="28" y1="6" y2="6"/>)", style);
-  };
-  const auto dot = [](std::string_view style) {
-    return fmt::format(R"(<circle class="{}" cx="14" cy="6" r="4"/>)", style);
-  };
   return "<ul class=\"legend\">\n" +
-         legend_entry(stroke("roof"),
-                      fmt::format("peak in float, {:.1f} GFLOP/s", roofline.peak_gflop_per_s)) +
-         legend_entry(stroke("roof-two"),
-                      fmt::format("peak in int8, {:.1f} GOP/s", roofline.peak_int8_gop_per_s)) +
-         legend_entry(stroke("line"), "bandwidth of caches and memory") +
-         legend_entry(dot("filled"), "network, speed measured") +
-         legend_entry(dot("hollow"), "network, not measured: the most that it could reach") +
+         line_in_legend("roof",
+                        fmt::format("peak in float, {:.1f} GFLOP/s", roofline.peak_gflop_per_s)) +
+         line_in_legend("roof-two",
+                        fmt::format("peak in int8, {:.1f} GOP/s", roofline.peak_int8_gop_per_s)) +
+         line_in_legend("line", "bandwidth of caches and memory") +
+         point_in_legend("filled", "network, speed measured") +
+         point_in_legend("hollow", "network, not measured: the most that it could reach") +
          "</ul>\n";
 }
 
@@ -122,9 +112,9 @@ std::string table(const Roofline& roofline) {
         n.reached ? escape_html(reached_text(n)) : "");
   }
   return fmt::format(
-      "<details><summary>All networks as a table</summary>\n<table>\n<tr><th>network</th>"
+      "<details><summary>All networks as a table</summary>\n<figure><table>\n<tr><th>network</th>"
       "<th>GFLOP</th><th>MB moved</th><th>FLOPs/byte</th><th>bound GFLOP/s</th><th>measured</th>"
-      "</tr>\n{}</table>\n</details>\n",
+      "</tr>\n{}</table></figure>\n</details>\n",
       rows);
 }
 
@@ -147,7 +137,7 @@ std::string roofline_page(const measure::ProbeReport& report, const Roofline& ro
       "memory. Networks that stay in the caches may be faster than that, and convolutions by "
       "Winograd's method count more FLOPs than they execute.</p>\n{}{}{}",
       escape_html(title), report.threads, report.threads == 1 ? "" : "s",
-      escape_html(report.kernels), chart.svg(), legend(roofline), table(roofline));
+      escape_html(report.kernels), wide(chart.svg()), legend(roofline), table(roofline));
   return html_page(title, body);
 }
 

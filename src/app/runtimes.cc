@@ -16,23 +16,27 @@ namespace {
 constexpr std::array<std::string_view, 4> kEngines = {"auto", "onednn", "xnnpack", "reference"};
 constexpr std::string_view kExec = "exec:";
 
-Result<std::vector<std::string>> engine_command(const Programs& programs) {
-  if (!programs.self.empty()) return std::vector<std::string>{programs.self.string(), "runtime"};
+Result<std::vector<std::string>> command_of(std::string_view runtime, const Programs& programs) {
+  if (is_engine(runtime)) return own_command(programs, {"runtime"});
+  if (runtime.starts_with(kExec)) return measure::split_command(runtime.substr(kExec.size()));
+  return measure::onnxruntime_command();
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> own_command(const Programs& programs,
+                                             std::vector<std::string> arguments) {
   std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  auto self = programs.self.empty() ? std::filesystem::read_symlink("/proc/self/exe", error)
+                                    : programs.self;
   if (error) {
     return fail(ErrorCode::io,
                 fmt::format("the running program cannot be found: {}", error.message()));
   }
   // A program that was replaced by a newer one while it works goes on with itself.
-  const bool replaced = !std::filesystem::exists(self, error);
-  return std::vector<std::string>{replaced ? "/proc/self/exe" : self.string(), "runtime"};
-}
-
-Result<std::vector<std::string>> command_of(std::string_view runtime, const Programs& programs) {
-  if (is_engine(runtime)) return engine_command(programs);
-  if (runtime.starts_with(kExec)) return measure::split_command(runtime.substr(kExec.size()));
-  return measure::onnxruntime_command();
+  if (programs.self.empty() && !std::filesystem::exists(self, error)) self = "/proc/self/exe";
+  arguments.insert(arguments.begin(), self.string());
+  return arguments;
 }
 
 // OpenMP's threads would otherwise spin between operators until the process is killed by its quota,
@@ -43,8 +47,6 @@ std::vector<std::pair<std::string, std::string>> engine_environment() {
   if (std::getenv(kSpin) != nullptr) return {};
   return {{kSpin, "5000"}};
 }
-
-}  // namespace
 
 bool is_engine(std::string_view runtime) {
   return std::ranges::find(kEngines, runtime) != kEngines.end();

@@ -2,7 +2,10 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "fleetfit/app/workplace.h"
 #include "fleetfit/measure/device.h"
@@ -26,6 +29,13 @@ bool is_engine(std::string_view runtime);
 /// Fails with `not_found` or `io` if the runtime cannot be started, with `device_failed` if it does
 /// not speak the protocol, and as `measure::apply_limits` does.
 Result<OpenedRuntime> open_runtime(const measure::Device& device, const Programs& programs);
+
+/// The command of this program with other arguments: `fleetfit`, or the running program.
+Result<std::vector<std::string>> own_command(const Programs& programs,
+                                             std::vector<std::string> arguments);
+
+/// What a process that runs the engine has in its environment, added to ours.
+std::vector<std::pair<std::string, std::string>> engine_environment();
 
 /// Threads and kernels of the device.
 measure::LoadOptions load_options(const measure::Device& device);

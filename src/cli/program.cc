@@ -49,11 +49,14 @@ int parse_and_run(int argc, char** argv) {
   add_device(program, context);
   add_measure(program, context);
   add_kernels(program, context);
+  add_infer(program, context);
   add_predict(program, context);
   add_search(program, context);
   add_space(program, context);
   add_bundle(program, context);
+  add_study(program, context);
   add_transfer(program, context);
+  add_tune(program, context);
   add_companion_verbs(program, context);
   add_serving_run(program, context);
   add_runtime(program, context);

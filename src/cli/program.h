@@ -59,6 +59,7 @@ void add_model(CLI::App& program, Context& context);
 void add_device(CLI::App& program, Context& context);
 void add_measure(CLI::App& program, Context& context);
 void add_kernels(CLI::App& program, Context& context);
+void add_infer(CLI::App& program, Context& context);
 void add_predict(CLI::App& program, Context& context);
 void add_transfer(CLI::App& program, Context& context);
 void add_search(CLI::App& program, Context& context);
@@ -67,12 +68,20 @@ void add_runtime(CLI::App& program, Context& context);
 void add_space(CLI::App& program, Context& context);
 void add_adapt(CLI::App& program, Context& context);
 void add_bundle(CLI::App& program, Context& context);
+void add_study(CLI::App& program, Context& context);
+void add_tune(CLI::App& program, Context& context);
 
 // Those whose work fleetfit-train does.
 void add_companion_verbs(CLI::App& program, Context& context);
 
 // Of `transfer`.
 void add_transfer_fewshot(CLI::App& transfer, Context& context);
+
+// Of `study`, each in a file of its own.
+void add_study_dialogue(CLI::App& study, Context& context);
+void add_study_work(CLI::App& study, Context& context);
+void add_study_import(CLI::App& study, Context& context);
+void add_study_confirm(CLI::App& study, Context& context);
 
 // Of `device`.
 void add_device_probe(CLI::App& device, Context& context);

@@ -14,6 +14,8 @@ namespace fs = std::filesystem;
 
 // Of the line "cpu user nice system idle iowait irq softirq steal guest guest_nice"; what guests
 // took is part of user and nice already.
+constexpr std::size_t kIdleColumn = 4;
+constexpr std::size_t kDiskColumn = 5;
 constexpr std::size_t kStealColumn = 8;
 
 std::optional<double> read_load(const fs::path& root) {
@@ -33,6 +35,8 @@ void read_ticks(const fs::path& root, SystemState& state) {
     state.all_ticks += to_number(words[i]).value_or(0);
   }
   state.steal_ticks = to_number(words[kStealColumn]).value_or(0);
+  state.idle_ticks =
+      to_number(words[kIdleColumn]).value_or(0) + to_number(words[kDiskColumn]).value_or(0);
 }
 
 std::optional<std::int64_t> read_frequency(const fs::path& root) {

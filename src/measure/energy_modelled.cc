@@ -142,6 +142,13 @@ Result<double> PowerTable::power_mw(int cluster, std::int64_t frequency_khz) con
   return std::lerp(low.power_mw, above->power_mw, share);
 }
 
+PowerModel assumed_power(double watts_per_core) {
+  PowerModel model;
+  model.table.soc = "which is an assumption";
+  model.table.points = {{.power_mw = 1000 * watts_per_core}};
+  return model;
+}
+
 Result<PowerTable> read_power_table(const fs::path& path, const PowerTableChoice& choice) {
   const auto csv = core::read_csv(path);
   if (!csv) return tl::unexpected(csv.error());
@@ -182,8 +189,11 @@ Result<std::unique_ptr<EnergyMeter>> open_modelled(const PowerModel& model,
       model.frequency_khz > 0 || known.empty() ? model.frequency_khz : known.back().frequency_khz;
   const auto power = model.table.power_mw(model.cluster, frequency);
   if (!power) return tl::unexpected(power.error());
-  auto name = fmt::format("the power table of {}, cluster {} at {} kHz: {:.5g} mW of a busy core",
-                          model.table.soc, model.cluster, frequency, *power);
+  auto name =
+      frequency == 0
+          ? fmt::format("{:.5g} W of each busy core, {}", *power / 1000, model.table.soc)
+          : fmt::format("the power table of {}, cluster {} at {} kHz: {:.5g} mW of a busy core",
+                        model.table.soc, model.cluster, frequency, *power);
   return std::make_unique<ModelledMeter>(std::move(name), *power, options);
 }
 

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "store/check.h"
+#include "store/memory_studies.h"
 
 namespace fleetfit::store {
 namespace {
@@ -155,6 +156,8 @@ class MemoryStore final : public Store {
     return count;
   }
 
+  StudyStore& studies() override { return *studies_; }
+
  private:
   std::mutex mutex_;
   ByName<DeviceRecord> devices_;
@@ -162,6 +165,7 @@ class MemoryStore final : public Store {
   std::map<std::int64_t, MeasurementRecord> measurements_;
   std::int64_t last_id_ = 0;
   ByName<ByName<KernelChoiceRecord>> choices_;  // by CPU, then by key
+  std::unique_ptr<StudyStore> studies_ = make_memory_studies();
 };
 
 }  // namespace

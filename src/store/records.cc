@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "fleetfit/store/study_records.h"
+
 namespace fleetfit::store {
 namespace {
 
@@ -36,6 +38,29 @@ std::string_view to_string(EnergySource source) {
   return "";
 }
 
+std::string_view to_string(TrialState state) {
+  switch (state) {
+    case TrialState::queued:
+      return "queued";
+    case TrialState::running:
+      return "running";
+    case TrialState::paused:
+      return "paused";
+    case TrialState::finished:
+      return "finished";
+    case TrialState::stopped:
+      return "stopped";
+    case TrialState::failed:
+      return "failed";
+  }
+  return "";
+}
+
+bool has_ended(TrialState state) {
+  return state == TrialState::finished || state == TrialState::stopped ||
+         state == TrialState::failed;
+}
+
 Result<MeasurementStatus> parse_measurement_status(std::string_view name) {
   constexpr MeasurementStatus kAll[] = {MeasurementStatus::ok, MeasurementStatus::unstable,
                                         MeasurementStatus::failed};
@@ -45,6 +70,12 @@ Result<MeasurementStatus> parse_measurement_status(std::string_view name) {
 Result<EnergySource> parse_energy_source(std::string_view name) {
   constexpr EnergySource kAll[] = {EnergySource::measured, EnergySource::modelled};
   return parse(kAll, name, "source of energy (measured, modelled)");
+}
+
+Result<TrialState> parse_trial_state(std::string_view name) {
+  constexpr TrialState kAll[] = {TrialState::queued,   TrialState::running, TrialState::paused,
+                                 TrialState::finished, TrialState::stopped, TrialState::failed};
+  return parse(kAll, name, "state of a trial (queued, running, paused, finished, stopped, failed)");
 }
 
 }  // namespace fleetfit::store

@@ -17,6 +17,19 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kNoDatabase = "it is not an SQLite database";
 
+// Whether an input or output error came while reading.
+bool is_of_reading(sqlite3* database) {
+  const int code = sqlite3_extended_errcode(database);
+  return code == SQLITE_IOERR_READ || code == SQLITE_IOERR_SHORT_READ;
+}
+
+// What SQLite says, and the system behind it if that has said something.
+std::string what_and_why(std::string_view message, sqlite3* database) {
+  const int error = sqlite3_system_errno(database);
+  if (error == 0) return std::string(message);
+  return fmt::format("{} ({})", message, std::system_category().message(error));
+}
+
 std::string system_reason(sqlite3* database) {
   const int error = sqlite3_system_errno(database);
   return error == 0 ? sqlite3_errmsg(database) : std::system_category().message(error);
@@ -127,6 +140,23 @@ Status SqliteQuery::run() {
 
 Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open(
     const fs::path& path, std::chrono::milliseconds patience) {
+  auto connection = open_with(path, patience, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  // SQLite opens what it may not write for reading only.
+  if (connection && sqlite3_db_readonly((*connection)->database_.get(), "main") == 1)
+    return (*connection)->failure(ErrorCode::io, "there is no permission to write it");
+  return connection;
+}
+
+Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open_for_reading(
+    const fs::path& path, std::chrono::milliseconds patience) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored))
+    return cannot_open(path, ErrorCode::not_found, "there is no such file");
+  return open_with(path, patience, SQLITE_OPEN_READONLY);
+}
+
+Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open_with(
+    const fs::path& path, std::chrono::milliseconds patience, int flags) {
   if (auto checked = check_kind_of_file(path); !checked) return tl::unexpected(checked.error());
   // An absolute path, as SQLite gives names such as ":memory:" a meaning of their own.
   std::error_code error;
@@ -134,15 +164,12 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open(
   if (error) return cannot_open(path, ErrorCode::io, error.message());
 
   sqlite3* database = nullptr;
-  constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-  const int code = sqlite3_open_v2(absolute.c_str(), &database, kFlags, nullptr);
+  const int code =
+      sqlite3_open_v2(absolute.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   std::unique_ptr<SqliteConnection> connection(
       new SqliteConnection(path.string(), patience, database));
   if (code != SQLITE_OK)
     return cannot_open(path, ErrorCode::io, reason_not_to_open(absolute, database));
-  // SQLite opens what it may not write for reading only.
-  if (sqlite3_db_readonly(database, "main") == 1)
-    return connection->failure(ErrorCode::io, "there is no permission to write it");
 
   sqlite3_extended_result_codes(database, 1);
   sqlite3_busy_timeout(database, static_cast<int>(patience.count()));
@@ -156,6 +183,14 @@ Status SqliteConnection::execute(const std::string& sql) {
   if (sqlite3_exec(database_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
     return failure();
   return {};
+}
+
+Status SqliteConnection::check_still_there() {
+  if (sqlite3_get_autocommit(database_.get()) == 0) return {};
+  int has_moved = 0;
+  sqlite3_file_control(database_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+  if (has_moved == 0) return {};
+  return failure(ErrorCode::io, "it was removed or replaced while it was in use");
 }
 
 Result<SqliteQuery> SqliteConnection::query(std::string_view sql) {
@@ -208,8 +243,14 @@ tl::unexpected<Error> SqliteConnection::failure() const {
     case SQLITE_MISUSE:
     case SQLITE_RANGE:
       return failure(ErrorCode::internal, message);
+    case SQLITE_FULL:
+      return failure(ErrorCode::io, "the disk is full");
+    case SQLITE_IOERR:
+      return failure(ErrorCode::io, fmt::format("the system refused to {} it ({})",
+                                                is_of_reading(database) ? "read" : "write",
+                                                system_reason(database)));
     default:
-      return failure(ErrorCode::io, fmt::format("{} ({})", message, system_reason(database)));
+      return failure(ErrorCode::io, what_and_why(message, database));
   }
 }
 

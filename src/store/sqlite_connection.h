@@ -12,6 +12,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "fleetfit/core/result.h"
 
@@ -92,6 +93,10 @@ class SqliteConnection {
   static Result<std::unique_ptr<SqliteConnection>> open(const std::filesystem::path& path,
                                                         std::chrono::milliseconds patience);
 
+  /// A file of somebody else, which is never written. Fails with `not_found` if there is none.
+  static Result<std::unique_ptr<SqliteConnection>> open_for_reading(
+      const std::filesystem::path& path, std::chrono::milliseconds patience);
+
   /// The file as the user named it.
   const std::string& name() const { return name_; }
   std::chrono::milliseconds patience() const { return patience_; }
@@ -101,6 +106,25 @@ class SqliteConnection {
 
   /// Prepares a statement, once for each text. A text is in use by one query at a time.
   Result<SqliteQuery> query(std::string_view sql);
+
+  /// Executes one statement that has no rows. Of its own or, in a transaction, part of that.
+  template <class... Values>
+  Status write(std::string_view sql, const Values&... values) {
+    if (auto there = check_still_there(); !there) return there;
+    auto asked = query(sql);
+    if (!asked) return tl::unexpected(std::move(asked.error()));
+    return asked->bind(values...).run();
+  }
+
+  /// The rows of a query as records, made by `read`.
+  template <class Record, class... Values>
+  Result<std::vector<Record>> all(Result<Record> (*read)(SqliteRow), std::string_view sql,
+                                  const Values&... values);
+
+  /// The first of them.
+  template <class Record, class... Values>
+  Result<std::optional<Record>> first(Result<Record> (*read)(SqliteRow), std::string_view sql,
+                                      const Values&... values);
 
   /// The first column of the first row, a whole number.
   Result<std::int64_t> integer(std::string_view sql);
@@ -115,6 +139,7 @@ class SqliteConnection {
   };
 
   /// What `body` returns. Its changes are all kept if that is a value, none if it is an error.
+  /// Fails with `io` if the file has been removed or replaced: what is written would be lost.
   template <class Body>
   std::invoke_result_t<Body> transaction(Transaction kind, Body&& body);
 
@@ -137,6 +162,14 @@ class SqliteConnection {
     void operator()(sqlite3* database) const;
   };
 
+  // `flags` are those of sqlite3_open_v2.
+  static Result<std::unique_ptr<SqliteConnection>> open_with(const std::filesystem::path& path,
+                                                             std::chrono::milliseconds patience,
+                                                             int flags);
+
+  // Outside of transactions, as that would be asked too often.
+  Status check_still_there();
+
   SqliteConnection(std::string name, std::chrono::milliseconds patience, sqlite3* database)
       : name_(std::move(name)), patience_(patience), database_(database) {}
 
@@ -146,8 +179,35 @@ class SqliteConnection {
   std::map<std::string, std::unique_ptr<sqlite3_stmt, Finalize>, std::less<>> statements_;
 };
 
+template <class Record, class... Values>
+Result<std::vector<Record>> SqliteConnection::all(Result<Record> (*read)(SqliteRow),
+                                                  std::string_view sql, const Values&... values) {
+  auto asked = query(sql);
+  if (!asked) return tl::unexpected(std::move(asked.error()));
+  asked->bind(values...);
+  std::vector<Record> records;
+  for (;;) {
+    const auto has_row = asked->next();
+    if (!has_row) return tl::unexpected(has_row.error());
+    if (!*has_row) return records;
+    auto record = read(asked->row());
+    if (!record) return core::within(name_, std::move(record.error()));
+    records.push_back(std::move(*record));
+  }
+}
+
+template <class Record, class... Values>
+Result<std::optional<Record>> SqliteConnection::first(Result<Record> (*read)(SqliteRow),
+                                                      std::string_view sql,
+                                                      const Values&... values) {
+  return all(read, sql, values...).map([](std::vector<Record> records) {
+    return records.empty() ? std::nullopt : std::optional(std::move(records.front()));
+  });
+}
+
 template <class Body>
 std::invoke_result_t<Body> SqliteConnection::transaction(Transaction kind, Body&& body) {
+  if (auto there = check_still_there(); !there) return tl::unexpected(std::move(there.error()));
   auto begun = execute(kind == Transaction::write ? "BEGIN IMMEDIATE" : "BEGIN");
   if (!begun) return tl::unexpected(std::move(begun.error()));
   const std::unique_ptr<sqlite3, Rollback> rollback(database_.get());

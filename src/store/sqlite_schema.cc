@@ -76,6 +76,88 @@ CREATE TABLE kernel_choices (
   PRIMARY KEY (cpu, key)
 ) STRICT, WITHOUT ROWID;
 )sql"},
+    {R"sql(
+CREATE TABLE studies (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL UNIQUE,
+  definition TEXT NOT NULL,
+  seed INTEGER NOT NULL,
+  created INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE study_progress (
+  study INTEGER NOT NULL PRIMARY KEY REFERENCES studies (id) ON DELETE CASCADE,
+  done INTEGER NOT NULL CHECK (done IN (0, 1)),
+  tuning_s REAL NOT NULL,
+  tuning_j REAL,
+  tuner TEXT NOT NULL,
+  tuner_until INTEGER,
+  change INTEGER NOT NULL,
+  queued INTEGER NOT NULL,
+  running INTEGER NOT NULL,
+  paused INTEGER NOT NULL,
+  finished INTEGER NOT NULL,
+  stopped INTEGER NOT NULL,
+  failed INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE trials (
+  study INTEGER NOT NULL REFERENCES studies (id) ON DELETE CASCADE,
+  number INTEGER NOT NULL,
+  params TEXT NOT NULL,
+  bracket INTEGER NOT NULL,
+  level INTEGER NOT NULL,
+  state TEXT NOT NULL
+    CHECK (state IN ('queued', 'running', 'paused', 'finished', 'stopped', 'failed')),
+  reason TEXT NOT NULL,
+  structure TEXT NOT NULL,
+  model_file TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  worker TEXT NOT NULL,
+  lease_until INTEGER,
+  stop_requested INTEGER NOT NULL CHECK (stop_requested IN (0, 1)),
+  score REAL,
+  change INTEGER NOT NULL,
+  PRIMARY KEY (study, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX trials_by_change ON trials (study, change);
+CREATE INDEX trials_by_score ON trials (study, score, number) WHERE score IS NOT NULL;
+CREATE INDEX trials_by_lease ON trials (study, lease_until, number) WHERE lease_until IS NOT NULL;
+CREATE INDEX trials_in_queue ON trials (study, number) WHERE state = 'queued';
+
+CREATE TABLE levels (
+  study INTEGER NOT NULL,
+  trial INTEGER NOT NULL,
+  level INTEGER NOT NULL,
+  epochs INTEGER NOT NULL,
+  data_fraction REAL NOT NULL,
+  accuracy REAL NOT NULL,
+  loss REAL,
+  training_s REAL NOT NULL,
+  training_j REAL,
+  metrics TEXT NOT NULL,
+  epoch_values TEXT NOT NULL,
+  worker TEXT NOT NULL,
+  started INTEGER NOT NULL,
+  ended INTEGER NOT NULL,
+  PRIMARY KEY (study, trial, level),
+  FOREIGN KEY (study, trial) REFERENCES trials (study, number) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE inferences (
+  structure TEXT NOT NULL,
+  device_fingerprint TEXT NOT NULL,
+  question TEXT NOT NULL,
+  device TEXT NOT NULL,
+  result TEXT NOT NULL,
+  failed INTEGER NOT NULL CHECK (failed IN (0, 1)),
+  elapsed_s REAL NOT NULL,
+  study TEXT NOT NULL,
+  found INTEGER NOT NULL,
+  PRIMARY KEY (structure, device_fingerprint, question)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX inferences_by_study ON inferences (study, found);
+)sql"},
 };
 
 // The version of the database, 0 for a new one. Fails if it is not ours to change.

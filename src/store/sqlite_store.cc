@@ -2,20 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <limits>
 #include <mutex>
 
 #include "store/check.h"
 #include "store/sqlite_connection.h"
 #include "store/sqlite_schema.h"
+#include "store/sqlite_studies.h"
+#include "store/sqlite_values.h"
 
 namespace fleetfit::store {
 namespace {
 
 using Transaction = SqliteConnection::Transaction;
-
-std::int64_t to_ms(Time time) { return time.time_since_epoch().count(); }
-Time from_ms(std::int64_t ms) { return Time(std::chrono::milliseconds(ms)); }
 
 // Fields are read in the order in which they are written here, that of the queries below.
 
@@ -131,33 +129,30 @@ std::string listing_sql(const MeasurementFilter& filter) {
   return sql + " ORDER BY started DESC, id DESC LIMIT ?6";
 }
 
-std::int64_t sql_limit(std::optional<std::size_t> limit) {
-  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
-  return limit && *limit < static_cast<std::size_t>(kMost) ? static_cast<std::int64_t>(*limit)
-                                                           : kMost;
-}
-
 class SqliteStore final : public Store {
  public:
-  explicit SqliteStore(std::unique_ptr<SqliteConnection> connection)
-      : connection_(std::move(connection)) {}
+  SqliteStore(std::unique_ptr<SqliteConnection> connection,
+              std::unique_ptr<SqliteConnection> connection_of_studies)
+      : connection_(std::move(connection)),
+        connection_of_studies_(std::move(connection_of_studies)) {}
 
   Status save_device(const DeviceRecord& device) override {
     if (auto checked = check(device); !checked) return checked;
     const std::scoped_lock lock(mutex_);
-    return write(
+    return connection_->write(
         "INSERT OR REPLACE INTO devices (name, fingerprint, settings, created) VALUES (?, ?, ?, ?)",
         device.name, device.fingerprint, device.settings, to_ms(device.created));
   }
   Result<std::optional<DeviceRecord>> find_device(std::string_view name) override {
     const std::scoped_lock lock(mutex_);
-    return first(read_device,
-                 "SELECT name, fingerprint, settings, created FROM devices WHERE name = ?", name);
+    return connection_->first(
+        read_device, "SELECT name, fingerprint, settings, created FROM devices WHERE name = ?",
+        name);
   }
   Result<std::vector<DeviceRecord>> list_devices() override {
     const std::scoped_lock lock(mutex_);
-    return all(read_device,
-               "SELECT name, fingerprint, settings, created FROM devices ORDER BY name");
+    return connection_->all(
+        read_device, "SELECT name, fingerprint, settings, created FROM devices ORDER BY name");
   }
   Result<bool> remove_device(std::string_view name) override {
     const std::scoped_lock lock(mutex_);
@@ -167,16 +162,19 @@ class SqliteStore final : public Store {
   Status save_model(const ModelRecord& model) override {
     if (auto checked = check(model); !checked) return checked;
     const std::scoped_lock lock(mutex_);
-    return write("INSERT OR REPLACE INTO models (hash, name, source, bytes) VALUES (?, ?, ?, ?)",
-                 model.hash, model.name, model.source, model.bytes);
+    return connection_->write(
+        "INSERT OR REPLACE INTO models (hash, name, source, bytes) VALUES (?, ?, ?, ?)", model.hash,
+        model.name, model.source, model.bytes);
   }
   Result<std::optional<ModelRecord>> find_model(std::string_view hash) override {
     const std::scoped_lock lock(mutex_);
-    return first(read_model, "SELECT hash, name, source, bytes FROM models WHERE hash = ?", hash);
+    return connection_->first(read_model,
+                              "SELECT hash, name, source, bytes FROM models WHERE hash = ?", hash);
   }
   Result<std::vector<ModelRecord>> list_models() override {
     const std::scoped_lock lock(mutex_);
-    return all(read_model, "SELECT hash, name, source, bytes FROM models ORDER BY name, hash");
+    return connection_->all(read_model,
+                            "SELECT hash, name, source, bytes FROM models ORDER BY name, hash");
   }
   Result<bool> remove_model(std::string_view hash) override {
     const std::scoped_lock lock(mutex_);
@@ -212,7 +210,7 @@ class SqliteStore final : public Store {
   }
   Result<std::vector<KernelChoiceRecord>> list_kernel_choices(std::string_view cpu) override {
     const std::scoped_lock lock(mutex_);
-    return all(
+    return connection_->all(
         read_kernel_choice,
         "SELECT cpu, key, choice, ms, measured FROM kernel_choices WHERE cpu = ? ORDER BY key",
         cpu);
@@ -222,46 +220,15 @@ class SqliteStore final : public Store {
     return remove("DELETE FROM kernel_choices WHERE cpu = ?", cpu);
   }
 
+  StudyStore& studies() override { return *studies_; }
+
  private:
   static bool is_any(std::int64_t count) { return count > 0; }
-
-  template <class... Values>
-  Status write(std::string_view sql, const Values&... values) {
-    auto query = connection_->query(sql);
-    if (!query) return tl::unexpected(std::move(query.error()));
-    return query->bind(values...).run();
-  }
 
   // How many rows went.
   template <class Value>
   Result<std::int64_t> remove(std::string_view sql, const Value& key) {
-    return write(sql, key).map([&] { return connection_->changes(); });
-  }
-
-  // The rows of a query as records, made by `read`.
-  template <class Record, class... Values>
-  Result<std::vector<Record>> all(Result<Record> (*read)(SqliteRow), std::string_view sql,
-                                  const Values&... values) {
-    auto query = connection_->query(sql);
-    if (!query) return tl::unexpected(std::move(query.error()));
-    query->bind(values...);
-    std::vector<Record> records;
-    for (;;) {
-      const auto has_row = query->next();
-      if (!has_row) return tl::unexpected(has_row.error());
-      if (!*has_row) return records;
-      auto record = read(query->row());
-      if (!record) return core::within(connection_->name(), std::move(record.error()));
-      records.push_back(std::move(*record));
-    }
-  }
-
-  template <class Record, class Value>
-  Result<std::optional<Record>> first(Result<Record> (*read)(SqliteRow), std::string_view sql,
-                                      const Value& key) {
-    return all(read, sql, key).map([](std::vector<Record> records) {
-      return records.empty() ? std::nullopt : std::optional(std::move(records.front()));
-    });
+    return connection_->write(sql, key).map([&] { return connection_->changes(); });
   }
 
   Result<std::vector<std::int64_t>> insert(std::span<const MeasurementRecord> measurements) {
@@ -300,7 +267,7 @@ class SqliteStore final : public Store {
 
   Status insert(std::span<const KernelChoiceRecord> choices) {
     for (const auto& choice : choices) {
-      auto done = write(
+      auto done = connection_->write(
           "INSERT OR REPLACE INTO kernel_choices (cpu, key, choice, ms, measured) "
           "VALUES (?, ?, ?, ?, ?)",
           choice.cpu, choice.key, choice.choice, choice.ms, to_ms(choice.measured));
@@ -310,7 +277,7 @@ class SqliteStore final : public Store {
   }
 
   Result<std::optional<MeasurementRecord>> measurement(std::int64_t id) {
-    auto found = first(read_measurement, find_measurement_, id);
+    auto found = connection_->first(read_measurement, find_measurement_, id);
     if (!found || !*found) return found;
     auto filled = fill_operators(**found);
     if (!filled) return tl::unexpected(std::move(filled.error()));
@@ -319,8 +286,9 @@ class SqliteStore final : public Store {
 
   Result<std::vector<MeasurementRecord>> measurements(const MeasurementFilter& filter) {
     const auto status = filter.status ? std::optional(to_string(*filter.status)) : std::nullopt;
-    auto list = all(read_measurement, listing_sql(filter), filter.device, filter.device_fingerprint,
-                    filter.model_hash, filter.space, status, sql_limit(filter.limit));
+    auto list = connection_->all(read_measurement, listing_sql(filter), filter.device,
+                                 filter.device_fingerprint, filter.model_hash, filter.space, status,
+                                 sql_limit(filter.limit.value_or(kNoLimit)));
     if (!list || !filter.operators) return list;
     for (auto& measurement : *list)
       if (auto filled = fill_operators(measurement); !filled)
@@ -329,7 +297,8 @@ class SqliteStore final : public Store {
   }
 
   Status fill_operators(MeasurementRecord& measurement) {
-    auto operators = all(read_operator,
+    auto operators =
+        connection_->all(read_operator,
                          "SELECT name, type, kernel, ms FROM operators WHERE measurement = ? "
                          "ORDER BY position",
                          measurement.id);
@@ -345,21 +314,46 @@ class SqliteStore final : public Store {
 
   std::mutex mutex_;
   std::unique_ptr<SqliteConnection> connection_;
+  std::mutex mutex_of_studies_;
+  std::unique_ptr<SqliteConnection> connection_of_studies_;
+  std::unique_ptr<StudyStore> studies_ =
+      make_sqlite_studies(*connection_of_studies_, mutex_of_studies_);
 };
+
+// How a commit reaches the disk.
+enum class Synchronous {
+  at_once,  ///< a measurement takes seconds, and boards lose power
+  /// With the next checkpoint of the log, or when the system writes it. A killed process loses
+  /// nothing; after a power cut, the last trials of a study are run once more.
+  soon,
+};
+
+Result<std::unique_ptr<SqliteConnection>> connect(const std::filesystem::path& path,
+                                                  const SqliteStoreOptions& options,
+                                                  Synchronous synchronous) {
+  auto connection = SqliteConnection::open(path, options.patience);
+  if (!connection) return connection;
+  auto current = bring_up_to_date(**connection, current_schema());
+  if (!current) return tl::unexpected(std::move(current.error()));
+  // Foreign keys come last, as migrations may rebuild tables. Sixteen megabytes of pages: studies
+  // of many trials have large indexes.
+  auto set = (*connection)
+                 ->execute(fmt::format("PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; "
+                                       "PRAGMA synchronous = {}",
+                                       synchronous == Synchronous::at_once ? "FULL" : "NORMAL"));
+  if (!set) return tl::unexpected(std::move(set.error()));
+  return connection;
+}
 
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_sqlite_store(const std::filesystem::path& path,
                                                  const SqliteStoreOptions& options) {
-  auto connection = SqliteConnection::open(path, options.patience);
+  auto connection = connect(path, options, Synchronous::at_once);
   if (!connection) return tl::unexpected(std::move(connection.error()));
-  auto current = bring_up_to_date(**connection, current_schema());
-  if (!current) return tl::unexpected(std::move(current.error()));
-  // Foreign keys come last, as migrations may rebuild tables. FULL waits for the disk at each
-  // commit: a measurement takes seconds, and boards lose power.
-  auto set = (*connection)->execute("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL");
-  if (!set) return tl::unexpected(std::move(set.error()));
-  return std::make_unique<SqliteStore>(std::move(*connection));
+  auto of_studies = connect(path, options, Synchronous::soon);
+  if (!of_studies) return tl::unexpected(std::move(of_studies.error()));
+  return std::make_unique<SqliteStore>(std::move(*connection), std::move(*of_studies));
 }
 
 }  // namespace fleetfit::store

@@ -14,6 +14,7 @@ VERBS = [
     ["device", "show"],
     ["device", "remove"],
     ["measure", "export"],
+    ["infer", "tune"],
     ["space", "list"],
     ["space", "show"],
     ["space", "sample"],
@@ -23,6 +24,16 @@ VERBS = [
     ["bundle", "extract"],
     ["bundle", "join"],
     ["bundle", "draft"],
+    ["study", "list"],
+    ["study", "show"],
+    ["study", "best"],
+    ["study", "export"],
+    ["study", "report"],
+    ["study", "create"],
+    ["study", "ask"],
+    ["study", "tell"],
+    ["study", "serve"],
+    ["study", "remove"],
 ]
 
 

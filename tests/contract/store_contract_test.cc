@@ -8,10 +8,11 @@
 #include <thread>
 
 #include "fleetfit/store/store.h"
+#include "tests/contract/store_kinds.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/store/example_records.h"
 
-/// What every store must do, whatever it is made of. A new kind of store joins at the end.
+/// What every store must do, whatever it is made of.
 namespace fleetfit::store {
 namespace {
 
@@ -21,13 +22,6 @@ using ::testing::IsEmpty;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-struct Kind {
-  std::string name;
-  std::function<std::string(const std::filesystem::path& folder)> url;
-};
-
-void PrintTo(const Kind& kind, std::ostream* stream) { *stream << kind.name; }
 
 class StoreContract : public testing::TestWithParam<Kind> {
  protected:
@@ -498,14 +492,7 @@ TEST_P(StoreContract, LosesNothingWhenManyThreadsUseIt) {
   EXPECT_EQ(store().list_devices().value().size(), static_cast<std::size_t>(kThreads));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, StoreContract,
-                         testing::Values(Kind{"memory",
-                                              [](const auto&) { return std::string("memory:"); }},
-                                         Kind{"sqlite",
-                                              [](const auto& folder) {
-                                                return "sqlite:" + (folder / "store.db").string();
-                                              }}),
-                         [](const auto& tested) { return tested.param.name; });
+INSTANTIATE_TEST_SUITE_P(Kinds, StoreContract, all_kinds(), name_of_kind);
 
 }  // namespace
 }  // namespace fleetfit::store

@@ -8,7 +8,7 @@
 #include "fleetfit/core/file.h"
 #include "fleetfit/store/store.h"
 #include "tests/core/temporary_folder.h"
-#include "tests/store/example_records.h"
+#include "tests/store/example_studies.h"
 #include "tests/store/raw_database.h"
 
 namespace fleetfit::store {
@@ -104,7 +104,7 @@ class SqliteSchemaVersions : public testing::Test {
 TEST_F(SqliteSchemaVersions, AreInNewFiles) {
   ASSERT_TRUE(open_store(url()));
   RawDatabase database(path_);
-  EXPECT_EQ(database.value("PRAGMA user_version"), "1");
+  EXPECT_EQ(database.value("PRAGMA user_version"), "2");
   EXPECT_EQ(database.value("PRAGMA application_id"), "1717987700");  // "ffit" read as a number
   EXPECT_EQ(database.value("PRAGMA journal_mode"), "wal");
 }
@@ -143,6 +143,38 @@ TEST_F(SqliteSchemaVersions, Version1IsRead) {
   EXPECT_THAT(store->list_measurements({}).value(), ElementsAre(full, failed));
   EXPECT_THAT(store->list_kernel_choices("a72").value(), ElementsAre(choice));
   EXPECT_EQ(store->add_measurement(plain_measurement()).value(), 10);
+  EXPECT_TRUE(store->studies().list_studies()->empty());
+  EXPECT_TRUE(store->studies().create_study(example_study()));
+}
+
+TEST_F(SqliteSchemaVersions, Version2IsRead) {
+  const std::filesystem::path source = FLEETFIT_SOURCE_DIR "/tests/store/databases/version2.sql";
+  RawDatabase(path_).execute(core::read_file(source).value());
+
+  const auto store = open_store(url()).value();
+  auto& studies = store->studies();
+  auto study = example_study();
+  study.tuning_s = 2.5;
+  study.tuning_j = 40;
+  auto running = full_trial(0);
+  running.change = 3;
+  const TrialRecord queued{.number = 1, .change = 2};
+  const InferenceRecord inference{.structure = "beef",
+                                  .device_fingerprint = "f00d",
+                                  .question = "single",
+                                  .device = "pi4",
+                                  .result = R"({"latency_ms":3})",
+                                  .elapsed_s = 1.5,
+                                  .study = "s",
+                                  .found = date(1)};
+  EXPECT_THAT(store->list_devices().value(), ElementsAre(DeviceRecord{.name = "pi4"}));
+  EXPECT_THAT(studies.list_studies().value(), ElementsAre(study));
+  EXPECT_THAT(studies.list_changes("s", 0, 9).value(), ElementsAre(queued, running));
+  EXPECT_EQ(studies.count_trials("s").value(), (TrialCounts{.queued = 1, .running = 1}));
+  EXPECT_EQ(studies.best_trials("s", 9)->size(), 1u);
+  EXPECT_EQ(studies.lead_study("s", "other", date(9), date(10)), false);
+  EXPECT_EQ(studies.claim_trials("s", "w", date(500), date(600), 9)->size(), 2u);
+  EXPECT_THAT(studies.list_inferences("s").value(), ElementsAre(inference));
 }
 
 TEST_F(SqliteSchemaVersions, AreDescribedColumnByColumn) {
@@ -151,7 +183,7 @@ TEST_F(SqliteSchemaVersions, AreDescribedColumnByColumn) {
   const auto columns = RawDatabase(path_).rows(
       "SELECT t.name || '.' || c.name FROM sqlite_schema t, pragma_table_info(t.name) c "
       "WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'");
-  EXPECT_EQ(columns.size(), 4u + 4u + 23u + 6u + 5u);
+  EXPECT_EQ(columns.size(), 4u + 4u + 23u + 6u + 5u + 5u + 13u + 15u + 14u + 9u);
   for (const auto& column : columns) {
     const auto table = page.find("### `" + column.substr(0, column.find('.')) + "`");
     ASSERT_NE(table, std::string::npos) << column;

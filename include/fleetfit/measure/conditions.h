@@ -17,6 +17,7 @@ struct SystemState {
   std::optional<double> load = std::nullopt;                 ///< of the last minute
   std::optional<std::int64_t> frequency_khz = std::nullopt;  ///< mean over the cores
   std::int64_t steal_ticks = 0;  ///< CPU time that the hypervisor gave to others
+  std::int64_t idle_ticks = 0;   ///< CPU time that nobody used, waiting for disks included
   std::int64_t all_ticks = 0;    ///< CPU time in all, idle as well; 0 if unknown
   std::string kernel = {};       ///< release
 };

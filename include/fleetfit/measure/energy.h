@@ -83,6 +83,12 @@ struct PowerModel {
   std::int64_t frequency_khz = 0;  ///< 0 = the cluster's highest in the table
 };
 
+/// For who has to compare energies on a machine without a sensor and without a table, as tuning
+/// has: every busy core takes so much. An assumption: it orders pieces of work by their CPU time,
+/// and says nothing of what the machine really takes.
+inline constexpr double kAssumedCoreWatts = 5;
+PowerModel assumed_power(double watts_per_core = kAssumedCoreWatts);
+
 struct EnergyOptions {
   std::filesystem::path root = "/";                ///< where `sys` and `proc` are
   std::chrono::milliseconds sample_period{5};      ///< of sensors that tell power, not energy

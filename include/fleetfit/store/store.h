@@ -11,6 +11,7 @@
 
 #include "fleetfit/core/result.h"
 #include "fleetfit/store/records.h"
+#include "fleetfit/store/study_store.h"
 
 namespace fleetfit::store {
 
@@ -70,6 +71,9 @@ class Store {
   virtual Result<std::vector<KernelChoiceRecord>> list_kernel_choices(std::string_view cpu) = 0;
   /// Forgets what is known of a CPU and says how many there were.
   virtual Result<std::int64_t> remove_kernel_choices(std::string_view cpu) = 0;
+
+  /// The part that keeps tuning studies; lives as long as the store.
+  virtual StudyStore& studies() = 0;
 };
 
 /// Opens a store, creating it if need be:

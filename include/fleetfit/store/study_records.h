@@ -28,14 +28,20 @@ struct StudyRecord {
 /// See tune/history.h.
 enum class TrialState : std::uint8_t { queued, running, paused, finished, stopped, failed };
 
+/// The name of the value.
 std::string_view to_string(TrialState state);
+
+/// The state of that name; `invalid_input` if there is none.
 Result<TrialState> parse_trial_state(std::string_view name);
+
+/// Whether it is finished, stopped or failed: no worker will take the trial again.
+bool has_ended(TrialState state);
 
 /// A trial at the end of a level.
 struct LevelRecord {
   std::int64_t level = 0;
   std::int64_t epochs = 0;   ///< the budget
-  double data_fraction = 1;  ///< the budget
+  double data_fraction = 1;  ///< the budget; 0 to 1
   double accuracy = 0;
   std::optional<double> loss = std::nullopt;
   double training_s = 0;  ///< of this level alone
@@ -55,18 +61,20 @@ struct TrialRecord {
   std::int64_t bracket = 0;
   std::int64_t level = 0;  ///< that it is in, or has ended last
   TrialState state = TrialState::queued;
-  std::string reason = {};     ///< of stopped and failed
+  std::string reason = {};     ///< of stopped and failed; if it has failed, not empty
   std::string structure = {};  ///< identity of the network; empty until it is known
   std::string model_file = {};
-  std::int64_t attempts = 0;                       ///< how often a worker took it
-  std::string worker = {};                         ///< that has it, or had it last
-  std::optional<Time> lease_until = std::nullopt;  ///< while it is running
-  bool stop_requested = false;                     ///< the worker is to end it
+  std::int64_t attempts = 0;  ///< how often a worker took it
+  std::string worker = {};    ///< that has it, or had it last
+  /// While it is running; absent then, it never runs out (somebody asked for it by hand).
+  std::optional<Time> lease_until = std::nullopt;
+  bool stop_requested = false;  ///< the worker is to end it, for `reason`
   /// The study's objective at the highest level so far, the first one to be minimized, if it is
   /// known and the study's limits hold: what `best_trials` goes by.
   std::optional<double> score = std::nullopt;
   std::vector<LevelRecord> levels = {};  ///< that it has ended, lowest first
-  /// Increases with every change of any trial of the study.
+  /// Given by the store; increases with every change of any trial of the study but for the renewal
+  /// of leases.
   std::int64_t change = 0;
 
   bool operator==(const TrialRecord&) const = default;

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "fleetfit/core/result.h"
@@ -26,10 +26,37 @@ struct Claim {
 /// Whether a worker still has its trial.
 enum class Hold : std::uint8_t { held, stop_requested, lost };
 
+/// A level that a worker has ended.
+struct LevelEnd {
+  Claim claim = {};
+  LevelRecord level = {};
+  std::string model_file = {};
+};
+
+/// A paused trial goes on to a higher level.
+struct QueueLevel {
+  std::int64_t trial = 0;
+  std::int64_t level = 0;
+};
+/// A trial that is queued or paused ends.
+struct EndTrial {
+  std::int64_t trial = 0;
+  TrialState state = TrialState::stopped;
+  std::string reason = {};
+};
+struct SaveScore {
+  std::int64_t trial = 0;
+  std::optional<double> score = std::nullopt;
+};
+/// What a tuner decides of a trial that there is.
+using TrialDecision = std::variant<QueueLevel, EndTrial, SaveScore>;
+
+/// Whether trials come with what they had reached at the end of their levels.
 enum class LevelDetail : std::uint8_t { none, all };
 
 /// The part of a Store that keeps studies; the same promises hold. Calls on a study or trial that
-/// does not exist fail with `not_found`.
+/// does not exist fail with `not_found`. Of calls that take many of something, each is one step:
+/// all is written, or nothing; and much quicker than one by one.
 class StudyStore {
  public:
   virtual ~StudyStore() = default;
@@ -39,19 +66,20 @@ class StudyStore {
   virtual Result<std::optional<StudyRecord>> find_study(std::string_view name) = 0;
   /// By name.
   virtual Result<std::vector<StudyRecord>> list_studies() = 0;
-  /// With all of its trials. Says whether there was one.
+  /// With all of its trials; what was found of inference stays. Says whether there was one.
   virtual Result<bool> remove_study(std::string_view name) = 0;
   /// Adds to the time and energy spent, and says whether it is done.
   virtual Status update_study(std::string_view name, double more_s, std::optional<double> more_j,
                               bool done) = 0;
 
   /// One tuner at a time decides for a study: takes or renews the lease of `tuner`. False if
-  /// another one has it.
+  /// another one has it. A lease `until` now gives it back.
   virtual Result<bool> lead_study(std::string_view name, std::string_view tuner, Time now,
                                   Time until) = 0;
 
-  /// New trials, whose numbers must be the next ones of the study: all or none. Their states may be
-  /// any, so that whole histories can be brought in. False if somebody else was quicker.
+  /// New trials, whose numbers must be the next ones of the study. Their states may be any, so that
+  /// whole histories can be brought in; `change` does not matter. False, with nothing written, if
+  /// somebody else was quicker and the numbers are taken.
   virtual Result<bool> add_trials(std::string_view study, std::span<const TrialRecord> trials) = 0;
 
   virtual Result<std::optional<TrialRecord>> find_trial(std::string_view study,
@@ -67,37 +95,46 @@ class StudyStore {
   /// many trials there are.
   virtual Result<std::vector<TrialRecord>> best_trials(std::string_view study,
                                                        std::size_t limit) = 0;
+  /// Takes no longer with more trials.
   virtual Result<TrialCounts> count_trials(std::string_view study) = 0;
 
-  /// Gives the worker the queued trial of the lowest number, or one whose lease has run out, which
-  /// it is to take over from its checkpoint. Nothing if there is none.
-  virtual Result<std::optional<TrialRecord>> claim_trial(std::string_view study,
-                                                         std::string_view worker, Time now,
-                                                         Time until) = 0;
+  /// Gives the worker trials: first those whose lease has run out, which it is to take over from
+  /// their checkpoints, then queued ones, lowest numbers first. Fewer than `limit` if there are not
+  /// so many. One that is asked to stop keeps `stop_requested`: the worker gives it up at once.
+  virtual Result<std::vector<TrialRecord>> claim_trials(std::string_view study,
+                                                        std::string_view worker, Time now,
+                                                        Time until, std::size_t limit) = 0;
+  /// One of them, if there is one.
+  Result<std::optional<TrialRecord>> claim_trial(std::string_view study, std::string_view worker,
+                                                 Time now, Time until);
   virtual Result<Hold> renew(const Claim& claim, Time until) = 0;
   /// Which network the trial has, as soon as it is known.
   virtual Result<Hold> save_structure(const Claim& claim, std::string_view structure,
                                       std::string_view model_file) = 0;
-  /// The level has ended: the trial is paused. `lost` if it is no longer the worker's; nothing is
-  /// written then.
-  virtual Result<Hold> end_level(const Claim& claim, const LevelRecord& level,
-                                 std::string_view model_file) = 0;
-  /// The trial ends as failed or stopped. `lost` as above.
+  /// Levels have ended: their trials are paused, or stopped if that was requested (the answer is
+  /// `stop_requested` then). `lost` for a trial that is no longer the worker's; nothing is written
+  /// of it. Fails with `invalid_input` if the level is not the one that the trial is in.
+  virtual Result<std::vector<Hold>> end_levels(std::span<const LevelEnd> ends) = 0;
+  Result<Hold> end_level(const Claim& claim, const LevelRecord& level, std::string_view model_file);
+  /// The trial ends as failed or stopped. `lost` as above. An empty reason leaves the one for which
+  /// a stop was requested.
   virtual Result<Hold> give_up(const Claim& claim, TrialState state, std::string_view reason) = 0;
-  /// Puts it back into the queue, as if it had not been taken.
+  /// Puts it back into the queue as if it had not been taken; if a stop was requested, it is
+  /// stopped.
   virtual Result<Hold> give_back(const Claim& claim) = 0;
 
-  /// What a tuner decided of one trial, if it is still paused: goes on to `level`.
-  virtual Result<bool> queue_level(std::string_view study, std::int64_t trial,
-                                   std::int64_t level) = 0;
-  /// Ends a trial that is queued or paused. False if it is neither.
-  virtual Result<bool> end_trial(std::string_view study, std::int64_t trial, TrialState state,
-                                 std::string_view reason) = 0;
+  /// What a tuner decided. For each: whether it took effect, which it did not if the trial has
+  /// another state by now. Fails with `invalid_input` on a level that the trial has had already,
+  /// and on an end that is none.
+  virtual Result<std::vector<bool>> decide(std::string_view study,
+                                           std::span<const TrialDecision> decisions) = 0;
+  Result<bool> queue_level(std::string_view study, std::int64_t trial, std::int64_t level);
+  Result<bool> end_trial(std::string_view study, std::int64_t trial, TrialState state,
+                         std::string_view reason);
+  Status save_score(std::string_view study, std::int64_t trial, std::optional<double> score);
   /// Asks the worker that has it to stop. False if it is not running.
   virtual Result<bool> request_stop(std::string_view study, std::int64_t trial,
                                     std::string_view reason) = 0;
-  virtual Status save_score(std::string_view study, std::int64_t trial,
-                            std::optional<double> score) = 0;
 
   virtual Result<std::optional<InferenceRecord>> find_inference(std::string_view structure,
                                                                 std::string_view fingerprint,

@@ -21,7 +21,9 @@ enum class WorkerState { starting, running, ended };
 
 struct WorkerStatus {
   WorkerState state = WorkerState::starting;
-  std::string ending = {};  ///< how it ended: "exit status 1", "signal 9 (Killed)"
+  bool succeeded = false;   ///< it ended by itself, having done all that there was to do
+  bool killed = false;      ///< a signal ended it
+  std::string ending = {};  ///< "exit status 1: what it said last", "signal 9 (Killed)"
 };
 
 class Executor {
@@ -32,11 +34,12 @@ class Executor {
   virtual Result<std::size_t> submit(const WorkerSpec& worker) = 0;
   /// The states of all that were submitted, by handle.
   virtual Result<std::vector<WorkerStatus>> poll() = 0;
-  /// Ends a worker and the trial that it runs; harmless if it has ended.
+  /// Asks a worker to end and to give the trial that it runs back; harmless if it has ended.
   virtual Status cancel(std::size_t worker) = 0;
 };
 
-/// Workers are processes of this machine; they end with the executor.
+/// Workers are processes of this machine. Their input stays open as long as the executor lives:
+/// they end when it does, even by SIGKILL. Destroying it waits for them.
 std::unique_ptr<Executor> make_local_executor();
 
 }  // namespace fleetfit::tune

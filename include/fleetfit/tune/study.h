@@ -15,7 +15,8 @@
 /// A study: what is tuned, for what, and within which limits (docs/formats/study.md).
 namespace fleetfit::tune {
 
-/// What trains: a program that speaks the trial protocol, or a built-in workload.
+/// What trains: a program that speaks the trial protocol, a built-in workload, or neither: whoever
+/// asks for trials evaluates them.
 struct Workload {
   std::vector<std::string> command = {};
   std::string builtin = {};

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -28,6 +30,18 @@ struct TrialJob {
   std::optional<std::int64_t> memory_bytes = std::nullopt;
   std::vector<int> cores = {};     ///< pinned to these; empty: any
   std::filesystem::path log = {};  ///< its other lines and stderr are appended here
+  std::uint64_t seed = 1;          ///< below 2^31; for its own random numbers
+  /// How often the trial was taken, and by whom: of two that want its checkpoint folder the later
+  /// one gets it.
+  std::int64_t attempt = 1;
+  std::string worker = {};
+};
+
+struct TrialProcessOptions {
+  std::chrono::milliseconds grace{10'000};   ///< from SIGTERM to SIGKILL
+  std::chrono::milliseconds linger{30'000};  ///< for its end after it gave its result
+  std::size_t max_line_bytes = std::size_t{1} << 20;
+  std::size_t max_log_bytes = std::size_t{64} << 20;  ///< of one run; the rest is dropped
 };
 
 struct EpochReport {
@@ -56,9 +70,14 @@ struct TrialListener {
   std::function<void(const std::string&)> on_model = {};
 };
 
-/// Runs it to its end. When `stop` asks for it: SIGTERM, ten seconds later SIGKILL. Fails only if
-/// the checkpoint folder or the log cannot be written.
+/// Runs it to its end. When `stop` asks for it: SIGTERM to it and all that it started, and SIGKILL
+/// after the grace time. Whatever ends this process, even SIGKILL, ends the trial; should a trial
+/// of an earlier attempt still run in the checkpoint folder, it is killed first.
+///
+/// Fails if the checkpoint folder or the log cannot be written (`io`), or if a later attempt has
+/// had the folder (`cancelled`).
 Result<TrialOutcome> run_trial(const TrialJob& job, const TrialListener& listener,
-                               const std::stop_token& stop);
+                               const std::stop_token& stop,
+                               const TrialProcessOptions& options = {});
 
 }  // namespace fleetfit::tune

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fleetfit/app/workplace.h"
+#include "fleetfit/core/progress.h"
+#include "fleetfit/core/result.h"
+#include "fleetfit/store/study_records.h"
+#include "fleetfit/tune/executor.h"
+#include "fleetfit/tune/history.h"
+#include "fleetfit/tune/study.h"
+#include "fleetfit/tune/trial_process.h"
+
+/// Tuning a study: one process, the conductor, decides; workers train; inference is tuned meanwhile
+/// (docs/tuning.md). Any of them may be killed at any time.
+namespace fleetfit::app {
+
+/// How networks are run best on the devices of a study. Safe to use from many threads.
+class InferenceTuner {
+ public:
+  virtual ~InferenceTuner() = default;
+
+  /// The identity of the network in a model file: the same for the same operators and shapes,
+  /// whatever the weights.
+  virtual Result<std::string> structure_of(const std::filesystem::path& model) = 0;
+
+  /// The best way to run it on each device, in the study's order: out of the historical data base,
+  /// or found now and kept there. Fails with `cancelled`, with `io` if the store refuses, and
+  /// otherwise if the network cannot be run on one of the devices.
+  virtual Result<std::vector<tune::Inference>> tune(const std::string& structure,
+                                                    const std::filesystem::path& model,
+                                                    const std::stop_token& stop) = 0;
+};
+
+/// The one that measures and predicts. Both are borrowed.
+std::unique_ptr<InferenceTuner> make_inference_tuner(Workplace& workplace,
+                                                     const tune::Study& study);
+
+struct TuneRequest {
+  tune::Study study = {};
+  std::string definition = {};  ///< the study file's text
+  bool resume = false;          ///< go on with the study if there is one
+  std::size_t workers = 1;
+  /// Starts a worker, which adds `--as NAME`; see `work_on_study`.
+  std::vector<std::string> worker_command = {};
+  std::filesystem::path folder = {};  ///< of all studies of the store: checkpoints and logs
+  std::chrono::milliseconds lease{10'000};
+};
+
+struct TuneSummary {
+  bool done = false;  ///< false if it was stopped
+  store::TrialCounts trials = {};
+};
+
+/// What a study is tuned with, borrowed. No inference tuner: none is tuned.
+struct TuningParts {
+  tune::Executor& executor;
+  InferenceTuner* inference = nullptr;
+  core::Progress& progress;
+};
+
+/// Creates the study, or goes on with it, until it is done or `stop` asks for it. Whatever was
+/// decided and reached is in the store.
+///
+/// Fails with `invalid_input` if there is a study of that name and `resume` is not set, if the file
+/// has changed since it was begun, if another process tunes it, and if the store is not one that
+/// workers can open.
+Result<TuneSummary> tune_study(Workplace& workplace, const TuneRequest& request,
+                               const TuningParts& parts, const std::stop_token& stop);
+
+struct WorkRequest {
+  std::string study = {};
+  std::string as = "worker";  ///< the beginning of its name
+  std::filesystem::path folder = {};
+  std::chrono::milliseconds lease{10'000};
+  /// A descriptor whose end of input tells that whoever started the worker has ended; -1: none.
+  int parent = -1;
+};
+
+/// What the verb `study work` does: works on a study until it is done, or the parent has ended.
+Status work_on_study(Workplace& workplace, const WorkRequest& request, const std::stop_token& stop);
+
+/// Where checkpoints and logs are kept if nothing else is said: beside the data base. Fails with
+/// `invalid_input` for a store that only one process sees.
+Result<std::filesystem::path> default_study_folder(std::string_view store_url);
+
+/// The folder of one study: another one of the same name has another.
+std::filesystem::path folder_of_study(const std::filesystem::path& folder,
+                                      const store::StudyRecord& study);
+
+/// What trains: the study's command, or fleetfit-train for built-in workloads.
+Result<std::vector<std::string>> trial_command(const tune::Workload& workload);
+
+}  // namespace fleetfit::app

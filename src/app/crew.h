@@ -1,0 +1,58 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fleetfit/core/clock.h"
+#include "fleetfit/core/result.h"
+#include "fleetfit/tune/executor.h"
+
+namespace fleetfit::app {
+
+/// Keeps a number of workers alive.
+class Crew {
+ public:
+  struct Options {
+    std::size_t workers = 1;
+    std::vector<std::string> command = {};     ///< `--as NAME` is added
+    std::vector<std::vector<int>> cores = {};  ///< of each worker; empty: not pinned
+  };
+
+  /// Executor and clock are borrowed.
+  Crew(tune::Executor& executor, const core::Clock& clock, Options options);
+
+  /// Starts those that are missing. Fails if workers cannot be started, or end again and again
+  /// without having been killed.
+  Status look_after();
+
+  /// Asks all to end, and waits for it.
+  void dismiss(std::chrono::milliseconds timeout);
+
+ private:
+  struct Place {
+    std::optional<std::size_t> worker = std::nullopt;
+    std::chrono::nanoseconds since{0};
+  };
+
+  Status replace(std::size_t place);
+  Status note_end(const Place& place, const tune::WorkerStatus& status);
+
+  tune::Executor& executor_;
+  const core::Clock& clock_;
+  Options options_;
+  std::vector<Place> places_;
+  std::size_t started_ = 0;
+  std::size_t quick_failures_ = 0;
+};
+
+/// Cores for so many workers: each has its own as far as they go, and else they take turns. Empty
+/// for one worker, which may use all.
+std::vector<std::vector<int>> share_cores(const std::vector<int>& cores, std::size_t workers);
+
+/// Those that this process may use.
+std::vector<int> available_cores();
+
+}  // namespace fleetfit::app

@@ -1,0 +1,323 @@
+#include "fleetfit/app/studies.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "app/study_page.h"
+#include "app/study_sample.h"
+#include "fleetfit/core/file.h"
+
+namespace fleetfit::app {
+namespace {
+
+using store::TrialState;
+
+constexpr std::size_t kBestShown = 5;
+/// Trials that a page is made from.
+constexpr std::size_t kSampled = 10'000;
+
+store::Time now(const Workplace& workplace) {
+  return std::chrono::time_point_cast<std::chrono::milliseconds>(workplace.clock.date());
+}
+
+/// The trials with the best scores. A trial that was cut early has spent less time and energy, so
+/// that its ratio may look better than that of trained ones: those are preferred.
+Result<std::vector<store::TrialRecord>> best_records(store::StudyStore& store,
+                                                     std::string_view name, std::size_t count) {
+  constexpr std::size_t kMost = 16'384;
+  std::vector<store::TrialRecord> records;
+  for (std::size_t limit = 64; limit <= kMost; limit *= 16) {
+    auto found = store.best_trials(name, limit);
+    if (!found) return tl::unexpected(found.error());
+    const bool is_all = found->size() < limit;
+    records = std::move(*found);
+    const auto trained =
+        std::ranges::count(records, TrialState::finished, &store::TrialRecord::state);
+    if (is_all || static_cast<std::size_t>(trained) >= count) break;
+  }
+  std::ranges::stable_partition(records, [](const store::TrialRecord& record) {
+    return record.state == TrialState::finished;
+  });
+  if (records.size() > count) records.resize(count);
+  return records;
+}
+
+Result<StudySummary> summarize(store::StudyStore& store, store::StudyRecord record) {
+  StudySummary summary{.study = std::move(record)};
+  const auto counts = store.count_trials(summary.study.name);
+  if (!counts) return tl::unexpected(counts.error());
+  summary.trials = *counts;
+  const auto best = best_records(store, summary.study.name, 1);
+  if (!best) return tl::unexpected(best.error());
+  if (!best->empty() && !best->front().levels.empty())
+    summary.best_accuracy = best->front().levels.back().accuracy;
+  return summary;
+}
+
+// --- best ---
+
+/// The first limit that a trial breaks, for people.
+std::string broken_by(const tune::Study& study, const SeenTrial& seen) {
+  if (seen.trial.inference)
+    if (auto broken = tune::broken_limit(study, *seen.trial.inference)) return *broken;
+  const auto& result = seen.view.result;
+  if (result && study.constraints.accuracy && result->accuracy < *study.constraints.accuracy)
+    return fmt::format("accuracy {:.4g}, at least {:.4g}", result->accuracy,
+                       *study.constraints.accuracy);
+  return "";
+}
+
+/// Nearest to the best of each objective, which are scaled to their range in the set.
+const SeenTrial* knee_of(const std::vector<const SeenTrial*>& set) {
+  const SeenTrial* knee = nullptr;
+  double nearest = std::numeric_limits<double>::infinity();
+  for (const auto* seen : set) {
+    double distance = 0;
+    for (std::size_t i = 0; i < seen->minimized.size(); ++i) {
+      const auto value = [i](const SeenTrial* one) { return one->minimized[i]; };
+      const auto [low, high] = std::ranges::minmax(set, {}, value);
+      const double range = value(high) - value(low);
+      if (range > 0) distance += std::pow((value(seen) - value(low)) / range, 2);
+    }
+    if (distance < nearest) {
+      nearest = distance;
+      knee = seen;
+    }
+  }
+  return knee;
+}
+
+Status find_pareto(store::StudyStore& store, const OpenedStudy& opened, BestOfStudy& best) {
+  const auto trials = pareto_of_all(store, opened);
+  if (!trials) return tl::unexpected(trials.error());
+  const auto set = pareto_of(*trials);
+  for (const auto* seen : set) best.pareto.push_back(candidate_of(opened, *seen));
+  if (const auto* knee = knee_of(set)) best.best = candidate_of(opened, *knee);
+  return {};
+}
+
+Status find_single(store::StudyStore& store, const OpenedStudy& opened, BestOfStudy& best) {
+  auto records = best_records(store, opened.record.name, 1);
+  if (!records) return tl::unexpected(records.error());
+  if (records->empty()) return {};
+  auto seen = see_trial(opened, std::move(records->front()));
+  if (!seen) return tl::unexpected(seen.error());
+  best.best = candidate_of(opened, *seen);
+  return {};
+}
+
+const SeenTrial* nearest_of(const std::vector<SeenTrial>& trials) {
+  const SeenTrial* nearest = nullptr;
+  for (const auto& seen : trials) {
+    if (!seen.view.result || seen.view.record.state == TrialState::failed) continue;
+    if (nearest == nullptr || seen.view.violation < nearest->view.violation) nearest = &seen;
+  }
+  return nearest;
+}
+
+/// Why there is no best trial, and which is nearest to the limits.
+Status explain_none(store::StudyStore& store, const OpenedStudy& opened, BestOfStudy& best) {
+  const auto sample = sample_study(store, opened, kSampled);
+  if (!sample) return tl::unexpected(sample.error());
+  const auto& counts = sample->counts;
+  if (counts.all() == 0) {
+    best.why_none = "it has no trials yet";
+    return {};
+  }
+  const auto* nearest = nearest_of(sample->trials);
+  if (nearest == nullptr) {
+    best.why_none = fmt::format("none of its {} trials has a result yet ({} failed)", counts.all(),
+                                counts.failed);
+    return {};
+  }
+  best.nearest = candidate_of(opened, *nearest);
+  const auto broken = broken_by(opened.study, *nearest);
+  best.why_none =
+      broken.empty()
+          ? fmt::format("the objective of none of its {} trials is known yet", counts.all())
+          : fmt::format("none of its {} trials keeps the limits; nearest is trial {}: {}",
+                        counts.all(), nearest->trial.number, broken);
+  return {};
+}
+
+}  // namespace
+
+std::string_view status_name(TrialState state) {
+  switch (state) {
+    case TrialState::queued:
+    case TrialState::paused:
+      return "waiting";
+    case TrialState::running:
+      return "running";
+    case TrialState::finished:
+      return "finished";
+    case TrialState::stopped:
+      return "stopped";
+    case TrialState::failed:
+      break;
+  }
+  return "failed";
+}
+
+std::string goal_label(const tune::Goal& goal) {
+  const auto on = [&goal](std::string_view what, std::string_view unit) {
+    return goal.device.empty() ? fmt::format("{}, {}", what, unit)
+                               : fmt::format("{} on {}, {}", what, goal.device, unit);
+  };
+  switch (goal.metric) {
+    case tune::Metric::accuracy:
+      return "accuracy";
+    case tune::Metric::loss:
+      return "loss";
+    case tune::Metric::latency:
+      return on("latency", "ms");
+    case tune::Metric::throughput:
+      return on("throughput", "samples/s");
+    case tune::Metric::energy:
+      return on("energy", "mJ");
+    case tune::Metric::training_time:
+      return "training time, s";
+    case tune::Metric::training_energy:
+      return "training energy, J";
+    case tune::Metric::ratio_of_time:
+      return "(training + inference time) / accuracy";
+    case tune::Metric::ratio_of_energy:
+      return "(training + inference energy) / accuracy";
+    case tune::Metric::other:
+      break;
+  }
+  return goal.name;
+}
+
+std::vector<std::string> objective_labels(const tune::Study& study) {
+  std::vector<std::string> labels;
+  for (const auto& goal : study.objective.goals) labels.push_back(goal_label(goal));
+  if (!study.objective.weighted_sum) return labels;
+  return {fmt::format("weighted sum of {}", fmt::join(labels, " and "))};
+}
+
+std::vector<double> as_the_user_counts(const tune::Study& study, std::vector<double> values) {
+  if (study.objective.weighted_sum) return values;
+  for (std::size_t i = 0; i < std::min(values.size(), study.objective.goals.size()); ++i)
+    if (study.objective.goals[i].maximize) values[i] = -values[i];
+  return values;
+}
+
+Result<std::vector<StudySummary>> list_studies(Workplace& workplace) {
+  auto& store = workplace.store->studies();
+  auto records = store.list_studies();
+  if (!records) return tl::unexpected(records.error());
+  std::vector<StudySummary> summaries;
+  for (auto& record : *records) {
+    auto summary = summarize(store, std::move(record));
+    if (!summary) return tl::unexpected(summary.error());
+    summaries.push_back(std::move(*summary));
+  }
+  return summaries;
+}
+
+Result<StudySummary> create_study(Workplace& workplace, const std::filesystem::path& file) {
+  auto text = core::read_file(file);
+  if (!text) return tl::unexpected(text.error());
+  const auto study = tune::parse_study(*text, file.string());
+  if (!study) return tl::unexpected(study.error());
+  StudySummary summary;
+  summary.study = {.name = study->name,
+                   .definition = std::move(*text),
+                   .seed = study->seed,
+                   .created = now(workplace)};
+  if (auto created = workplace.store->studies().create_study(summary.study); !created)
+    return tl::unexpected(created.error());
+  return summary;
+}
+
+Status remove_study(Workplace& workplace, std::string_view name) {
+  const auto removed = workplace.store->studies().remove_study(name);
+  if (!removed) return tl::unexpected(removed.error());
+  if (!*removed) return fail(ErrorCode::not_found, fmt::format("there is no study {}", name));
+  return {};
+}
+
+Result<StudyView> show_study(Workplace& workplace, std::string_view name,
+                             const ShowOptions& options) {
+  auto& store = workplace.store->studies();
+  auto opened = open_study(store, name);
+  if (!opened) return tl::unexpected(opened.error());
+  StudyView view;
+  const auto counts = store.count_trials(name);
+  if (!counts) return tl::unexpected(counts.error());
+  view.counts = *counts;
+  const auto newest = std::int64_t{kTrialsShown};
+  const auto first = options.all ? 0 : std::max<std::int64_t>(0, counts->all() - newest);
+  auto records = store.list_trials(name, first, static_cast<std::size_t>(counts->all() - first),
+                                   store::LevelDetail::all);
+  if (!records) return tl::unexpected(records.error());
+  auto seen = see_trials(*opened, std::move(*records));
+  if (!seen) return tl::unexpected(seen.error());
+  view.rungs = rungs_of(*seen);
+  for (auto& one : *seen) view.trials.push_back(std::move(one.view));
+  auto best = best_records(store, name, kBestShown);
+  if (!best) return tl::unexpected(best.error());
+  auto best_seen = see_trials(*opened, std::move(*best));
+  if (!best_seen) return tl::unexpected(best_seen.error());
+  for (auto& one : *best_seen) view.best.push_back(std::move(one.view));
+  const auto tunings = store.list_inferences(name);
+  if (!tunings) return tl::unexpected(tunings.error());
+  view.inference_tunings = tunings->size();
+  view.record = std::move(opened->record);
+  view.study = std::move(opened->study);
+  return view;
+}
+
+Result<BestOfStudy> best_of_study(Workplace& workplace, std::string_view name) {
+  auto& store = workplace.store->studies();
+  auto opened = open_study(store, name);
+  if (!opened) return tl::unexpected(opened.error());
+  BestOfStudy best;
+  const bool several = opened->study.objective.count() > 1;
+  const auto found =
+      several ? find_pareto(store, *opened, best) : find_single(store, *opened, best);
+  if (!found) return tl::unexpected(found.error());
+  if (!best.best)
+    if (auto explained = explain_none(store, *opened, best); !explained)
+      return tl::unexpected(explained.error());
+  best.record = std::move(opened->record);
+  best.study = std::move(opened->study);
+  return best;
+}
+
+Result<WrittenReport> report_study(Workplace& workplace, std::string_view name,
+                                   const std::filesystem::path& output) {
+  auto& store = workplace.store->studies();
+  StudyPageInput input;
+  auto opened = open_study(store, name);
+  if (!opened) return tl::unexpected(opened.error());
+  auto sample = sample_study(store, *opened, kSampled);
+  if (!sample) return tl::unexpected(sample.error());
+  auto tunings = store.list_inferences(name);
+  if (!tunings) return tl::unexpected(tunings.error());
+  if (opened->study.objective.count() == 1) {
+    auto records = best_records(store, name, 1);
+    if (!records) return tl::unexpected(records.error());
+    if (!records->empty()) input.best = records->front().number;
+  } else if (const auto* knee = knee_of(pareto_of(sample->trials))) {
+    input.best = knee->view.record.number;
+  }
+  input.opened = std::move(*opened);
+  input.sample = std::move(*sample);
+  input.tunings = std::move(*tunings);
+  const auto page = study_page(input);
+  if (auto written = core::write_file(output, page); !written)
+    return tl::unexpected(written.error());
+  return WrittenReport{.file = output.string(),
+                       .bytes = page.size(),
+                       .trials = input.sample.counts.all(),
+                       .trials_seen = static_cast<std::int64_t>(input.sample.trials.size())};
+}
+
+}  // namespace fleetfit::app

@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+
+#include "fleetfit/app/inference_tuning.h"
+#include "fleetfit/app/studies.h"
+
+namespace fleetfit::app {
+namespace {
+
+tl::unexpected<Error> nothing_to_confirm(const std::string& study, std::string_view why) {
+  return fail(ErrorCode::not_found,
+              fmt::format("study {}: there is nothing to confirm yet: {}", study, why));
+}
+
+/// The best trial of a study that says how to run it.
+Result<BestOfStudy> confirmable(Workplace& workplace, const std::string& name) {
+  auto best = best_of_study(workplace, name);
+  if (!best) return best;
+  if (!best->study.inference) return nothing_to_confirm(name, "it tunes no inference");
+  if (!best->best) return nothing_to_confirm(name, best->why_none);
+  if (best->best->trial.record.structure.empty() || best->best->trial.record.model_file.empty())
+    return nothing_to_confirm(name, "its best trial has written no network");
+  return best;
+}
+
+/// What was found for the network on a device; nothing if nothing could be run there.
+Result<std::optional<DeviceInference>> answer_for(Workplace& workplace, const BestOfStudy& best,
+                                                  const std::string& device) {
+  const auto fingerprint = inference_fingerprint(workplace, device);
+  if (!fingerprint) return tl::unexpected(fingerprint.error());
+  return find_inference(workplace, best.best->trial.record.structure, device, *fingerprint,
+                        tune::question_key(*best.study.inference, best.study.algorithm.inference));
+}
+
+}  // namespace
+
+Result<std::vector<ConfirmedInference>> confirm_study(Workplace& workplace,
+                                                      const ConfirmStudyRequest& request,
+                                                      core::Progress& progress,
+                                                      const std::stop_token& stop) {
+  const auto best = confirmable(workplace, request.study);
+  if (!best) return tl::unexpected(best.error());
+  std::vector<ConfirmedInference> confirmed;
+  for (const auto& device : best->study.inference->devices) {
+    if (device.starts_with("predictor:")) continue;
+    auto answer = answer_for(workplace, *best, device);
+    if (!answer) return tl::unexpected(std::move(answer.error()));
+    if (!*answer || !(*answer)->result.best) continue;
+    auto one = confirm_inference(workplace,
+                                 {.model = best->best->trial.record.model_file,
+                                  .device = device,
+                                  .scenario = best->study.inference->scenario,
+                                  .result = std::move((*answer)->result),
+                                  .seconds = request.seconds,
+                                  .seed = best->study.seed,
+                                  .threads = request.threads},
+                                 progress, stop);
+    if (!one) return tl::unexpected(std::move(one.error()));
+    confirmed.push_back(*std::move(one));
+  }
+  if (confirmed.empty())
+    return nothing_to_confirm(request.study, "no device has a recommended setting");
+  return confirmed;
+}
+
+}  // namespace fleetfit::app

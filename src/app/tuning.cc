@@ -1,0 +1,214 @@
+#include "fleetfit/app/tuning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <system_error>
+
+#include "app/conductor.h"
+#include "app/crew.h"
+#include "app/study_lead.h"
+#include "app/worker_name.h"
+#include "fleetfit/core/companion.h"
+#include "fleetfit/tune/patience.h"
+
+namespace fleetfit::app {
+namespace {
+
+using std::chrono::milliseconds;
+using store::StudyRecord;
+
+// Longer than a trial may take to end.
+constexpr milliseconds kGoodbye{14'000};
+
+Result<StudyRecord> create_record(Workplace& workplace, const TuneRequest& request) {
+  StudyRecord record{.name = request.study.name,
+                     .definition = request.definition,
+                     .seed = request.study.seed,
+                     .created = std::chrono::floor<milliseconds>(workplace.clock.date())};
+  auto created = workplace.store->studies().create_study(record);
+  if (!created) return tl::unexpected(std::move(created.error()));
+  return record;
+}
+
+Result<StudyRecord> create_or_resume(Workplace& workplace, const TuneRequest& request) {
+  auto found = workplace.store->studies().find_study(request.study.name);
+  if (!found) return tl::unexpected(std::move(found.error()));
+  if (!*found) return create_record(workplace, request);
+  if (!request.resume)
+    return fail(
+        ErrorCode::invalid_input,
+        fmt::format("there is a study '{}' already; --resume goes on with it", request.study.name));
+  if ((*found)->definition != request.definition)
+    return fail(ErrorCode::invalid_input,
+                fmt::format("the file of study '{}' has changed since the study was begun; give "
+                            "the new one another name",
+                            request.study.name));
+  return **std::move(found);
+}
+
+Status create_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return fail(ErrorCode::io,
+                fmt::format("{}: cannot be created: {}", folder.string(), error.message()));
+  return {};
+}
+
+/// One run of `tune_study`.
+class Tuning {
+ public:
+  Tuning(Workplace& workplace, const TuneRequest& request, const TuningParts& parts,
+         const StudyRecord& record)
+      : workplace_(workplace),
+        store_(workplace.store->studies()),
+        request_(request),
+        parts_(parts),
+        study_(request.study),
+        folder_(folder_of_study(request.folder, record)),
+        progress_(parts.progress, workplace.clock, request.study.budget.max_trials) {
+    study_.seed = record.seed;
+  }
+
+  Result<TuneSummary> run(std::vector<std::string> command, const std::stop_token& stop) {
+    if (auto created = create_folder(folder_); !created) return tl::unexpected(created.error());
+    const auto say = [this](std::string_view text) { progress_.say(text); };
+    const auto lead = StudyLead::take(
+        store_, workplace_.clock,
+        {.study = study_.name, .folder = folder_, .lease = request_.lease}, say, stop);
+    if (!lead) return tl::unexpected(lead.error());
+
+    std::optional<Pricing> pricing;
+    if (parts_.inference != nullptr && study_.inference) pricing.emplace(*parts_.inference);
+    Conductor conductor(
+        store_, study_, pricing ? &*pricing : nullptr, progress_,
+        {.ahead = request_.workers + 1, .command = std::move(command), .folder = folder_});
+    Crew crew(parts_.executor, workplace_.clock, crew_options());
+    const auto done = conduct(conductor, crew, **lead, stop);
+    crew.dismiss(kGoodbye);
+    if (auto noted = note_time(conductor, done && *done); !noted && done)
+      return tl::unexpected(noted.error());
+    if (!done) return tl::unexpected(done.error());
+    return summary(*done);
+  }
+
+ private:
+  Crew::Options crew_options() const {
+    auto command = request_.worker_command;
+    command.insert(command.end(), {"--folder", request_.folder.string(), "--lease-ms",
+                                   std::to_string(request_.lease.count())});
+    return {.workers = request_.workers,
+            .command = std::move(command),
+            .cores = share_cores(available_cores(), request_.workers)};
+  }
+
+  /// Says whether all is done; otherwise it was stopped.
+  Result<bool> conduct(Conductor& conductor, Crew& crew, const StudyLead& lead,
+                       const std::stop_token& stop) {
+    tune::Patience patience([this](std::string_view text) { progress_.say(text); }, stop);
+    tune::GrowingPause pause;
+    began_ = workplace_.clock.now();
+    while (!stop.stop_requested()) {
+      if (lead.is_lost())
+        return fail(ErrorCode::io,
+                    fmt::format("another machine has taken the study '{}' over", study_.name));
+      const auto step = patience.keep_trying([&] { return conductor.step(); });
+      if (!step && stop.stop_requested()) return false;
+      if (!step) return tl::unexpected(step.error());
+      if (*step == Conductor::Step::done) return true;
+      if (auto cared = crew.look_after(); !cared) return tl::unexpected(cared.error());
+      release_trials_of_the_dead(conductor);
+      keep_note(conductor);
+      if (*step == Conductor::Step::moved) {
+        pause.something_happened();
+      } else {
+        conductor.wait(pause.next(), stop);
+      }
+      progress_.look(conductor.running().size(), conductor.rungs());
+    }
+    return false;
+  }
+
+  // Workers of this machine that have died need no lease to run out. Failing does not matter: it
+  // will.
+  void release_trials_of_the_dead(const Conductor& conductor) {
+    for (const auto& claim : conductor.running())
+      if (has_died_here(claim.worker)) static_cast<void>(store_.give_back(claim));
+  }
+
+  void keep_note(Conductor& conductor) {
+    constexpr std::chrono::seconds kBetween{2};
+    if (workplace_.clock.now() - began_ < kBetween) return;
+    static_cast<void>(note_time(conductor, false));
+  }
+
+  Status note_time(Conductor& conductor, bool done) {
+    const auto now = workplace_.clock.now();
+    const double more = std::chrono::duration<double>(now - began_).count();
+    began_ = now;
+    return store_.update_study(study_.name, more, conductor.take_energy(), done);
+  }
+
+  Result<TuneSummary> summary(bool done) {
+    const auto counts = store_.count_trials(study_.name);
+    if (!counts) return tl::unexpected(counts.error());
+    return TuneSummary{.done = done, .trials = *counts};
+  }
+
+  Workplace& workplace_;
+  store::StudyStore& store_;
+  const TuneRequest& request_;
+  const TuningParts& parts_;
+  tune::Study study_;
+  std::filesystem::path folder_;
+  TuningProgress progress_;
+  std::chrono::nanoseconds began_{0};
+};
+
+}  // namespace
+
+Result<TuneSummary> tune_study(Workplace& workplace, const TuneRequest& request,
+                               const TuningParts& parts, const std::stop_token& stop) {
+  auto command = trial_command(request.study.workload);
+  if (!command) return tl::unexpected(std::move(command.error()));
+  const auto record = create_or_resume(workplace, request);
+  if (!record) return tl::unexpected(record.error());
+  return Tuning(workplace, request, parts, *record).run(*std::move(command), stop);
+}
+
+Result<std::filesystem::path> default_study_folder(std::string_view store_url) {
+  constexpr std::string_view kFile = "sqlite:";
+  if (store_url.starts_with(kFile) && store_url.size() > kFile.size())
+    return std::filesystem::absolute(std::string(store_url.substr(kFile.size())) + ".studies");
+  if (store_url.starts_with("memory:"))
+    return fail(ErrorCode::invalid_input,
+                "--store memory: is seen by one process alone; a study needs one that its workers "
+                "can open, as sqlite:FILE");
+  return std::filesystem::absolute("fleetfit.studies");
+}
+
+std::filesystem::path folder_of_study(const std::filesystem::path& folder,
+                                      const StudyRecord& study) {
+  std::string name = study.name;
+  const auto is_odd = [](unsigned char c) {
+    return std::isalnum(c) == 0 && c != '-' && c != '_' && c != '.';
+  };
+  std::ranges::replace_if(name, is_odd, '_');
+  return folder / fmt::format("{}-{}", name, study.created.time_since_epoch().count());
+}
+
+Result<std::vector<std::string>> trial_command(const tune::Workload& workload) {
+  if (workload.builtin.empty() && workload.command.empty())
+    return fail(ErrorCode::invalid_input,
+                "the study has no workload; `study ask` and `study tell` evaluate its trials");
+  if (workload.builtin.empty()) return workload.command;
+  auto trainer = core::find_companion("fleetfit-train");
+  if (!trainer) return tl::unexpected(std::move(trainer.error()));
+  // OpenMP's threads would otherwise spin between operators, and disturb other trials.
+  return std::vector<std::string>{"/usr/bin/env", "GOMP_SPINCOUNT=5000", trainer->string(),
+                                  "workload", workload.builtin};
+}
+
+}  // namespace fleetfit::app

@@ -1,0 +1,77 @@
+#include "app/tuning_progress.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace fleetfit::app {
+namespace {
+
+constexpr std::chrono::seconds kBetweenLooks{20};
+
+std::string rung_text(const tune::Tuner::Rung& rung) {
+  return fmt::format("bracket {} level {}: {} ended, {} went on", rung.bracket, rung.level,
+                     rung.ended, rung.promoted);
+}
+
+std::string duration_text(double seconds) {
+  if (seconds < 90) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 90.0 * 60) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+}  // namespace
+
+TuningProgress::TuningProgress(core::Progress& sink, const core::Clock& clock,
+                               std::size_t max_trials)
+    : clock_(clock),
+      task_(sink, {.name = "tune", .total = max_trials, .unit = "trials"}),
+      max_trials_(max_trials),
+      began_(clock.now()),
+      last_look_(began_) {}
+
+void TuningProgress::ended(const store::TrialRecord& trial) {
+  ++ended_;
+  task_.advance();
+  if (is_loaded_ && trial.state == store::TrialState::failed)
+    task_.message(fmt::format("trial {} failed: {}", trial.number, trial.reason));
+}
+
+void TuningProgress::scored(const store::TrialRecord& trial, double score) {
+  if (best_ && best_->trial == trial.number) best_->score = score;
+  if (best_ && best_->score <= score) return;
+  best_ = Best{trial.number, score};
+  if (is_loaded_ && !trial.levels.empty())
+    task_.message(
+        fmt::format("best so far: trial {} with accuracy {:.4g} after {} epochs on {:g} "
+                    "of the data, {}",
+                    trial.number, trial.levels.back().accuracy, trial.levels.back().epochs,
+                    trial.levels.back().data_fraction, trial.params));
+}
+
+void TuningProgress::loaded() {
+  is_loaded_ = true;
+  ended_before_ = ended_;
+  began_ = clock_.now();
+}
+
+std::string TuningProgress::time_left() const {
+  const std::size_t now_ended = ended_ - ended_before_;
+  if (now_ended == 0 || max_trials_ <= ended_) return "";
+  const double elapsed = std::chrono::duration<double>(clock_.now() - began_).count();
+  return fmt::format("; about {} left", duration_text(elapsed / static_cast<double>(now_ended) *
+                                                      static_cast<double>(max_trials_ - ended_)));
+}
+
+void TuningProgress::look(std::size_t running, const std::vector<tune::Tuner::Rung>& rungs) {
+  if (clock_.now() - last_look_ < kBetweenLooks) return;
+  last_look_ = clock_.now();
+  std::vector<std::string> texts;
+  for (const auto& rung : rungs)
+    if (rung.ended > 0) texts.push_back(rung_text(rung));
+  task_.message(fmt::format("{} of {} trials have ended, {} running{}{}{}", ended_, max_trials_,
+                            running, best_ ? fmt::format("; best: trial {}", best_->trial) : "",
+                            time_left(),
+                            texts.empty() ? "" : fmt::format("; {}", fmt::join(texts, "; "))));
+}
+
+}  // namespace fleetfit::app

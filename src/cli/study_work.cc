@@ -1,0 +1,55 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/program.h"
+#include "fleetfit/app/tuning.h"
+#include "fleetfit/core/interrupt.h"
+
+namespace fleetfit::cli {
+namespace {
+
+struct WorkFlags {
+  std::string study;
+  std::string as = "worker";
+  std::string folder;
+  std::int64_t lease_ms = 10'000;
+  bool until_input_ends = false;
+};
+
+Result<int> work(const Context& context, const WorkFlags& flags) {
+  const core::Interrupt interrupt;
+  auto workplace = context.open_workplace();
+  if (!workplace) return tl::unexpected(workplace.error());
+  app::WorkRequest request{.study = flags.study,
+                           .as = flags.as,
+                           .folder = flags.folder,
+                           .lease = std::chrono::milliseconds(flags.lease_ms),
+                           .parent = flags.until_input_ends ? STDIN_FILENO : -1};
+  if (flags.folder.empty()) {
+    auto folder = app::default_study_folder(context.flags.store);
+    if (!folder) return tl::unexpected(std::move(folder.error()));
+    request.folder = *std::move(folder);
+  }
+  return app::work_on_study(*workplace, request, interrupt.token()).map([] { return 0; });
+}
+
+}  // namespace
+
+// Not for people, so --help does not list it: `fleetfit tune` starts its workers with it.
+void add_study_work(CLI::App& study, Context& context) {
+  auto* verb = study.add_subcommand("work", "Train trials of a study until it is done");
+  verb->group("");
+  verb->footer("Example:\n  fleetfit study work fashion --as w9");
+  auto flags = std::make_shared<WorkFlags>();
+  verb->add_option("NAME", flags->study, "The study")->required();
+  verb->add_option("--as", flags->as, "How the worker's name begins")->capture_default_str();
+  verb->add_option("--folder", flags->folder, "Where checkpoints and logs are kept");
+  verb->add_option("--lease-ms", flags->lease_ms, "As `fleetfit tune` was told")
+      ->check(CLI::Range(100, 3'600'000));
+  verb->add_flag("--until-input-ends", flags->until_input_ends, "End when the standard input does");
+  verb->callback(
+      [flags, &context] { context.action = [flags, &context] { return work(context, *flags); }; });
+}
+
+}  // namespace fleetfit::cli

@@ -1,0 +1,402 @@
+#include "fleetfit/store/optuna.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "fleetfit/core/json.h"
+#include "store/sqlite_connection.h"
+
+namespace fleetfit::store {
+namespace {
+
+using core::JsonView;
+using Transaction = SqliteConnection::Transaction;
+using Connection = std::unique_ptr<SqliteConnection>;
+
+constexpr std::chrono::milliseconds kPatience{30'000};
+// Of Optuna 2.0 to 4; what its tables hold has changed within.
+constexpr std::int64_t kSchemaVersion = 12;
+// More choices than this are no list that anybody wrote.
+constexpr std::size_t kMostChoices = 100'000;
+
+/// The file is not one that Optuna wrote, or not all of it is as it should be.
+tl::unexpected<Error> wrong(std::string message) {
+  return fail(ErrorCode::invalid_input, std::move(message));
+}
+
+// Rows as they stand in the tables, whose columns may hold anything: SQLite does not mind.
+
+Result<std::string> read_text(SqliteRow row) { return row.text(); }
+
+struct StudyRow {
+  std::int64_t id = 0;
+};
+Result<StudyRow> read_study_row(SqliteRow row) { return StudyRow{.id = row.integer()}; }
+
+struct TrialRow {
+  std::int64_t id = 0;
+  std::optional<std::int64_t> number = std::nullopt;
+  std::string state = {};
+  std::optional<std::string> started = std::nullopt;
+  std::optional<std::string> completed = std::nullopt;
+};
+Result<TrialRow> read_trial_row(SqliteRow row) {
+  return TrialRow{.id = row.integer(),
+                  .number = row.optional_integer(),
+                  .state = row.text(),
+                  .started = row.optional_text(),
+                  .completed = row.optional_text()};
+}
+
+struct ParameterRow {
+  std::int64_t trial = 0;
+  std::string name = {};
+  std::optional<double> value = std::nullopt;
+  std::string distribution = {};
+};
+Result<ParameterRow> read_parameter_row(SqliteRow row) {
+  return ParameterRow{.trial = row.integer(),
+                      .name = row.text(),
+                      .value = row.optional_number(),
+                      .distribution = row.text()};
+}
+
+struct ValueRow {
+  std::int64_t trial = 0;
+  std::int64_t index = 0;  // objective or step
+  std::optional<double> value = std::nullopt;
+  std::string type = {};
+};
+Result<ValueRow> read_value_row(SqliteRow row) {
+  return ValueRow{.trial = row.integer(),
+                  .index = row.integer(),
+                  .value = row.optional_number(),
+                  .type = row.text()};
+}
+
+Result<double> number_of(const ValueRow& row) {
+  if (row.type == "INF_POS") return std::numeric_limits<double>::infinity();
+  if (row.type == "INF_NEG") return -std::numeric_limits<double>::infinity();
+  if (row.type == "NAN") return std::numeric_limits<double>::quiet_NaN();
+  if (row.type == "FINITE" && row.value && std::isfinite(*row.value)) return *row.value;
+  return wrong(fmt::format("its value {} is of the type '{}'",
+                           row.value ? fmt::format("{}", *row.value) : "NULL", row.type));
+}
+
+Result<OptunaState> parse_state(std::string_view name) {
+  if (name == "RUNNING") return OptunaState::running;
+  if (name == "COMPLETE") return OptunaState::complete;
+  if (name == "PRUNED") return OptunaState::pruned;
+  if (name == "FAIL") return OptunaState::failed;
+  if (name == "WAITING") return OptunaState::waiting;
+  return wrong(fmt::format("its state is '{}'", name));
+}
+
+std::optional<int> digits(std::string_view text, std::size_t first, std::size_t count) {
+  int value = 0;
+  if (text.size() < first + count) return std::nullopt;
+  const char* end = text.data() + first + count;
+  const auto parsed = std::from_chars(text.data() + first, end, value);
+  return parsed.ec == std::errc() && parsed.ptr == end && value >= 0 ? std::optional(value)
+                                                                     : std::nullopt;
+}
+
+// "2026-11-16 02:01:46.267763", with or without the fraction.
+Result<Time> parse_time(std::string_view text) {
+  using namespace std::chrono;
+  const auto bad = [&] { return wrong(fmt::format("'{}' is no time", text)); };
+  const auto year_of = digits(text, 0, 4);
+  const auto month_of = digits(text, 5, 2);
+  const auto day_of = digits(text, 8, 2);
+  const auto hour = digits(text, 11, 2);
+  const auto minute = digits(text, 14, 2);
+  const auto second = digits(text, 17, 2);
+  if (!year_of || !month_of || !day_of || !hour || !minute || !second) return bad();
+  const year_month_day date(year(*year_of), month(static_cast<unsigned>(*month_of)),
+                            day(static_cast<unsigned>(*day_of)));
+  if (!date.ok() || *hour > 23 || *minute > 59 || *second > 60) return bad();
+  const int ms = digits(text, 20, 3).value_or(0);
+  return sys_days(date) + hours(*hour) + minutes(*minute) + seconds(*second) + milliseconds(ms);
+}
+
+Result<std::optional<Time>> parse_time(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  return parse_time(std::string_view(*text)).map([](Time time) { return std::optional(time); });
+}
+
+Result<OptunaDistribution> parse_choices(const JsonView& attributes) {
+  const auto choices = attributes.at("choices");
+  if (!choices) return tl::unexpected(choices.error());
+  if (!choices->value().is_array() || choices->value().empty())
+    return choices->error("expected a list of choices");
+  if (choices->value().size() > kMostChoices) return choices->error("too many choices");
+  OptunaDistribution distribution{.kind = OptunaDistribution::Kind::categorical};
+  for (const auto& choice : choices->value())
+    distribution.choices.push_back(core::format_json_line(choice));
+  return distribution;
+}
+
+Status check(const OptunaDistribution& distribution, const JsonView& attributes) {
+  if (distribution.low > distribution.high) return attributes.error("low is above high");
+  if (distribution.log && distribution.low <= 0)
+    return attributes.error("a logarithm of what is not above 0");
+  if (distribution.step && *distribution.step <= 0) return attributes.error("step is not above 0");
+  return {};
+}
+
+Result<OptunaDistribution> parse_range(const JsonView& attributes, OptunaDistribution::Kind kind) {
+  const auto low = attributes.number("low");
+  if (!low) return tl::unexpected(low.error());
+  const auto high = attributes.number("high");
+  if (!high) return tl::unexpected(high.error());
+  const auto log = attributes.boolean_or("log", false);
+  if (!log) return tl::unexpected(log.error());
+  OptunaDistribution distribution{.kind = kind, .low = *low, .high = *high, .log = *log};
+  const auto step = attributes.find("step");
+  if (!step) return tl::unexpected(step.error());
+  if (*step) {
+    const auto number = (*step)->as_number();
+    if (!number) return tl::unexpected(number.error());
+    distribution.step = *number;
+  }
+  if (auto checked = check(distribution, attributes); !checked)
+    return tl::unexpected(checked.error());
+  return distribution;
+}
+
+Result<OptunaDistribution> parse_distribution(const std::string& text) {
+  const auto document = core::parse_json(text, "distribution");
+  if (!document) return tl::unexpected(document.error());
+  const JsonView view(*document, "distribution");
+  const auto name = view.text("name");
+  if (!name) return tl::unexpected(name.error());
+  const auto attributes = view.at("attributes");
+  if (!attributes) return tl::unexpected(attributes.error());
+  using enum OptunaDistribution::Kind;
+  if (*name == "CategoricalDistribution") return parse_choices(*attributes);
+  if (*name == "FloatDistribution") return parse_range(*attributes, real);
+  if (*name == "IntDistribution") return parse_range(*attributes, integer);
+  return fail(ErrorCode::unsupported,
+              fmt::format("'{}' is no distribution of Optuna 3; `optuna storage upgrade` brings "
+                          "older files to it",
+                          *name));
+}
+
+Status check_value(const OptunaDistribution& distribution, std::optional<double> value) {
+  if (!value || !std::isfinite(*value)) return wrong("has no value");
+  if (distribution.kind == OptunaDistribution::Kind::real) return {};
+  if (*value != std::round(*value) || std::abs(*value) > 9e15)
+    return wrong(fmt::format("{} is no whole number", *value));
+  if (distribution.kind == OptunaDistribution::Kind::integer) return {};
+  if (*value < 0 || *value >= static_cast<double>(distribution.choices.size()))
+    return wrong(fmt::format("{} is the number of none of its choices", *value));
+  return {};
+}
+
+/// Reads one study, table after table, within one transaction.
+class StudyReader {
+ public:
+  explicit StudyReader(SqliteConnection& connection) : connection_(connection) {}
+
+  Result<OptunaStudy> read(std::string_view name) {
+    const auto found = connection_.first(read_study_row,
+                                         "SELECT study_id FROM studies WHERE study_name = ?", name);
+    if (!found) return tl::unexpected(found.error());
+    if (!*found)
+      return connection_.failure(ErrorCode::not_found, fmt::format("it has no study '{}'", name));
+    study_.name = name;
+    const std::int64_t id = (*found)->id;
+    for (const auto step :
+         {&StudyReader::read_directions, &StudyReader::read_trials, &StudyReader::read_parameters,
+          &StudyReader::read_values, &StudyReader::read_intermediate})
+      if (auto done = (this->*step)(id); !done) return tl::unexpected(std::move(done.error()));
+    return std::move(study_);
+  }
+
+ private:
+  // An error in a row, with the place in front.
+  tl::unexpected<Error> at(std::string_view place, Error error) const {
+    return core::within(connection_.name(), core::within(place, std::move(error)).value());
+  }
+
+  Status read_directions(std::int64_t id) {
+    const auto directions = connection_.all(
+        read_text, "SELECT direction FROM study_directions WHERE study_id = ? ORDER BY objective",
+        id);
+    if (!directions) return tl::unexpected(directions.error());
+    for (const auto& direction : *directions) {
+      if (direction != "MAXIMIZE" && direction != "MINIMIZE")
+        return at("study",
+                  {ErrorCode::invalid_input,
+                   fmt::format("its direction '{}' is neither MAXIMIZE nor MINIMIZE", direction)});
+      study_.maximize.push_back(direction == "MAXIMIZE");
+    }
+    if (study_.maximize.empty())
+      return at("study", {ErrorCode::invalid_input, "it has no direction"});
+    return {};
+  }
+
+  Status read_trials(std::int64_t id) {
+    const auto rows = connection_.all(
+        read_trial_row,
+        "SELECT trial_id, number, state, datetime_start, datetime_complete FROM trials "
+        "WHERE study_id = ? ORDER BY number, trial_id",
+        id);
+    if (!rows) return tl::unexpected(rows.error());
+    for (const auto& row : *rows) {
+      const auto number = row.number.value_or(static_cast<std::int64_t>(study_.trials.size()));
+      const auto place = fmt::format("trial {}", number);
+      const auto state = parse_state(row.state);
+      const auto started = parse_time(row.started);
+      const auto completed = parse_time(row.completed);
+      if (!state) return at(place, state.error());
+      if (!started) return at(place, started.error());
+      if (!completed) return at(place, completed.error());
+      index_.emplace(row.id, study_.trials.size());
+      study_.trials.push_back(
+          {.number = number, .state = *state, .started = *started, .completed = *completed});
+    }
+    return {};
+  }
+
+  Status read_parameters(std::int64_t id) {
+    const auto rows = connection_.all(
+        read_parameter_row,
+        "SELECT trial_id, param_name, param_value, distribution_json FROM trial_params "
+        "WHERE trial_id IN (SELECT trial_id FROM trials WHERE study_id = ?) ORDER BY param_id",
+        id);
+    if (!rows) return tl::unexpected(rows.error());
+    for (const auto& row : *rows) {
+      auto* trial = trial_of(row.trial);
+      if (trial == nullptr) continue;
+      const auto place = fmt::format("trial {}: parameter '{}'", trial->number, row.name);
+      if (row.name.empty()) return at(place, {ErrorCode::invalid_input, "has no name"});
+      const auto distribution = distribution_of(row.distribution);
+      if (!distribution) return at(place, distribution.error());
+      const auto checked = check_value(study_.distributions[*distribution], row.value);
+      if (!checked) return at(place, checked.error());
+      trial->parameters.push_back(
+          {.name = row.name, .distribution = *distribution, .value = *row.value});
+    }
+    return {};
+  }
+
+  Status read_values(std::int64_t id) {
+    const auto rows =
+        connection_.all(read_value_row,
+                        "SELECT trial_id, objective, value, value_type FROM trial_values "
+                        "WHERE trial_id IN (SELECT trial_id FROM trials WHERE study_id = ?) "
+                        "ORDER BY trial_id, objective",
+                        id);
+    if (!rows) return tl::unexpected(rows.error());
+    for (const auto& row : *rows) {
+      auto* trial = trial_of(row.trial);
+      if (trial == nullptr) continue;
+      const auto place = fmt::format("trial {}", trial->number);
+      const auto value = number_of(row);
+      if (!value) return at(place, value.error());
+      if (row.index != static_cast<std::int64_t>(trial->values.size()) ||
+          trial->values.size() == study_.maximize.size())
+        return at(place, {ErrorCode::invalid_input,
+                          fmt::format("it has a value of objective {}, of which there are {}",
+                                      row.index, study_.maximize.size())});
+      trial->values.push_back(*value);
+    }
+    return {};
+  }
+
+  Status read_intermediate(std::int64_t id) {
+    const auto rows =
+        connection_.all(read_value_row,
+                        "SELECT trial_id, step, intermediate_value, intermediate_value_type "
+                        "FROM trial_intermediate_values "
+                        "WHERE trial_id IN (SELECT trial_id FROM trials WHERE study_id = ?) "
+                        "ORDER BY trial_id, step",
+                        id);
+    if (!rows) return tl::unexpected(rows.error());
+    for (const auto& row : *rows) {
+      auto* trial = trial_of(row.trial);
+      if (trial == nullptr) continue;
+      const auto value = number_of(row);
+      if (!value)
+        return at(fmt::format("trial {}: step {}", trial->number, row.index), value.error());
+      trial->intermediate.emplace_back(row.index, *value);
+    }
+    return {};
+  }
+
+  // Null if it is none of this study, which only a file that was tampered with can bring about.
+  OptunaTrial* trial_of(std::int64_t id) {
+    const auto found = index_.find(id);
+    return found == index_.end() ? nullptr : &study_.trials[found->second];
+  }
+
+  Result<std::size_t> distribution_of(const std::string& text) {
+    const auto known = distributions_.find(text);
+    if (known != distributions_.end()) return known->second;
+    auto parsed = parse_distribution(text);
+    if (!parsed) return tl::unexpected(std::move(parsed.error()));
+    const std::size_t index = study_.distributions.size();
+    study_.distributions.push_back(std::move(*parsed));
+    distributions_.emplace(text, index);
+    return index;
+  }
+
+  SqliteConnection& connection_;
+  OptunaStudy study_;
+  std::unordered_map<std::int64_t, std::size_t> index_;  // of a trial's id in study_.trials
+  std::map<std::string, std::size_t> distributions_;     // their texts
+};
+
+// A file in which Optuna's tables are.
+Result<Connection> open_optuna(const std::filesystem::path& file) {
+  auto connection = SqliteConnection::open_for_reading(file, kPatience);
+  if (!connection) return connection;
+  const auto tables = (*connection)
+                          ->integer(
+                              "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN "
+                              "('studies', 'trials', "
+                              "'version_info', 'trial_params', 'trial_values', 'study_directions', "
+                              "'trial_intermediate_values')");
+  if (!tables) return tl::unexpected(tables.error());
+  const auto version_table =
+      (*connection)
+          ->integer(
+              "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'version_info'");
+  if (!version_table) return tl::unexpected(version_table.error());
+  if (*version_table == 0)
+    return (*connection)->failure(ErrorCode::invalid_input, "it is no file of Optuna");
+  const auto version = (*connection)->integer("SELECT max(schema_version) FROM version_info");
+  if (!version) return tl::unexpected(version.error());
+  if (*tables != 7 || *version != kSchemaVersion)
+    return (*connection)
+        ->failure(ErrorCode::unsupported,
+                  fmt::format("it is of another version of Optuna than 3 (tables of version {}); "
+                              "`optuna storage upgrade` brings older files to it",
+                              *version));
+  return connection;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> list_optuna_studies(const std::filesystem::path& file) {
+  const auto connection = open_optuna(file);
+  if (!connection) return tl::unexpected(connection.error());
+  return (*connection)->all(read_text, "SELECT study_name FROM studies ORDER BY study_id");
+}
+
+Result<OptunaStudy> read_optuna_study(const std::filesystem::path& file, std::string_view name) {
+  const auto connection = open_optuna(file);
+  if (!connection) return tl::unexpected(connection.error());
+  return (*connection)->transaction(Transaction::read, [&] {
+    return StudyReader(**connection).read(name);
+  });
+}
+
+}  // namespace fleetfit::store

@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+
+#include "fleetfit/core/process.h"
+#include "fleetfit/core/program.h"
+#include "fleetfit/tune/executor.h"
+
+namespace fleetfit::tune {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Longer than a worker takes to end its trial, which has ten seconds.
+constexpr milliseconds kGrace{15'000};
+
+void pin(int pid, const std::vector<int>& cores) {
+  if (cores.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) CPU_SET(static_cast<std::size_t>(core), &set);
+  // A machine that does not allow it runs the worker anywhere.
+  static_cast<void>(::sched_setaffinity(pid, sizeof set, &set));
+}
+
+std::string last_line(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  const auto begin = text.rfind('\n');
+  return core::one_line(begin == std::string::npos ? text : text.substr(begin + 1));
+}
+
+class LocalExecutor final : public Executor {
+ public:
+  LocalExecutor() = default;
+  LocalExecutor(const LocalExecutor&) = delete;
+  LocalExecutor& operator=(const LocalExecutor&) = delete;
+  // All are asked before the first is waited for.
+  ~LocalExecutor() override {
+    for (auto& worker : workers_)
+      if (worker.process) worker.process->close_stdin();
+  }
+
+  Result<std::size_t> submit(const WorkerSpec& worker) override {
+    auto process = core::Process::start(worker.command, {.grace = kGrace});
+    if (!process) return tl::unexpected(std::move(process.error()));
+    pin(process->pid(), worker.cores);
+    workers_.push_back({.process = *std::move(process), .status = {}});
+    return workers_.size() - 1;
+  }
+
+  Result<std::vector<WorkerStatus>> poll() override {
+    std::vector<WorkerStatus> result;
+    for (auto& worker : workers_) {
+      look_at(worker);
+      result.push_back(worker.status);
+    }
+    return result;
+  }
+
+  // Its input ends, which tells it to end; the conductor's death does the same.
+  Status cancel(std::size_t worker) override {
+    if (worker >= workers_.size())
+      return fail(ErrorCode::not_found, fmt::format("there is no worker {}", worker));
+    if (workers_[worker].process) workers_[worker].process->close_stdin();
+    return {};
+  }
+
+ private:
+  struct Worker {
+    std::optional<core::Process> process;
+    WorkerStatus status;
+  };
+
+  static void look_at(Worker& worker) {
+    if (!worker.process) return;
+    worker.status.state = WorkerState::running;
+    const auto status = worker.process->wait(milliseconds(0));
+    if (!status) return;
+    static_cast<void>(worker.process->read_line(milliseconds(0)));  // takes in its last words
+    const auto said = last_line(worker.process->error_output());
+    worker.status = {.state = WorkerState::ended,
+                     .succeeded = status->succeeded(),
+                     .killed = status->signal != 0,
+                     .ending = said.empty() ? to_string(*status)
+                                            : fmt::format("{}: {}", to_string(*status), said)};
+    worker.process.reset();
+  }
+
+  std::vector<Worker> workers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> make_local_executor() { return std::make_unique<LocalExecutor>(); }
+
+}  // namespace fleetfit::tune

@@ -1,0 +1,142 @@
+"""Eight workers and their tuner under random kill -9: nothing is lost, nothing is done twice.
+
+FLEETFIT_KILLS says how many kills; 10 if it is not set.
+"""
+import collections
+import os
+import pathlib
+import random
+import signal
+import sqlite3
+import subprocess
+import time
+
+import cli
+
+KILLS = int(os.environ.get("FLEETFIT_KILLS", "10"))
+TRIALS = 24
+WORKERS = 8
+
+# Every run of a level writes to a witness file when it begins and when it has its result. It looks whether the run
+# before it, which left its process id in the checkpoint folder, is still alive.
+TRAIN = r"""
+field() { rest=${FLEETFIT_TRIAL#*\"$1\":}; rest=${rest%%[,\}]*}; echo ${rest#\"} | tr -d '"'; }
+trial=$(field trial); epochs=$(field epochs); folder=$(field checkpoint_dir); study=$(field study)
+if [ -e $folder/pid ] && kill -0 $(cat $folder/pid) 2>/dev/null; then echo "overlap $study $trial $epochs" >>WITNESS; fi
+echo $$ >$folder/pid
+echo "begin $study $trial $epochs" >>WITNESS
+sleep 0.1
+echo "end $study $trial $epochs" >>WITNESS
+rm $folder/pid
+echo '{"result": {"accuracy": 0.'$((trial % 7 + 1))$epochs'}}'
+"""
+
+STUDY = """
+name: NAME
+workload: {command: [sh, FOLDER/train.sh]}
+parameters: {training: {rate: {range: [0.001, 1], log: true}}}
+objective: {maximize: accuracy}
+budget: {kind: epochs, min_epochs: 1, max_epochs: 4, eta: 2, max_trials: TRIALS}
+algorithm: {model: asha}
+"""
+
+
+def command_line(pid):
+    try:
+        return (pathlib.Path("/proc") / pid / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+        return True
+    except ProcessLookupError:
+        return False
+
+
+class Kills(cli.Case):
+    def setUp(self):
+        super().setUp()
+        self.random = random.Random(7)
+        self.store = f"sqlite:{self.folder}/store.db"
+        self.witness = self.folder / "witness"
+        self.witness.touch()
+        (self.folder / "train.sh").write_text(TRAIN.replace("WITNESS", str(self.witness)))
+
+    def processes(self, *words):
+        """Those of this test whose command line has all the words."""
+        wanted = [str(self.folder), *words]
+        return [int(pid) for pid in os.listdir("/proc")
+                if pid.isdigit() and int(pid) != os.getpid() and all(word in command_line(pid) for word in wanted)]
+
+    def study_file(self, name):
+        file = self.folder / f"{name}.yaml"
+        file.write_text(STUDY.replace("NAME", name).replace("FOLDER", str(self.folder)).replace("TRIALS", str(TRIALS)))
+        return file
+
+    def start(self, name):
+        return subprocess.Popen([cli.program(), "--store", self.store, "tune", str(self.study_file(name)), "--resume",
+                                 "--workers", str(WORKERS), "--lease", "1"],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def kill_one(self, tuner):
+        """The tuner now and then, a worker mostly; says whether somebody was there to be killed."""
+        if self.random.random() < 0.2:
+            self.tuners_killed += 1
+            return kill(tuner.pid)
+        workers = self.processes("study work")
+        return bool(workers) and kill(self.random.choice(workers))
+
+    def tune_and_kill(self, name, kills):
+        """Tunes a study to its end; gives how many kills it took."""
+        done = 0
+        while True:
+            tuner = self.start(name)
+            while done < kills and tuner.poll() is None:
+                time.sleep(self.random.uniform(0.02, 0.25))
+                done += self.kill_one(tuner)
+            _, said = tuner.communicate(timeout=300)
+            if tuner.returncode == 0:
+                return done
+            self.assertEqual(tuner.returncode, -signal.SIGKILL, said)
+
+    def test_nothing_is_lost_and_nothing_done_twice(self):
+        self.tuners_killed = 0
+        kills = 0
+        names = []
+        began = time.monotonic()
+        while kills < KILLS or not names:
+            names.append(f"study{len(names)}")
+            kills += self.tune_and_kill(names[-1], KILLS - kills)
+        runs = collections.Counter(self.witness.read_text().splitlines())
+        self.assertEqual([line for line in runs if line.startswith("overlap")], [])
+        levels = sum(self.check_study(name, runs) for name in names)
+        begun = sum(count for line, count in runs.items() if line.startswith("begin"))
+        print(f"{kills} kills ({self.tuners_killed} of tuners), {len(names)} studies, {len(names) * TRIALS} trials, "
+              f"{levels} levels, {begun} runs, {time.monotonic() - began:.0f} s")
+        self.assertEqual(self.processes("study work") + self.processes("train.sh"), [])
+
+    def check_study(self, name, runs):
+        trials = self.succeed_json("--store", self.store, "study", "show", name)["trials"]
+        self.assertEqual(sorted(trial["trial"] for trial in trials), list(range(TRIALS)))
+        wrong = [trial for trial in trials if trial["status"] not in ("finished", "stopped")]
+        self.assertEqual(wrong, [])
+        levels = self.levels(name)
+        self.assertEqual([level for level, count in collections.Counter(levels).items() if count > 1], [])
+        self.assertEqual({trial for trial, _ in levels}, set(range(TRIALS)))
+        unseen = [level for level in levels if f"end {name} {level[0]} {level[1]}" not in runs]
+        self.assertEqual(unseen, [])
+        return len(levels)
+
+    def levels(self, name):
+        """(trial, epochs) of all levels that the store calls ended."""
+        with sqlite3.connect(self.folder / "store.db") as connection:
+            return connection.execute(
+                "SELECT trial, epochs FROM levels JOIN studies ON studies.id = levels.study "
+                "WHERE studies.name = ?", (name,)).fetchall()
+
+
+if __name__ == "__main__":
+    cli.main()

@@ -1,0 +1,260 @@
+#include "fleetfit/tune/inference.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "fleetfit/core/json.h"
+
+namespace fleetfit::tune {
+namespace {
+
+Parameter batches(std::int64_t low, std::int64_t high) {
+  return {.name = "batch_size",
+          .group = Group::inference,
+          .low = static_cast<double>(low),
+          .high = static_cast<double>(high),
+          .integer = true};
+}
+
+Parameter choice(std::string name, std::vector<Value> values) {
+  return {.name = std::move(name), .group = Group::inference, .values = std::move(values)};
+}
+
+InferenceStudy study_of(std::vector<Parameter> parameters, const Scenario& scenario,
+                        InferenceGoal goal = InferenceGoal::latency) {
+  return {.devices = {"local"},
+          .parameters = Parameters::create(std::move(parameters)).value(),
+          .scenario = scenario,
+          .goal = goal};
+}
+
+/// Counts what is asked, and prices by a formula.
+struct Device {
+  std::function<double(const InferenceSetting&)> latency_ms;
+  std::vector<InferenceSetting> asked = {};
+
+  PriceInference price() {
+    return [this](const InferenceSetting& setting) -> Result<InferenceCost> {
+      asked.push_back(setting);
+      const double ms = latency_ms(setting);
+      return InferenceCost{.cost = {.latency_ms = ms, .energy_mj = 2 * ms},
+                           .spread_ms = 0.01 * ms,
+                           .energy_source = "modelled"};
+    };
+  }
+};
+
+InferenceSetting best_of(const InferenceResult& result) {
+  return result.trials.at(result.best.value()).setting;
+}
+
+double batch_of(const InferenceSetting& setting) { return static_cast<double>(setting.batch); }
+
+InferenceResult tune(const InferenceStudy& study, Device& device,
+                     SamplerKind algorithm = SamplerKind::grid) {
+  return tune_inference({.study = study, .algorithm = algorithm}, device.price(), {}).value();
+}
+
+TEST(InferenceTuning, PricesOneSampleOnlyInASingleStream) {
+  Device device{[](const auto& s) { return 3 + batch_of(s) - static_cast<double>(*s.cores); }};
+  const auto study = study_of({batches(1, 64), choice("cores", {std::int64_t{1}, std::int64_t{2}})},
+                              {.kind = ScenarioKind::single});
+  const auto result = tune(study, device);
+  EXPECT_EQ(best_of(result), (InferenceSetting{.batch = 1, .cores = 2}));
+  EXPECT_EQ(device.asked.size(), 2U);
+  EXPECT_DOUBLE_EQ(result.trials[*result.best].response.mean_ms, 2);
+}
+
+TEST(InferenceTuning, FindsTheBestBatchOfManyWithFewPrices) {
+  // Per sample 0.5 + 8 / n + (n / 40)²: least at n³ = 6400, between 18 and 19.
+  Device device{[](const auto& s) {
+    const double n = batch_of(s);
+    return 0.5 * n + 8 + n * std::pow(n / 40, 2);
+  }};
+  const auto study = study_of({batches(1, 100)}, {.kind = ScenarioKind::offline});
+  const auto result = tune(study, device);
+  const auto per_sample = [&](double n) {
+    return device.latency_ms({.batch = std::llround(n)}) / n;
+  };
+  EXPECT_LE(per_sample(batch_of(best_of(result))), 1.01 * per_sample(19));
+  EXPECT_EQ(result.settings, 100U);
+  EXPECT_LE(device.asked.size(), 16U);
+  EXPECT_EQ(result.trials.size(), device.asked.size());
+}
+
+TEST(InferenceTuning, EveryBestSettingWasPriced) {
+  // A step at multiples of eight, as kernels have them: lines between powers of two are wrong here.
+  Device device{[](const auto& s) { return 20 + 8 * std::ceil(batch_of(s) / 8); }};
+  const auto study =
+      study_of({batches(1, 60)}, {.kind = ScenarioKind::server, .samples = 24, .period_ms = 200});
+  const auto result = tune(study, device);
+  // One run of 24 samples: 44 ms. Three of 8 end after 28, 56 and 84 ms, two of 12 after 36 and 72.
+  EXPECT_EQ(best_of(result).batch, 24);
+  EXPECT_DOUBLE_EQ(result.trials[*result.best].response.mean_ms, 44);
+}
+
+TEST(InferenceTuning, LeavesSaturatedSettingsBehind) {
+  // One by one is quickest while nothing waits, but cannot bear 300 samples per second.
+  Device device{[](const auto& s) { return 4 + batch_of(s); }};
+  const auto study = study_of({batches(1, 4)}, {.kind = ScenarioKind::multistream, .rate_hz = 300});
+  const auto result = tune(study, device);
+  const auto& best = result.trials[*result.best];
+  EXPECT_FALSE(best.response.saturated);
+  EXPECT_GT(best.setting.batch, 1);
+}
+
+TEST(InferenceTuning, TakesFewerCoresOfEquals) {
+  Device device{[](const auto&) { return 5.0; }};
+  const auto study =
+      study_of({choice("cores", {std::int64_t{4}, std::int64_t{1}, std::int64_t{2}})},
+               {.kind = ScenarioKind::single});
+  EXPECT_EQ(best_of(tune(study, device)).cores, 1);
+}
+
+TEST(InferenceTuning, ReachesItsGoal) {
+  // Two cores are quicker and take more energy.
+  const auto price = [](const InferenceSetting& s) -> Result<InferenceCost> {
+    const bool two = *s.cores == 2;
+    return InferenceCost{.cost = {.latency_ms = two ? 6.0 : 10.0, .energy_mj = two ? 12.0 : 10.0}};
+  };
+  const std::vector<Parameter> cores = {choice("cores", {std::int64_t{1}, std::int64_t{2}})};
+  const auto best_for = [&](InferenceGoal goal) {
+    const auto study = study_of(cores, {.kind = ScenarioKind::single}, goal);
+    return *best_of(tune_inference({.study = study}, price, {}).value()).cores;
+  };
+  EXPECT_EQ(best_for(InferenceGoal::latency), 2);
+  EXPECT_EQ(best_for(InferenceGoal::throughput), 2);
+  EXPECT_EQ(best_for(InferenceGoal::energy), 1);
+}
+
+TEST(InferenceTuning, HasNoBestForAnEnergyThatNobodyKnows) {
+  const auto price = [](const InferenceSetting&) -> Result<InferenceCost> {
+    return InferenceCost{.cost = {.latency_ms = 1}};
+  };
+  const auto study = study_of({}, {.kind = ScenarioKind::single}, InferenceGoal::energy);
+  EXPECT_FALSE(tune_inference({.study = study}, price, {}).value().best);
+}
+
+TEST(InferenceTuning, KeepsTheReasonOfWhatCannotBePriced) {
+  const auto price = [](const InferenceSetting& s) -> Result<InferenceCost> {
+    if (s.precision == "int8") return fail(ErrorCode::unsupported, "no int8 here");
+    return InferenceCost{.cost = {.latency_ms = 1}};
+  };
+  const auto study = study_of({choice("precision", {std::string("int8"), std::string("fp32")})},
+                              {.kind = ScenarioKind::single});
+  const auto result = tune_inference({.study = study}, price, {}).value();
+  ASSERT_EQ(result.trials.size(), 2U);
+  EXPECT_EQ(result.trials[0].reason, "no int8 here");
+  EXPECT_EQ(best_of(result).precision, "fp32");
+}
+
+TEST(InferenceTuning, GoesOnWithoutBatchesThatDoNotFit) {
+  const auto price = [](const InferenceSetting& s) -> Result<InferenceCost> {
+    if (s.batch > 20) return fail(ErrorCode::device_failed, "out of memory");
+    return InferenceCost{.cost = {.latency_ms = 10 + 0.1 * batch_of(s)}};
+  };
+  const auto study = study_of({batches(1, 64)}, {.kind = ScenarioKind::offline});
+  const auto result = tune_inference({.study = study}, price, {}).value();
+  EXPECT_EQ(best_of(result).batch, 16);
+}
+
+TEST(InferenceTuning, IsCancelled) {
+  std::stop_source source;
+  source.request_stop();
+  Device device{[](const auto&) { return 1.0; }};
+  const auto study = study_of({}, {.kind = ScenarioKind::single});
+  const auto result = tune_inference({.study = study}, device.price(), source.get_token());
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::cancelled);
+}
+
+TEST(InferenceTuning, RefusesWhatInferenceDoesNotHave) {
+  const auto refused = [](Parameter parameter) {
+    const auto name = parameter.name;
+    const auto ok = check_inference_parameters(Parameters::create({std::move(parameter)}).value());
+    return !ok && ok.error().message.starts_with(name + ": ");
+  };
+  EXPECT_TRUE(refused(choice("memory", {std::int64_t{1}})));
+  EXPECT_TRUE(refused(choice("cores", {std::int64_t{0}})));
+  EXPECT_TRUE(refused(choice("cores", {1.5})));
+  EXPECT_TRUE(refused(choice("precision", {std::string("fp16")})));
+  EXPECT_TRUE(refused({.name = "batch_size", .low = 1, .high = 2}));
+  EXPECT_FALSE(refused(batches(1, 32)));
+}
+
+TEST(InferenceTuning, SamplersTryEachSettingOnce) {
+  for (const auto algorithm : {SamplerKind::random, SamplerKind::tpe}) {
+    Device device{[](const auto& s) { return 10 + 0.5 * batch_of(s); }};
+    const auto study = study_of({choice("batch_size", {std::int64_t{1}, std::int64_t{2},
+                                                       std::int64_t{4}, std::int64_t{8}})},
+                                {.kind = ScenarioKind::offline});
+    const auto result = tune(study, device, algorithm);
+    EXPECT_EQ(best_of(result).batch, 8);
+    EXPECT_LE(device.asked.size(), 4U);
+  }
+}
+
+TEST(InferenceTuning, ReadsWhatItWrote) {
+  const auto price = [](const InferenceSetting& s) -> Result<InferenceCost> {
+    if (s.batch == 2) return fail(ErrorCode::unsupported, "not two");
+    return InferenceCost{.cost = {.latency_ms = 10 + batch_of(s),
+                                  .energy_mj = 3.5,
+                                  .spread = RunSpread{.mean_ms = 11, .p90_ms = 12, .p99_ms = 13}},
+                         .spread_ms = 0.25,
+                         .predicted = true,
+                         .energy_source = "modelled",
+                         .note = "unstable"};
+  };
+  const auto study = study_of({batches(1, 4), choice("cores", {std::int64_t{2}}),
+                               choice("precision", {std::string("int8")})},
+                              {.kind = ScenarioKind::multistream, .rate_hz = 20});
+  const auto result = tune_inference({.study = study}, price, {}).value();
+  const auto json = nlohmann::json::parse(to_json(result).dump());
+  const auto read = inference_result_from_json(core::JsonView(json, "r"));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, result);
+}
+
+TEST(InferenceTuning, RefusesDamagedResults) {
+  for (const auto* text :
+       {"{}", R"({"version":2,"best":null,"settings":0,"elapsed_s":0,"trials":[]})",
+        R"({"version":1,"best":0,"settings":0,"elapsed_s":0,"trials":[]})"}) {
+    const auto json = nlohmann::json::parse(text);
+    EXPECT_FALSE(inference_result_from_json(core::JsonView(json, "r"))) << text;
+  }
+}
+
+TEST(InferenceTuning, RecommendsForTheStudy) {
+  Device device{[](const auto& s) { return 10 + 0.5 * batch_of(s); }};
+  const auto study = study_of({choice("batch_size", {std::int64_t{1}, std::int64_t{8}})},
+                              {.kind = ScenarioKind::offline});
+  const auto known = recommendation(tune(study, device), "local");
+  ASSERT_TRUE(known);
+  EXPECT_EQ(known->device, "local");
+  EXPECT_DOUBLE_EQ(known->latency_ms, 14);
+  EXPECT_NEAR(known->throughput, 8000 / 14.0, 1e-6);
+  EXPECT_NEAR(*known->energy_mj, 28 / 8.0, 1e-9);
+  EXPECT_FALSE(recommendation({}, "local"));
+}
+
+TEST(InferenceTuning, AsksTheSameQuestionInTheSameWords) {
+  const Scenario single{.kind = ScenarioKind::single};
+  const auto key = [](const InferenceStudy& study) {
+    return question_key(study, SamplerKind::grid);
+  };
+  const auto study = study_of({batches(1, 32)}, single);
+  auto elsewhere = study;
+  elsewhere.devices = {"phone"};
+  EXPECT_EQ(key(study), key(elsewhere));
+  EXPECT_NE(key(study), key(study_of({batches(1, 16)}, single)));
+  EXPECT_NE(key(study), key(study_of({batches(1, 32)}, {.kind = ScenarioKind::offline})));
+  EXPECT_NE(key(study), key(study_of({batches(1, 32)}, single, InferenceGoal::energy)));
+  EXPECT_NE(key(study), question_key(study, SamplerKind::tpe));
+}
+
+}  // namespace
+}  // namespace fleetfit::tune
