@@ -154,8 +154,8 @@ void add_serve(CLI::App& study, Context& context) {
   add_options(*verb, *flags);
   verb->footer(
       "{\"ask\": 2} gives two trials, {\"tell\": {\"trial\": 3, \"values\": {\"accuracy\": 0.9}}} "
-      "takes a result (or a\nlist of them). However many trials there are, an answer takes "
-      "milliseconds.\n\nExample:\n  echo '{\"ask\": 2}' | fleetfit study serve branin");
+      "takes a result (or a\nlist of them). It reads the study's "
+      "history once only.\n\nExample:\n  echo '{\"ask\": 2}' | fleetfit study serve branin");
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
       auto workplace = context.open_existing_workplace();
