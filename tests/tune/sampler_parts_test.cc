@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -23,7 +22,8 @@ Parameter range(const std::string& name, double low, double high) {
 
 Parameter letters(const std::string& name, int count) {
   Parameter parameter{.name = name};
-  for (int i = 0; i < count; ++i) parameter.values.emplace_back(std::string(1, char('a' + i)));
+  for (int i = 0; i < count; ++i)
+    parameter.values.emplace_back(std::string(1, static_cast<char>('a' + i)));
   return parameter;
 }
 

@@ -6,13 +6,13 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "fleetfit/core/statistics.h"
 #include "fleetfit/search/pareto.h"
 
 namespace fleetfit::tune {
@@ -26,7 +26,8 @@ Parameter range(const std::string& name, double low, double high) {
 
 Parameter choice(const std::string& name, int count) {
   Parameter parameter{.name = name};
-  for (int i = 0; i < count; ++i) parameter.values.emplace_back(std::string(1, char('a' + i)));
+  for (int i = 0; i < count; ++i)
+    parameter.values.emplace_back(std::string(1, static_cast<char>('a' + i)));
   return parameter;
 }
 

@@ -197,7 +197,8 @@ void Archive::tell(const Observation& observation) {
 }
 
 void Archive::insert_sorted(Kept kept) {
-  best_.insert(std::upper_bound(best_.begin(), best_.end(), kept, is_better), std::move(kept));
+  const auto place = std::upper_bound(best_.begin(), best_.end(), kept, is_better);
+  best_.insert(place, std::move(kept));
   if (best_.size() <= limits_.best) return;
   sample(std::move(best_.back()));
   best_.pop_back();
