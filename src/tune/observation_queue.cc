@@ -1,34 +1,37 @@
 #include "tune/observation_queue.h"
 
-#include <algorithm>
-
 namespace fleetfit::tune {
 
 void ObservationQueue::expect(std::int64_t order, std::size_t trial, std::size_t level) {
-  // What nobody counted comes after all that is known.
-  if (order <= 0) order = last_order_;
-  last_order_ = std::max(last_order_, order);
-  const Place place = {order, count_++};
-  if (places_.emplace(std::pair(trial, level), place).second) {
-    waiting_.emplace(place, std::nullopt);
+  const Source source = {trial, level};
+  if (orders_.emplace(source, order).second && order > 0) {
+    waiting_.emplace(Place(order, source), std::nullopt);
   }
 }
 
 void ObservationQueue::fill(Observation observation) {
-  const auto place = places_.find({observation.trial, observation.level});
-  if (place == places_.end()) return;
-  waiting_[place->second] = std::move(observation);
-  places_.erase(place);
+  const Source source = {observation.trial, observation.level};
+  const auto order = orders_.find(source);
+  if (order == orders_.end()) return;
+  if (order->second > 0) {
+    waiting_[{order->second, source}] = std::move(observation);
+  } else {
+    uncounted_.push_back(std::move(observation));
+  }
+  orders_.erase(order);
 }
 
 void ObservationQueue::drop(std::size_t trial, std::size_t level) {
-  const auto place = places_.find({trial, level});
-  if (place == places_.end()) return;
-  waiting_.erase(place->second);
-  places_.erase(place);
+  const Source source = {trial, level};
+  const auto order = orders_.find(source);
+  if (order == orders_.end()) return;
+  waiting_.erase({order->second, source});
+  orders_.erase(order);
 }
 
 void ObservationQueue::flush(Sampler& sampler) {
+  for (const Observation& observation : uncounted_) sampler.tell(observation);
+  uncounted_.clear();
   while (!waiting_.empty() && waiting_.begin()->second) {
     sampler.tell(*waiting_.begin()->second);
     waiting_.erase(waiting_.begin());

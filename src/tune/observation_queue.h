@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "fleetfit/tune/sampler.h"
 
@@ -12,7 +13,8 @@ namespace fleetfit::tune {
 
 /// Observations on their way to the sampler, in the order in which levels ended. One whose values
 /// are not known yet holds up those after it, so that a sampler that is told everything anew after
-/// a crash is told it in the same order.
+/// a crash is told it in the same order. Those whose order nobody counted (0) are told as soon as
+/// they are known.
 class ObservationQueue {
  public:
   /// A level has ended; its values come by `fill`, or it is dropped.
@@ -24,12 +26,12 @@ class ObservationQueue {
   void flush(Sampler& sampler);
 
  private:
-  using Place = std::pair<std::int64_t, std::size_t>;  ///< order, then what came first
+  using Source = std::pair<std::size_t, std::size_t>;  ///< trial and level
+  using Place = std::pair<std::int64_t, Source>;       ///< order first
 
   std::map<Place, std::optional<Observation>> waiting_;
-  std::map<std::pair<std::size_t, std::size_t>, Place> places_;  ///< by trial and level
-  std::int64_t last_order_ = 0;
-  std::size_t count_ = 0;
+  std::map<Source, std::int64_t> orders_;  ///< of what is expected
+  std::vector<Observation> uncounted_;     ///< known
 };
 
 }  // namespace fleetfit::tune

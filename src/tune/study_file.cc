@@ -20,7 +20,7 @@ Result<std::string> read_name(const YamlView& view) {
   if (text->size() > kLongestName) {
     return view.error(fmt::format("is longer than {} bytes", kLongestName));
   }
-  if (text->find_first_of("\t\r\n/") != std::string::npos) {
+  if (text->find('/') != std::string::npos || one_line(*text, text->size()) != *text) {
     return view.error("has to be one line without a slash");
   }
   return text;

@@ -16,6 +16,8 @@ namespace {
 
 using Kind = YamlNode::Kind;
 
+constexpr std::size_t kLongestProblem = 400;
+
 // Leaves yaml-cpp's parser from within; never leaves this file.
 struct Refusal {
   std::size_t line;
@@ -54,6 +56,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     check_tag(mark, tag);
+    if (value.find('\0') != std::string::npos) refuse(line_of(mark), "a text with a zero byte");
     add({.kind = Kind::scalar, .quoted = tag == "!", .text = value, .line = line_of(mark)}, anchor);
   }
 
@@ -183,7 +186,8 @@ std::size_t character_length(std::string_view text) {
 }
 
 tl::unexpected<Error> wrong(std::string_view file, std::size_t line, std::string_view problem) {
-  return fail(ErrorCode::invalid_input, fmt::format("{}:{}: {}", file, line, problem));
+  return fail(ErrorCode::invalid_input,
+              fmt::format("{}:{}: {}", file, line, one_line(problem, kLongestProblem)));
 }
 
 Status check_characters(std::string_view text, std::string_view file) {
@@ -201,11 +205,6 @@ Status check_characters(std::string_view text, std::string_view file) {
   return {};
 }
 
-// yaml-cpp's messages may hold several lines of the file.
-std::string first_line(std::string_view text) {
-  return std::string(text.substr(0, text.find('\n')));
-}
-
 Result<YamlNode> parse_checked(std::string_view text, std::string_view file,
                                const YamlLimits& limits) {
   try {
@@ -219,9 +218,9 @@ Result<YamlNode> parse_checked(std::string_view text, std::string_view file,
   } catch (const Refusal& refusal) {
     return wrong(file, refusal.line, refusal.problem);
   } catch (const YAML::Exception& error) {
-    return wrong(file, line_of(error.mark), first_line(error.msg));
+    return wrong(file, line_of(error.mark), error.msg);
   } catch (const std::exception& error) {
-    return wrong(file, 1, first_line(error.what()));
+    return wrong(file, 1, error.what());
   }
 }
 

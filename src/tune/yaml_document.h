@@ -41,11 +41,15 @@ struct YamlLimits {
   std::size_t max_nodes = 50'000;  ///< after aliases were replaced
 };
 
-/// Fails with `invalid_input` on bytes that are not UTF-8, control characters, syntax errors, keys
-/// that occur twice, tags, more than one document, and what is beyond the limits. The message
-/// starts with the place: "a.yaml:3: …".
+/// Fails with `invalid_input` on bytes that are not UTF-8, control characters, texts with a zero
+/// byte, syntax errors, keys that occur twice, tags, more than one document, and what is beyond the
+/// limits. The message starts with the place: "a.yaml:3: …".
 Result<YamlNode> parse_yaml(std::string_view text, std::string_view file,
                             const YamlLimits& limits = {});
+
+/// As one line for people: control characters are spaces, and what is longer than `longest` bytes
+/// is cut.
+std::string one_line(std::string_view text, std::size_t longest);
 
 /// A node together with its path. Borrows the document. Every error is `invalid_input` and looks
 /// like "a.yaml:14: budget.eta: expected a number, found \"two\"". A field that is empty or null

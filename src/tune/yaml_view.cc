@@ -55,33 +55,34 @@ std::optional<bool> truth(const YamlNode& node) {
   return std::nullopt;
 }
 
-std::string shortened(std::string_view text) {
-  constexpr std::size_t kLongest = 60;
-  if (text.size() <= kLongest) return std::string(text);
-  std::size_t end = kLongest;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
-  return std::string(text.substr(0, end)) + "…";
-}
-
-std::string one_line(std::string_view text) {
-  std::string line = shortened(text);
-  std::ranges::replace_if(line, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
-  return line;
-}
+constexpr std::size_t kLongestText = 60;
+constexpr std::size_t kLongestPath = 120;
+constexpr std::size_t kLongestProblem = 400;
 
 std::string describe(const YamlNode& node) {
   if (is_null(node)) return "nothing";
   if (node.kind == Kind::list) return "a list";
   if (node.kind == Kind::map) return "keys with values";
-  return fmt::format("\"{}\"", one_line(node.text));
+  return fmt::format("\"{}\"", one_line(node.text, kLongestText));
 }
 
 }  // namespace
 
+std::string one_line(std::string_view text, std::size_t longest) {
+  std::size_t end = std::min(text.size(), longest);
+  // Not within a character of UTF-8.
+  while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) {
+    --end;
+  }
+  std::string line(text.substr(0, end));
+  std::ranges::replace_if(line, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return end < text.size() ? line + "…" : line;
+}
+
 tl::unexpected<Error> YamlView::error(std::string_view problem) const {
-  const std::string path = path_.empty() ? "" : one_line(path_) + ": ";
-  return fail(ErrorCode::invalid_input,
-              fmt::format("{}:{}: {}{}", file_, node_->line, path, problem));
+  const std::string path = path_.empty() ? "" : one_line(path_, kLongestPath) + ": ";
+  return fail(ErrorCode::invalid_input, fmt::format("{}:{}: {}{}", file_, node_->line, path,
+                                                    one_line(problem, kLongestProblem)));
 }
 
 tl::unexpected<Error> YamlView::expected(std::string_view what) const {

@@ -149,7 +149,7 @@ TEST(Archive, RanksByFrontAndThenByTheVolumeThatOneAdds) {
   std::vector<Kept> all;
   const auto add = [&](double a, double b) {
     all.push_back(
-        {.point = {static_cast<double>(all.size())}, .values = {a, b}, .order = all.size()});
+        {.point = {static_cast<double>(all.size())}, .values = {a, b}, .trial = all.size()});
   };
   add(5, 5);      // 0: dominated by 3
   add(0, 10);     // 1: the first front from here on

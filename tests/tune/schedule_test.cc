@@ -144,5 +144,17 @@ TEST(ObservationQueue, GoesOnWithoutWhatWillNeverBeKnown) {
   EXPECT_THAT(recorder.told, ElementsAre(2));
 }
 
+TEST(ObservationQueue, TellsWhatNobodyCountedAtOnce) {
+  ObservationQueue queue;
+  Recorder recorder;
+  queue.expect(0, 1, 0);
+  queue.expect(0, 2, 0);
+  queue.fill({.trial = 2, .level = 0});
+  queue.drop(1, 0);
+  queue.fill({.trial = 1, .level = 0});  // too late
+  queue.flush(recorder);
+  EXPECT_THAT(recorder.told, ElementsAre(2));
+}
+
 }  // namespace
 }  // namespace fleetfit::tune

@@ -19,6 +19,7 @@ class SimulatedStudy {
     std::size_t workers = 4;
     double failures = 0.05;  ///< of levels
     std::uint64_t seed = 1;
+    bool counts_ends = true;  ///< as `Trial::order` and `LevelResult::order`
   };
 
   SimulatedStudy(const Study& study, const Options& options)
@@ -81,7 +82,8 @@ class SimulatedStudy {
 
  private:
   Trial& touch(Trial& trial) {
-    trial.order = ++order_;
+    ++order_;
+    if (options_.counts_ends) trial.order = order_;
     return trial;
   }
 
@@ -113,7 +115,7 @@ class SimulatedStudy {
       trial.state = TrialState::failed;
     } else {
       trial.results.push_back({.level = trial.level,
-                               .order = order_ + 1,
+                               .order = options_.counts_ends ? order_ + 1 : 0,
                                .budget = budget,
                                .accuracy = trial.epochs.back(),
                                .training_s = static_cast<double>(budget.epochs)});

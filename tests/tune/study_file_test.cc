@@ -134,6 +134,38 @@ TEST(StudyFile, EveryExampleOfTheManualIsAStudy) {
   EXPECT_EQ(weighted.algorithm.scheduler, SchedulerKind::median);
 }
 
+TEST(StudyFile, MayLeaveOutWhatHasADefault) {
+  const Study study = parse_study(R"(
+name: whole
+workload: {command: [python3, /tmp/train.py]}
+parameters:
+  model: {layers: {values: [18, 34, 50]}}
+  training: {batch_size: {range: [32, 512], integer: true, log: true}}
+inference:
+  devices: [local]
+  parameters: {batch_size: {values: [1, 4]}}
+  scenario: {kind: single}
+  objective: latency
+objective: {kind: ratio, of: time}
+constraints: {accuracy: 0.7}
+budget: {kind: multi, min_epochs: 2, max_epochs: 10, min_data: 0.1, eta: 2, max_trials: 40}
+algorithm: {model: bohb, inference: grid}
+)",
+                                  "a.yaml")
+                          .value();
+  EXPECT_EQ(study.budget.max_trials, 40U);
+
+  const Study least =
+      parse_study(
+          "{name: a, workload: {command: [a]}, parameters: {model: {x: {range: [0, 1]}}}, "
+          "objective: {minimize: loss}, budget: {max_epochs: 3}, constraints: }",
+          "a.yaml")
+          .value();
+  EXPECT_EQ(least.budget, (BudgetOptions{.max_epochs = 3}));
+  EXPECT_EQ(least.algorithm, Algorithm{});
+  EXPECT_FALSE(least.inference);
+}
+
 TEST(StudyFile, UnknownAndMissingKeysAreNamedWithTheirLine) {
   EXPECT_THAT(error_with("algorithm:", "algoritm:"),
               StartsWith("a.yaml:16: algoritm: there is no such key"));
@@ -330,6 +362,11 @@ TEST(StudyFile, BrokenYamlIsNamedWithItsLine) {
   EXPECT_THAT(error_with("train.py", std::string_view("\0", 1)),
               StartsWith("a.yaml:3: the byte 0x00"));
   EXPECT_EQ(error_with("fashion", "größe-😀"), "");
+  EXPECT_THAT(error_with("fashion", R"("a\0b")"), StartsWith("a.yaml:1: a text with a zero byte"));
+  EXPECT_THAT(error_with("fashion", R"("a\eb")"), HasSubstr("has to be one line"));
+  EXPECT_EQ(error_with("eta: 2", R"("e\nta": 2)"),
+            "a.yaml:15: budget.e ta: there is no such key; there are kind, min_epochs, max_epochs, "
+            "min_data, eta, max_trials");
   EXPECT_THAT(error_of(std::string(kStudy) + "---\nname: b\n"),
               HasSubstr("more than one document"));
   EXPECT_THAT(error_with("fashion", "*nowhere"), StartsWith("a.yaml:1: "));

@@ -28,8 +28,8 @@ struct SamplerOptions {
 };
 
 /// Its suggestions depend on what it was told, in that order, and on the random numbers it is
-/// given. Telling takes logarithmic time and suggesting a time that does not grow with the number
-/// of observations.
+/// given; with one objective, the order does not matter. Telling takes logarithmic time and
+/// suggesting a time that does not grow with the number of observations.
 class Sampler {
  public:
   virtual ~Sampler() = default;

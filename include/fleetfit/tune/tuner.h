@@ -52,8 +52,9 @@ enum class Room : std::uint8_t {
 ///
 /// Decisions are a function of the present states, however they came about: a tuner that is told
 /// the present states only, after a crash, by number, goes on as the one that lived would have. The
-/// sampler learns of the ends of levels in the order of `LevelResult::order` (if that is counted);
-/// one that waits for inference holds up those after it. Asking changes nothing: asked again
+/// sampler learns of the ends of levels in the order of `LevelResult::order`, where one that waits
+/// for inference holds up those after it; if nobody counts, as soon as they are known, which is as
+/// exact with one objective. Asking changes nothing: asked again
 /// without being told anything, it decides the same; only the end of a running trial is decided
 /// once, until that trial is told again. Cost of a decision: does not grow with the number of
 /// trials.

@@ -19,7 +19,7 @@ constexpr std::uint64_t kSampleSeed = 0x5a3d1e;
 
 /// Random, but always the same for one observation, so that which ones are kept depends on nothing
 /// else.
-std::uint64_t lot(const Kept& kept) { return core::mix(kSampleSeed, kept.order); }
+std::uint64_t lot(const Kept& kept) { return core::mix(kSampleSeed, kept.trial); }
 
 bool smaller_lot(const Kept& a, const Kept& b) { return lot(a) < lot(b); }
 
@@ -27,11 +27,11 @@ bool smaller_lot(const Kept& a, const Kept& b) { return lot(a) < lot(b); }
 bool is_better(const Kept& a, const Kept& b) {
   if (a.violation != b.violation) return a.violation < b.violation;
   if (a.values.front() != b.values.front()) return a.values.front() < b.values.front();
-  return a.order < b.order;
+  return a.trial < b.trial;
 }
 
-Kept keep(const Observation& observation, std::uint64_t order, std::size_t objectives) {
-  Kept kept{.point = observation.point, .values = observation.values, .order = order};
+Kept keep(const Observation& observation, std::size_t objectives) {
+  Kept kept{.point = observation.point, .values = observation.values, .trial = observation.trial};
   kept.violation =
       std::isnan(observation.violation) ? kInfinity : std::max(observation.violation, 0.0);
   // A limit that is broken before training leaves no values.
@@ -174,9 +174,9 @@ void rank_feasible(std::span<Kept> observations, std::size_t objectives) {
 }  // namespace
 
 void rank_best_first(std::vector<Kept>& observations, std::size_t objectives) {
-  // The order in which they were told settles what is equal, however they lay before.
+  // The trial's number settles what is equal, however they lay before.
   std::sort(observations.begin(), observations.end(), [](const Kept& a, const Kept& b) {
-    return a.violation != b.violation ? a.violation < b.violation : a.order < b.order;
+    return a.violation != b.violation ? a.violation < b.violation : a.trial < b.trial;
   });
   const auto broken = std::find_if(observations.begin(), observations.end(),
                                    [](const Kept& kept) { return kept.violation > 0; });
@@ -187,7 +187,7 @@ Archive::Archive(std::size_t objectives, const Limits& limits)
     : objectives_(std::max<std::size_t>(objectives, 1)), limits_(limits) {}
 
 void Archive::tell(const Observation& observation) {
-  Kept kept = keep(observation, count_, objectives_);
+  Kept kept = keep(observation, objectives_);
   ++count_;
   if (objectives_ == 1) return insert_sorted(std::move(kept));
   best_.push_back(std::move(kept));

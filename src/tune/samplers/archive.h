@@ -15,13 +15,14 @@ struct Kept {
   Point point = {};
   std::vector<double> values = {};  ///< NaN counts as infinitely bad
   double violation = 0;
-  std::uint64_t order = 0;  ///< how many were told before
+  std::size_t trial = 0;
 };
 
 /// The best observations and an even sample of the others, however many were told. What breaks a
 /// limit comes after all that break none, the less the better; among the others, those of lower
 /// non-dominated rank are better, and of one rank those that add more to the dominated volume.
-/// Deterministic.
+/// Of one objective it depends on what was told, not on the order, so that a study that is told
+/// anew after a crash is the same.
 class Archive {
  public:
   struct Limits {
