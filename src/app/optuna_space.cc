@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <set>
 
 #include "fleetfit/core/json.h"
@@ -36,7 +37,9 @@ json as_number(double value, bool integer) {
 }
 
 // 0.3 rather than 0.30000000000000004, which three steps of 0.1 add up to.
-double in_few_digits(double value) { return std::stod(fmt::format("{:.12g}", value)); }
+double in_few_digits(double value) {
+  return std::strtod(fmt::format("{:.12g}", value).c_str(), nullptr);
+}
 
 // JSON's texts of numbers and strings are YAML, too.
 std::string yaml(const json& value) { return core::format_json_line(value); }

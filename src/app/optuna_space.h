@@ -42,8 +42,9 @@ class OptunaSpace {
   };
 
   Status add(const store::OptunaStudy& study, const store::OptunaParameter& parameter);
-  void add_choices(Parameter& known, const store::OptunaDistribution& distribution);
-  void add_range(Parameter& known, const store::OptunaDistribution& distribution, bool is_new);
+  static void add_choices(Parameter& known, const store::OptunaDistribution& distribution);
+  static void add_range(Parameter& known, const store::OptunaDistribution& distribution,
+                        bool is_new);
   void list_steps();
   void find_conditions(const store::OptunaStudy& study);
   std::optional<Condition> condition_of(const store::OptunaStudy& study,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
@@ -13,8 +14,7 @@
 
 #include "app/study_history.h"
 #include "app/study_sample.h"
-#include "fleetfit/app/inference_tuning.h"
-#include "fleetfit/core/progress.h"
+#include "fleetfit/app/tuning.h"
 #include "fleetfit/tune/tuner.h"
 
 namespace fleetfit::app {
@@ -330,25 +330,17 @@ store::LevelEnd StudyDialogue::State::level_end(const store::TrialRecord& record
 
 Status StudyDialogue::State::price(const store::TrialRecord& record, const std::string& model) {
   if (!opened.study.inference || model.empty()) return {};
-  const auto structure = structure_of_model(model);
+  const auto tuner_of_inference = make_inference_tuner(workplace, opened.study);
+  const auto structure = tuner_of_inference->structure_of(model);
   if (!structure) return tl::unexpected(structure.error());
   if (const auto hold = store.save_structure(claim_of(record), *structure, model); !hold)
     return tl::unexpected(hold.error());
   if (opened.known.of(*structure)) return {};
-  const auto progress = core::make_silent_progress();
-  for (const auto& device : opened.study.inference->devices) {
-    const auto found = tune_inference_on(workplace,
-                                         {.model = model,
-                                          .study = *opened.study.inference,
-                                          .algorithm = opened.study.algorithm.inference,
-                                          .seed = opened.study.seed,
-                                          .study_name = name()},
-                                         device, *progress, {});
-    if (!found) return tl::unexpected(found.error());
-  }
-  auto known = KnownInference::load(store, opened.study);
-  if (!known) return tl::unexpected(known.error());
-  opened.known = std::move(*known);
+  if (const auto found = tuner_of_inference->tune(*structure, model, {}); !found)
+    return tl::unexpected(found.error());
+  auto answers = KnownInference::load(store, opened.study);
+  if (!answers) return tl::unexpected(answers.error());
+  opened.known = std::move(*answers);
   return {};
 }
 
@@ -387,7 +379,8 @@ Result<Told> StudyDialogue::State::judge(std::int64_t number,
             .values = view.values,
             .keeps_limits = !(view.violation > 0)};
   if (view.record.state != TrialState::paused) return told;
-  if (is_feasible(*seen)) decisions.emplace_back(store::SaveScore{number, seen->minimized.front()});
+  if (is_feasible(*seen) && std::isfinite(seen->minimized.front()))
+    decisions.emplace_back(store::SaveScore{number, seen->minimized.front()});
   // Without a scheduler nothing else can follow, and no tuner is needed to say so.
   if (opened.study.algorithm.scheduler == tune::SchedulerKind::none) {
     decisions.emplace_back(store::EndTrial{number, TrialState::finished, ""});

@@ -19,11 +19,13 @@ class DeviceInferenceTuner final : public InferenceTuner {
                                             const std::filesystem::path& model,
                                             const std::stop_token& stop) override {
     std::vector<tune::Inference> answers;
-    const InferenceRequest request{.model = model,
-                                   .study = *study_.inference,
-                                   .algorithm = study_.algorithm.inference,
-                                   .seed = study_.seed,
-                                   .study_name = study_.name};
+    // Field by field: g++ 12 takes the list of all fields for a use of what is not initialized.
+    InferenceRequest request;
+    request.model = model;
+    request.study = *study_.inference;
+    request.algorithm = study_.algorithm.inference;
+    request.seed = study_.seed;
+    request.study_name = study_.name;
     for (const auto& device : study_.inference->devices) {
       const auto found = tune_inference_on(workplace_, request, device, *silent_, stop);
       if (!found) return tl::unexpected(found.error());

@@ -81,7 +81,8 @@ std::string head(const StudyPageInput& input, const SeenTrial* best) {
   const auto& record = input.opened.record;
   std::string facts;
   if (best != nullptr && best->view.result) {
-    facts += fact("best accuracy", fmt::format("{:.4g}", best->view.result->accuracy));
+    if (best->view.result->accuracy > 0)  // told studies may have none
+      facts += fact("best accuracy", fmt::format("{:.4g}", best->view.result->accuracy));
     const auto labels = objective_labels(input.opened.study);
     for (std::size_t i = 0; i < best->view.values.size(); ++i)
       if (labels[i] != "accuracy")
@@ -304,6 +305,7 @@ std::string rungs_table(std::span<const RungView> rungs) {
 // --- failures and costs ---
 
 struct Reason {
+  std::string words;  ///< what all of them have in common
   std::int64_t count = 0;
   std::vector<std::int64_t> examples;
 };
@@ -312,13 +314,13 @@ struct Reason {
 /// that what stands before the first digit tells them apart.
 std::string reasons_table(const StudyPageInput& input, TrialState state) {
   std::map<std::string, Reason> reasons;
-  std::map<std::string, std::string> first;
   for (const auto& seen : input.sample.trials) {
     const auto& record = seen.view.record;
     if (record.state != state || record.reason.empty()) continue;
     const auto key = record.reason.substr(0, record.reason.find_first_of("0123456789"));
-    first.emplace(key, record.reason);
     auto& reason = reasons[key];
+    if (reason.count == 0) reason.words = record.reason;
+    if (reason.words != record.reason) reason.words = key + "…";
     ++reason.count;
     if (reason.examples.size() < 5) reason.examples.push_back(record.number);
   }
@@ -334,7 +336,7 @@ std::string reasons_table(const StudyPageInput& input, TrialState state) {
     if (static_cast<std::size_t>(reason.count) > reason.examples.size()) examples += ", …";
     rows +=
         fmt::format("<tr><td>{}</td><td class=\"words\">{}</td><td class=\"words\">{}</td></tr>\n",
-                    reason.count, examples, escape_html(first[key]));
+                    reason.count, examples, escape_html(reason.words));
   }
   if (rows.empty()) return "";
   return table("<th>trials</th><th class=\"words\">which</th><th class=\"words\">reason</th>",

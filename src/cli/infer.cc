@@ -304,7 +304,7 @@ void add_tune_flags(CLI::App& verb, TuneFlags& flags) {
   verb.add_flag("--again", flags.again, "Ask anew, even if the store has the answer");
 }
 
-void add_tune(CLI::App& infer, Context& context) {
+void add_infer_tune(CLI::App& infer, Context& context) {
   auto flags = std::make_shared<TuneFlags>();
   auto* verb = infer.add_subcommand(
       "tune", "Find the batch, cores, threads and precision that suit a scenario best");
@@ -371,7 +371,7 @@ void add_infer(CLI::App& program, Context& context) {
       return fail(ErrorCode::invalid_input, "infer needs a verb: tune");
     };
   });
-  add_tune(*infer, context);
+  add_infer_tune(*infer, context);
   add_serve(*infer, context);
 }
 

@@ -62,7 +62,7 @@ std::string trials_text(const tune::Study& study, std::span<const TrialView> tri
   TextTable table(columns);
   for (const auto& trial : trials) {
     std::vector<std::string> cells = {
-        fmt::format("{}", trial.record.number), std::string(status_name(trial.record.state)),
+        fmt::format("{}", trial.record.number), std::string(app::status_name(trial.record.state)),
         budget_text(trial.budget),
         trial.result ? fmt::format("{:.4g}", trial.result->accuracy) : "-"};
     for (std::size_t i = 0; i < labels.size(); ++i)
@@ -123,7 +123,7 @@ std::string deployments_text(const app::Candidate& candidate) {
 std::string candidate_text(const app::BestOfStudy& best, const app::Candidate& candidate) {
   const auto& trial = candidate.trial;
   auto text = fmt::format("trial      {} of study {}, {}\n", trial.record.number, best.record.name,
-                          status_name(trial.record.state));
+                          app::status_name(trial.record.state));
   if (trial.result) {
     text += fmt::format("accuracy   {:.4g} after {} epochs on {:.3g} % of the data\n",
                         trial.result->accuracy, trial.result->budget.epochs,

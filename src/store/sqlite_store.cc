@@ -131,8 +131,10 @@ std::string listing_sql(const MeasurementFilter& filter) {
 
 class SqliteStore final : public Store {
  public:
-  explicit SqliteStore(std::unique_ptr<SqliteConnection> connection)
-      : connection_(std::move(connection)) {}
+  SqliteStore(std::unique_ptr<SqliteConnection> connection,
+              std::unique_ptr<SqliteConnection> connection_of_studies)
+      : connection_(std::move(connection)),
+        connection_of_studies_(std::move(connection_of_studies)) {}
 
   Status save_device(const DeviceRecord& device) override {
     if (auto checked = check(device); !checked) return checked;
@@ -312,26 +314,46 @@ class SqliteStore final : public Store {
 
   std::mutex mutex_;
   std::unique_ptr<SqliteConnection> connection_;
-  std::unique_ptr<StudyStore> studies_ = make_sqlite_studies(*connection_, mutex_);
+  std::mutex mutex_of_studies_;
+  std::unique_ptr<SqliteConnection> connection_of_studies_;
+  std::unique_ptr<StudyStore> studies_ =
+      make_sqlite_studies(*connection_of_studies_, mutex_of_studies_);
 };
+
+// How a commit reaches the disk.
+enum class Synchronous {
+  at_once,  ///< a measurement takes seconds, and boards lose power
+  /// With the next checkpoint of the log, or when the system writes it. A killed process loses
+  /// nothing; after a power cut, the last trials of a study are run once more.
+  soon,
+};
+
+Result<std::unique_ptr<SqliteConnection>> connect(const std::filesystem::path& path,
+                                                  const SqliteStoreOptions& options,
+                                                  Synchronous synchronous) {
+  auto connection = SqliteConnection::open(path, options.patience);
+  if (!connection) return connection;
+  auto current = bring_up_to_date(**connection, current_schema());
+  if (!current) return tl::unexpected(std::move(current.error()));
+  // Foreign keys come last, as migrations may rebuild tables. Sixteen megabytes of pages: studies
+  // of many trials have large indexes.
+  auto set = (*connection)
+                 ->execute(fmt::format("PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; "
+                                       "PRAGMA synchronous = {}",
+                                       synchronous == Synchronous::at_once ? "FULL" : "NORMAL"));
+  if (!set) return tl::unexpected(std::move(set.error()));
+  return connection;
+}
 
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_sqlite_store(const std::filesystem::path& path,
                                                  const SqliteStoreOptions& options) {
-  auto connection = SqliteConnection::open(path, options.patience);
+  auto connection = connect(path, options, Synchronous::at_once);
   if (!connection) return tl::unexpected(std::move(connection.error()));
-  auto current = bring_up_to_date(**connection, current_schema());
-  if (!current) return tl::unexpected(std::move(current.error()));
-  // Foreign keys come last, as migrations may rebuild tables. FULL waits for the disk at each
-  // commit: a measurement takes seconds, and boards lose power.
-  // Sixteen megabytes of pages: studies of many trials have large indexes.
-  auto set =
-      (*connection)
-          ->execute(
-              "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000");
-  if (!set) return tl::unexpected(std::move(set.error()));
-  return std::make_unique<SqliteStore>(std::move(*connection));
+  auto of_studies = connect(path, options, Synchronous::soon);
+  if (!of_studies) return tl::unexpected(std::move(of_studies.error()));
+  return std::make_unique<SqliteStore>(std::move(*connection), std::move(*of_studies));
 }
 
 }  // namespace fleetfit::store

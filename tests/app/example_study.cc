@@ -72,8 +72,11 @@ class Maker {
     record.structure = structure_of(params);
     record.model_file = fmt::format("checkpoints/{}/out.onnx", number);
     train(record, params);
-    if (number >= count - 5) record.state = TrialState::running;
-    if (record.state == TrialState::running) record.level += 1;
+    if (number >= count - 5 && record.state == TrialState::stopped) {
+      record.state = TrialState::running;
+      record.reason.clear();
+      record.level += 1;
+    }
     return record;
   }
 

@@ -14,7 +14,6 @@ namespace fleetfit::app {
 namespace {
 
 using store::TrialState;
-using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -114,7 +113,8 @@ TEST_F(Studies, ShowTheNewestTrialsUnlessAllAreWanted) {
 TEST_F(Studies, CountTrialsOfRungs) {
   create(kAccuracy);
   auto climbed = trial(0, TrialState::finished, 0.8);
-  climbed.levels.insert(climbed.levels.begin(), {.level = 0, .epochs = 1, .accuracy = 0.6});
+  climbed.levels.insert(climbed.levels.begin(),
+                        store::LevelRecord{.level = 0, .epochs = 1, .accuracy = 0.6});
   add({climbed, trial(1, TrialState::stopped, 0.7)});
   const auto rungs = show_study(place_, "plain").value().rungs;
   ASSERT_THAT(rungs, SizeIs(2));

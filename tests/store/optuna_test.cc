@@ -166,7 +166,7 @@ TEST_F(Optuna, NamesThePlaceOfWhatIsDamaged) {
   EXPECT_THAT(said("UPDATE trial_params SET distribution_json = replace(distribution_json, "
                    "'\"low\": 1e-05', '\"low\": 3')"),
               HasSubstr("low is above high"));
-  EXPECT_THAT(said("UPDATE trial_values SET objective = 1"),
+  EXPECT_THAT(said("UPDATE trial_values SET objective = 1 WHERE trial_id = 1"),
               HasSubstr("it has a value of objective 1, of which there are 1"));
   EXPECT_THAT(said("UPDATE trial_values SET value_type = 'BIG'"),
               HasSubstr("trial 0: its value 0.5 is of the type 'BIG'"));
