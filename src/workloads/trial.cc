@@ -134,6 +134,17 @@ Status read_place(const core::JsonView& document, TrialRequest& request) {
   return {};
 }
 
+/// The parameters; the study's seed is theirs, unless they have one of their own.
+nlohmann::json params_of(const nlohmann::json& document) {
+  constexpr std::uint64_t kMostSeed = std::uint64_t{1} << 52;
+  auto params = document.value("params", nlohmann::json::object());
+  const auto seed = document.find("seed");
+  if (params.is_object() && !params.contains("seed") && seed != document.end() &&
+      seed->is_number_unsigned())
+    params["seed"] = seed->get<std::uint64_t>() % kMostSeed;
+  return params;
+}
+
 }  // namespace
 
 Result<TrialRequest> read_trial(const Workload& workload, std::string_view document) {
@@ -144,10 +155,8 @@ Result<TrialRequest> read_trial(const Workload& workload, std::string_view docum
   TrialRequest request;
   if (auto ok = read_budget(view, request); !ok) return tl::unexpected(std::move(ok.error()));
   if (auto ok = read_place(view, request); !ok) return tl::unexpected(std::move(ok.error()));
-  const nlohmann::json none = nlohmann::json::object();
-  const auto params = view.find("params");
-  if (!params) return tl::unexpected(params.error());
-  auto settings = Settings::read(workload, *params ? **params : core::JsonView(none, kName));
+  const auto params = params_of(*json);
+  auto settings = Settings::read(workload, core::JsonView(params, std::string(kName) + ": params"));
   if (!settings) return tl::unexpected(std::move(settings.error()));
   request.settings = *std::move(settings);
   return request;

@@ -103,6 +103,17 @@ TEST(TrialRequest, RefusalsNameTheParameter) {
             std::string::npos);
 }
 
+TEST(TrialRequest, StudysSeedIsThatOfTheTrial) {
+  const auto seed = [](const std::string& text) {
+    return read_trial(workload("yolo-scenes"), text).value().settings.integer("seed");
+  };
+  EXPECT_EQ(seed(R"({"budget": {"epochs": 1}, "checkpoint_dir": "x"})"), 1);
+  EXPECT_EQ(seed(R"({"budget": {"epochs": 1}, "checkpoint_dir": "x", "seed": 9})"), 9);
+  EXPECT_EQ(
+      seed(R"({"budget": {"epochs": 1}, "checkpoint_dir": "x", "seed": 9, "params": {"seed": 4}})"),
+      4);
+}
+
 TEST(TrialRequest, RefusalsNameTheField) {
   EXPECT_NE(refusal("{").find("FLEETFIT_TRIAL"), std::string::npos);
   EXPECT_NE(refusal("{}").find("budget"), std::string::npos);
