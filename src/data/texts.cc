@@ -8,6 +8,7 @@
 
 #include "data/compressed.h"
 #include "data/sources.h"
+#include "data/text_rows.h"
 #include "fleetfit/core/csv.h"
 #include "fleetfit/core/file.h"
 
@@ -50,19 +51,6 @@ Result<std::int64_t> label_of(const core::CsvTable& table, std::size_t row, std:
   return static_cast<std::int64_t>(*number) - 1;
 }
 
-Status append(std::string content, const std::string& name, Texts& texts) {
-  const auto table =
-      core::parse_csv(std::move(content), name, {.columns = {"class", "title", "description"}});
-  if (!table) return tl::unexpected(table.error());
-  for (std::size_t row = 0; row < table->rows(); ++row) {
-    const auto label = label_of(*table, row, texts.classes.size());
-    if (!label) return tl::unexpected(label.error());
-    texts.labels.push_back(*label);
-    texts.texts.push_back(fmt::format("{} {}", table->cell(row, 1), table->cell(row, 2)));
-  }
-  return {};
-}
-
 /// A file that may itself be compressed, whatever its name says.
 Result<std::string> read_packed(const fs::path& file) {
   auto bytes = read_maybe_compressed(file);
@@ -73,7 +61,7 @@ Result<std::string> read_packed(const fs::path& file) {
 Status append_file(const fs::path& file, Texts& texts) {
   auto content = read_packed(file);
   if (!content) return tl::unexpected(std::move(content.error()));
-  return append(*std::move(content), file.string(), texts);
+  return append_rows(*std::move(content), file.string(), texts);
 }
 
 Texts pick(Texts all, const std::vector<std::size_t>& indices) {
@@ -117,6 +105,19 @@ bool is_word_byte(char c) {
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 }  // namespace
+
+Status append_rows(std::string content, const std::string& name, Texts& texts) {
+  const auto table =
+      core::parse_csv(std::move(content), name, {.columns = {"class", "title", "description"}});
+  if (!table) return tl::unexpected(table.error());
+  for (std::size_t row = 0; row < table->rows(); ++row) {
+    const auto label = label_of(*table, row, texts.classes.size());
+    if (!label) return tl::unexpected(label.error());
+    texts.labels.push_back(*label);
+    texts.texts.push_back(fmt::format("{} {}", table->cell(row, 1), table->cell(row, 2)));
+  }
+  return {};
+}
 
 Result<Texts> open_texts(std::string_view spec, Split split, const SplitOptions& options) {
   constexpr std::string_view kKind = "ag-news:";
