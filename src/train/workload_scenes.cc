@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -79,10 +80,11 @@ Targets targets_of(const SceneSet& scenes, std::span<const std::int64_t> places,
       const auto cell = center.row * grid + center.column;
       present[n * grid * grid + cell] = 1;
       label[n * grid * grid + cell] = object.label;
-      const float wanted[4] = {static_cast<float>(center.x), static_cast<float>(center.y),
-                               log_share(object.right - object.left),
-                               log_share(object.bottom - object.top)};
-      for (std::int64_t i = 0; i < 4; ++i) box[(n * 4 + i) * grid * grid + cell] = wanted[i];
+      const std::array<float, 4> wanted{static_cast<float>(center.x), static_cast<float>(center.y),
+                                        log_share(object.right - object.left),
+                                        log_share(object.bottom - object.top)};
+      for (std::int64_t i = 0; i < 4; ++i)
+        box[(n * 4 + i) * grid * grid + cell] = wanted[static_cast<std::size_t>(i)];
     }
   }
   return {.presence = presence.to(device), .boxes = boxes.to(device), .labels = labels.to(device)};

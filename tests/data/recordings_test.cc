@@ -8,6 +8,7 @@
 
 #include "tests/core/temporary_folder.h"
 #include "tests/data/sound_files.h"
+#include "tests/shared_data.h"
 
 namespace fleetfit::data {
 namespace {
@@ -184,6 +185,21 @@ TEST_F(DigitArchive, RefusalsNameFileAndOffset) {
   EXPECT_THAT(open_recordings("sounds:x", Split::all).error().message,
               HasSubstr("recordings:PATH"));
   EXPECT_EQ(open_recordings("recordings:/none.tar", Split::all).error().code, ErrorCode::not_found);
+}
+
+TEST(Recordings, FreeSpokenDigitsAreAsPublished) {
+  const auto shared = shared_data();
+  const auto file = shared.value_or("") / "datasets/fsdd_recordings.tar.gz";
+  if (!shared || !std::filesystem::exists(file)) GTEST_SKIP() << "no spoken digits here";
+  const auto spec = "recordings:" + file.string();
+  const auto test = open_recordings(spec, Split::test).value();
+  EXPECT_EQ(test->size(), 300U);  // of six speakers, five of each digit
+  EXPECT_EQ(test->classes().size(), 10U);
+  EXPECT_EQ(open_recordings(spec, Split::all).value()->size(), 3000U);
+  const auto first = test->item(0).value();
+  EXPECT_EQ(first.label, 0);
+  EXPECT_EQ(first.sound.rate, 8000);
+  EXPECT_EQ(first.sound.samples.size(), (4812U - 44U) / 2);  // 0_george_0.wav
 }
 
 }  // namespace

@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "tests/core/temporary_folder.h"
+#include "tests/shared_data.h"
 
 namespace fleetfit::data {
 namespace {
@@ -72,6 +75,16 @@ TEST_F(News, RefusalsNameTheLine) {
   EXPECT_THAT(message(""), HasSubstr("there are no texts"));
   EXPECT_EQ(open_texts(spec("none.csv"), Split::all).error().code, ErrorCode::not_found);
   EXPECT_THAT(open_texts("news:x", Split::all).error().message, HasSubstr("ag-news:PATH"));
+}
+
+TEST(Texts, AgNewsIsAsPublished) {
+  const auto shared = shared_data();
+  const auto file = shared.value_or("") / "datasets/ag_news_test.csv.gz";
+  if (!shared || !std::filesystem::exists(file)) GTEST_SKIP() << "no AG News here";
+  const auto texts = open_texts("ag-news:" + file.string(), Split::all).value();
+  EXPECT_EQ(texts.texts.size(), 7600U);
+  for (std::int64_t label = 0; label < 4; ++label)
+    EXPECT_EQ(std::ranges::count(texts.labels, label), 1900) << label;
 }
 
 TEST(Words, AreLowerCaseRunsOfLettersAndDigits) {

@@ -57,10 +57,12 @@ std::string tones() {
 }
 
 std::string news() {
-  const char* const words[] = {"minister war", "goal match", "shares profit", "chip software"};
+  const std::vector<std::string> words{"minister war", "goal match", "shares profit",
+                                       "chip software"};
   std::string text;
   for (int i = 0; i < 240; ++i)
-    text += fmt::format("\"{}\",\"item {}\",\"the {} and\"\n", i % 4 + 1, i, words[i % 4]);
+    text += fmt::format("\"{}\",\"item {}\",\"the {} and\"\n", i % 4 + 1, i,
+                        words[static_cast<std::size_t>(i % 4)]);
   return text;
 }
 
