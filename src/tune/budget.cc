@@ -8,6 +8,11 @@
 namespace fleetfit::tune {
 namespace {
 
+// Beyond these, levels would be too many to count.
+constexpr std::int64_t kMostEpochs = 1'000'000'000;
+constexpr double kLeastData = 1e-6;
+constexpr double kLeastEta = 1.1;
+
 /// Iterations until a share that grows by `step` is whole; 0.1 ten times is a little less than 1.
 std::int64_t steps_to(double whole, double step) {
   return static_cast<std::int64_t>(std::ceil(whole / step - 1e-9));
@@ -21,6 +26,10 @@ Status check_epochs(const BudgetOptions& options) {
   if (options.max_epochs < options.min_epochs) {
     return fail(ErrorCode::invalid_input, fmt::format("max_epochs: {} is less than min_epochs ({})",
                                                       options.max_epochs, options.min_epochs));
+  }
+  if (options.max_epochs > kMostEpochs) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("max_epochs: {} is more than {}", options.max_epochs, kMostEpochs));
   }
   return {};
 }
@@ -43,12 +52,13 @@ Status check(const BudgetOptions& options) {
   if (Status epochs = check_epochs(options); !epochs) {
     return epochs;
   }
-  if (!(options.min_data > 0 && options.min_data <= 1)) {
+  if (!(options.min_data >= kLeastData && options.min_data <= 1)) {
     return fail(ErrorCode::invalid_input,
-                fmt::format("min_data: {} is not above 0 and at most 1", options.min_data));
+                fmt::format("min_data: {} is not between {} and 1", options.min_data, kLeastData));
   }
-  if (!(options.eta > 1) || !std::isfinite(options.eta)) {
-    return fail(ErrorCode::invalid_input, fmt::format("eta: {} is not above 1", options.eta));
+  if (!(options.eta >= kLeastEta) || !std::isfinite(options.eta)) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("eta: {} is not {} or more", options.eta, kLeastEta));
   }
   if (options.max_trials == 0) {
     return fail(ErrorCode::invalid_input, "max_trials: 0 leaves nothing to try");

@@ -44,8 +44,8 @@ TEST(Budget, OneDimensionStaysWhole) {
 TEST(Budget, ImpossibleOnesAreNamedByKey) {
   EXPECT_EQ(check({.min_epochs = 2, .max_epochs = 1}).error().message,
             "max_epochs: 1 is less than min_epochs (2)");
-  EXPECT_EQ(check({.min_data = 0}).error().message, "min_data: 0 is not above 0 and at most 1");
-  EXPECT_EQ(check({.eta = 1}).error().message, "eta: 1 is not above 1");
+  EXPECT_EQ(check({.min_data = 0}).error().message, "min_data: 0 is not between 1e-06 and 1");
+  EXPECT_EQ(check({.eta = 1}).error().message, "eta: 1 is not 1.1 or more");
   EXPECT_TRUE(check({.max_trials = 0}).error().message.starts_with("max_trials"));
   EXPECT_TRUE(check({}).has_value());
 }

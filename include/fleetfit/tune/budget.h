@@ -39,7 +39,8 @@ struct BudgetOptions {
 };
 
 /// Fails with `invalid_input`, naming the key, on a budget that no trial could have:
-/// max_epochs below min_epochs, min_data outside (0, 1], eta not above 1, no trials.
+/// max_epochs below min_epochs or above 10^9, min_data outside [10^-6, 1], eta below 1.1, no
+/// trials.
 Status check(const BudgetOptions& options);
 
 /// The budget of iteration i, from 1: min(max_epochs, i x min_epochs) epochs on min(1, i x

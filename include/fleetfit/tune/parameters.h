@@ -57,6 +57,9 @@ struct Parameter {
   bool operator==(const Parameter&) const = default;
 };
 
+/// The index of a value among those of a choice; 1 and 1.0 are the same.
+std::optional<std::size_t> find_value(const Parameter& parameter, const Value& value);
+
 /// A value for each parameter: the index of its value, or the number of its range; NaN where the
 /// parameter means nothing. Compared by `same_point`.
 using Point = std::vector<double>;

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
-#include "fleetfit/core/result.h"
 #include "fleetfit/tune/history.h"
 #include "fleetfit/tune/study.h"
 
@@ -24,11 +26,12 @@ struct Promote {
   std::size_t number = 0;
   std::size_t level = 0;
 };
-/// A trial ends: `finished` at the highest level of its bracket, `stopped` below.
+/// A trial ends: `finished` at the highest level of its bracket, `stopped` below, `failed` if its
+/// result lacks what the objective needs.
 struct End {
   std::size_t number = 0;
   TrialState state = TrialState::stopped;
-  std::string reason = {};  ///< why it was stopped
+  std::string reason = {};  ///< why it was stopped or has failed
 };
 /// Nothing can be decided until something is told.
 struct Wait {};
@@ -37,12 +40,26 @@ struct Done {};
 
 using Decision = std::variant<StartTrial, Promote, End, Wait, Done>;
 
+/// What `Tuner::next` may decide.
+enum class Room : std::uint8_t {
+  none,  ///< the queue is full: only ends
+  some,  ///< there is room for one more trial in the queue
+};
+
 /// Sampler, scheduler and budgets of a study. Everything that was decided has to be told back as
 /// part of the history: `told` takes the present state of a trial, of new ones in the order of
-/// their numbers, as often as anything in it changed. Two tuners that were told the same changes in
-/// the same order decide the same; one that was told the present states only (after a crash, by
-/// number) too, but for the sampler's order of observations, which is that of the trials' ends: see
-/// `Trial::results`. Cost of a decision: does not grow with the number of trials.
+/// their numbers, as often as anything in it changed.
+///
+/// Decisions are a function of the present states, however they came about: a tuner that is told
+/// the present states only, after a crash, by number, goes on as the one that lived would have. The
+/// sampler learns of the ends of levels in the order of `LevelResult::order` (if that is counted);
+/// one that waits for inference holds up those after it. Asking changes nothing: asked again
+/// without being told anything, it decides the same; only the end of a running trial is decided
+/// once, until that trial is told again. Cost of a decision: does not grow with the number of
+/// trials.
+///
+/// A trial that breaks a limit on a device is ended as soon as its inference is known, and one
+/// whose result lacks a number that the objective needs has failed.
 class Tuner {
  public:
   /// The study is borrowed.
@@ -52,8 +69,10 @@ class Tuner {
 
   void told(const Trial& trial);
 
-  /// One step. Ask again after telling what it decided, until it says Wait or Done.
-  Decision next();
+  /// One step: ends come first, then promotions, then new trials. Ask again after telling what it
+  /// decided, until it says Wait or Done. The end of a running trial is to be passed on to its
+  /// worker; it is told back as `Trial::stop_requested`.
+  Decision next(Room room = Room::some);
 
   /// How many trials of a rung have ended it, and how many went on: for people.
   struct Rung {

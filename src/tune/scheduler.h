@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "fleetfit/tune/history.h"
+#include "fleetfit/tune/study.h"
+#include "fleetfit/tune/tuner.h"
+#include "tune/ranking.h"
+
+/// Which trials go on. Schedulers know levels only, whatever a level's budget is.
+namespace fleetfit::tune {
+
+/// What schedulers know of a trial. Unless it has ended or waits to be judged, it is in a queue or
+/// with a worker.
+struct TrialStatus {
+  std::size_t bracket = 0;
+  std::size_t level = 0;
+  TrialState state = TrialState::queued;
+  std::size_t judged_levels = 0;  ///< the highest level with known values, and 1
+
+  bool ended() const { return has_ended(state); }
+  /// It has done all it can at its level.
+  bool waits() const { return state == TrialState::paused && judged_levels > level; }
+  bool waits_at(std::size_t at) const { return waits() && level == at; }
+};
+
+struct SchedulerOptions {
+  SchedulerKind kind = SchedulerKind::none;
+  std::size_t levels = 1;
+  std::size_t objectives = 1;
+  double eta = 2;
+  std::size_t max_trials = 1;
+  std::size_t grace_epochs = 1;  ///< median: nothing is stopped before
+};
+
+/// Its decisions are a function of the present states of all trials. Ends of trials that waited at
+/// the highest level are not its business.
+class Scheduler {
+ public:
+  struct Place {
+    std::size_t bracket = 0;
+    std::size_t level = 0;
+  };
+  using Trials = std::vector<TrialStatus>;
+
+  virtual ~Scheduler() = default;
+
+  /// Where the trial of that number begins.
+  virtual Place first_place(std::size_t number) = 0;
+
+  /// A trial has values at the end of a level. Lowest levels first, before `changed`.
+  virtual void judged(const Standing& standing, std::size_t bracket, std::size_t level) = 0;
+  /// What is known of a trial is another than before; nothing of one that is new. `all` has it.
+  virtual void changed(const Trial& trial, const std::optional<TrialStatus>& before,
+                       const TrialStatus& now) = 0;
+
+  virtual std::optional<End> next_end(const Trials& all) = 0;
+  virtual std::optional<Promote> next_promotion(const Trials& all) = 0;
+};
+
+std::unique_ptr<Scheduler> make_scheduler(const SchedulerOptions& options);
+
+std::unique_ptr<Scheduler> make_halving(const SchedulerOptions& options);
+std::unique_ptr<Scheduler> make_asha(const SchedulerOptions& options);
+std::unique_ptr<Scheduler> make_median(const SchedulerOptions& options);
+
+}  // namespace fleetfit::tune
