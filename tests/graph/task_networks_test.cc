@@ -60,8 +60,10 @@ TEST(TextRnn, OrderOfWordsMatters) {
       build_text_rnn({.length = 4, .vocabulary = 10, .embedding = 8, .hidden = 6, .stride = 1})
           .value();
   const auto logits = [&](std::vector<std::int64_t> words) {
-    const std::vector<Value> inputs{
-        {.dtype = DType::i64, .shape = {1, 4}, .data = TensorData::copy(words)}};
+    const std::vector<Value> inputs{{.dtype = DType::i64,
+                                     .shape = {1, 4},
+                                     .data = TensorData::copy(words),
+                                     .quantization = {}}};
     const auto outputs = evaluate(rnn, inputs).value();
     std::vector<float> numbers(4);
     outputs[0].data.copy_to(std::as_writable_bytes(std::span(numbers)));
