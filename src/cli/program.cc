@@ -57,6 +57,7 @@ int parse_and_run(int argc, char** argv) {
   add_study(program, context);
   add_transfer(program, context);
   add_tune(program, context);
+  add_workload(program, context);
   add_companion_verbs(program, context);
   add_serving_run(program, context);
   add_runtime(program, context);

@@ -64,7 +64,7 @@ class CsvParser {
                               text_.size()));
     }
     if (text_.starts_with("\xef\xbb\xbf")) at_ = 3;
-    auto read = skip_blank_lines() ? parse_header() : error_at(0, "there is no header row");
+    auto read = take_header();
     while (read && skip_blank_lines()) read = parse_row();
     if (!read) return tl::unexpected(std::move(read.error()));
     table_.cells_.shrink_to_fit();
@@ -87,6 +87,14 @@ class CsvParser {
   bool skip_blank_lines() {
     while (at_ < text_.size() && at_line_end()) skip_line_end();
     return at_ < text_.size();
+  }
+
+  Status take_header() {
+    if (limits_.columns.empty())
+      return skip_blank_lines() ? parse_header() : error_at(0, "there is no header row");
+    table_.header_ = limits_.columns;
+    table_.cells_.resize(table_.columns());
+    return {};
   }
 
   Status parse_header() {

@@ -66,13 +66,11 @@ std::string NetBuilder::fresh_name(std::string_view role) {
   return fmt::format("{}_{}", role, found->second++);
 }
 
-TensorId NetBuilder::input(std::string name, const Shape& shape) {
+TensorId NetBuilder::input(std::string name, const Shape& shape, DType dtype) {
   std::vector<std::string> symbols(shape.size());
   if (!symbols.empty()) symbols[0] = "N";
-  const auto id = graph_.add_tensor({.name = std::move(name),
-                                     .dtype = DType::f32,
-                                     .shape = shape,
-                                     .symbols = std::move(symbols)});
+  const auto id = graph_.add_tensor(
+      {.name = std::move(name), .dtype = dtype, .shape = shape, .symbols = std::move(symbols)});
   graph_.inputs.push_back(id);
   return id;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
@@ -98,6 +99,19 @@ Result<Checkpoint> read_checkpoint(const std::filesystem::path& file) {
   auto checkpoint = parse(body);
   if (!checkpoint) return refuse("the file is damaged");
   return *std::move(checkpoint);
+}
+
+Status check_identity(const nlohmann::json& then, const nlohmann::json& now,
+                      const std::string& file) {
+  for (const auto& [key, value] : now.items()) {
+    const auto found = then.find(key);
+    if (found == then.end() || *found != value) {
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("{} is of another training: its {} is {}, not {}", file, key,
+                              found == then.end() ? "absent" : found->dump(), value.dump()));
+    }
+  }
+  return {};
 }
 
 }  // namespace fleetfit::train

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -19,5 +20,10 @@ Status write_checkpoint(const std::filesystem::path& file, const Checkpoint& che
 
 /// `not_found` if there is none; `invalid_input` if it is damaged, cut short or no checkpoint.
 Result<Checkpoint> read_checkpoint(const std::filesystem::path& file);
+
+/// `invalid_input`, naming the file and what differs, unless a checkpoint's notes on what is
+/// trained have all that is trained now.
+Status check_identity(const nlohmann::json& then, const nlohmann::json& now,
+                      const std::string& file);
 
 }  // namespace fleetfit::train

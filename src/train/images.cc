@@ -3,7 +3,6 @@
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cross_entropy_loss.h>
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
@@ -16,12 +15,12 @@
 #include "train/label_form.h"
 #include "train/schedule.h"
 #include "train/torch_accuracy.h"
+#include "train/torch_checkpoint.h"
 #include "train/torch_device.h"
 #include "train/torch_guard.h"
 #include "train/torch_images.h"
 #include "train/torch_network.h"
 #include "train/torch_optimizer.h"
-#include "train/torch_parameters.h"
 #include "train/torch_threads.h"
 
 namespace fleetfit::train {
@@ -319,22 +318,8 @@ Status Trainer::save() {
       {"loss_sum", place_.loss_sum},     {"last_loss", place_.last_loss}, {"best", place_.best},
       {"best_epoch", place_.best_epoch}, {"elapsed_s", elapsed_s()}};
   Checkpoint checkpoint{.notes = notes.dump(), .numbers = {}};
-  for (const auto& tensor : all_of(network_, optimizer_, best_))
-    checkpoint.numbers.push_back(numbers_of(tensor.to(at::kCPU)));
+  keep_numbers(all_of(network_, optimizer_, best_), checkpoint);
   return write_checkpoint(*options_.checkpoint, checkpoint);
-}
-
-Status check_identity(const nlohmann::json& then, const nlohmann::json& now,
-                      const std::string& file) {
-  for (const auto& [key, value] : now.items()) {
-    const auto found = then.find(key);
-    if (found == then.end() || *found != value) {
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("{} is of another training: its {} is {}, not {}", file, key,
-                              found == then.end() ? "absent" : found->dump(), value.dump()));
-    }
-  }
-  return {};
 }
 
 Result<Place> place_of(const core::JsonView& notes) {
@@ -354,21 +339,6 @@ Result<Place> place_of(const core::JsonView& notes) {
                .best = *best,
                .best_epoch = *best_epoch,
                .elapsed_s = *elapsed_s};
-}
-
-Status put_numbers(const std::vector<at::Tensor>& tensors, Checkpoint& checkpoint,
-                   const std::string& file) {
-  const at::NoGradGuard no_gradients;
-  const auto fits = [](const at::Tensor& tensor, const std::vector<float>& numbers) {
-    return tensor.numel() == std::ssize(numbers);
-  };
-  if (!std::ranges::equal(tensors, checkpoint.numbers, fits))
-    return fail(ErrorCode::invalid_input, file + " is of another network");
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    auto& numbers = checkpoint.numbers[i];
-    tensors[i].copy_(at::from_blob(numbers.data(), tensors[i].sizes(), at::kFloat));
-  }
-  return {};
 }
 
 Status Trainer::take_up() {

@@ -21,6 +21,7 @@ int parse_and_run(int argc, char** argv) {
   add_graph_network(program, action);
   add_train(program, action);
   add_elastify(program, action);
+  add_workload(program, action);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,6 +1,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/stack.h>
@@ -11,6 +12,7 @@
 #include <numeric>
 #include <utility>
 
+#include "fleetfit/core/random.h"
 #include "fleetfit/graph/resize.h"
 #include "train/torch_calls.h"
 
@@ -331,6 +333,18 @@ Outputs run(const graph::Range&, const Call& call) {
 
 Outputs run(const Identity&, const Call& call) { return {call.in(0)}; }
 
-Outputs run(const Dropout&, const Call& call) { return {call.in(0)}; }
+Outputs run(const Dropout&, const Call& call) {
+  const auto& x = call.in(0);
+  if (call.drop.share <= 0) return {x};
+  // Drawn here and not by torch, so that every device and version leaves out the same.
+  auto kept = at::empty(x.sizes(), at::kFloat);
+  auto* const factors = kept.data_ptr<float>();
+  const auto scale = static_cast<float>(1 / (1 - call.drop.share));
+  for (std::int64_t i = 0; i < kept.numel(); ++i) {
+    const auto bits = core::mix(call.drop.seed, static_cast<std::uint64_t>(i));
+    factors[i] = core::unit_interval(bits) < call.drop.share ? 0 : scale;
+  }
+  return {x.mul(kept.to(x.device()))};
+}
 
 }  // namespace fleetfit::train::operators

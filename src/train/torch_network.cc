@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <set>
 
+#include "fleetfit/core/random.h"
 #include "fleetfit/cost/cost.h"
 #include "train/torch_guard.h"
 #include "train/torch_operators.h"
@@ -119,6 +120,9 @@ class Network final : public TorchNetwork {
   void batch_statistics(bool on, double momentum) override {
     norm_ = {.batch_statistics = on, .momentum = momentum};
   }
+  void drop_out(double share, std::uint64_t seed) override {
+    drop_ = {.share = share, .seed = seed};
+  }
   graph::Graph graph() const override;
 
  private:
@@ -138,6 +142,7 @@ class Network final : public TorchNetwork {
   std::vector<graph::TensorId> parameters_;
   std::vector<graph::TensorId> state_;
   NormMode norm_;
+  DropMode drop_;
 };
 
 Status Network::check_operators() const {
@@ -224,6 +229,7 @@ void Network::run(std::size_t n, std::vector<at::Tensor>& values, std::int64_t b
                     .graph_batch = graph_batch(),
                     .batch = batch,
                     .norm = norm_,
+                    .drop = {.share = drop_.share, .seed = core::mix(drop_.seed, n)},
                     .may_overwrite = may_overwrite_[n]};
   for (const auto id : node.inputs)
     call.inputs.push_back(id == graph::kNoTensor ? at::Tensor() : values[index(id)]);

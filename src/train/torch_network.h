@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -44,6 +45,10 @@ class TorchNetwork {
   /// the running ones (the state after create). Where the running ones stay as they are, because
   /// they are used or `momentum` is 0, several threads may be in `forward` at once.
   virtual void batch_statistics(bool on, double momentum = 0.1) = 0;
+
+  /// From now on each Dropout leaves out this share of the elements, others with every seed, and
+  /// scales the rest up; 0 (the state after create): none.
+  virtual void drop_out(double share, std::uint64_t seed) = 0;
 
   /// The graph with the weights as they are now.
   virtual graph::Graph graph() const = 0;

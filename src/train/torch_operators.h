@@ -18,6 +18,12 @@ struct NormMode {
   double momentum = 0.1;
 };
 
+/// How Dropout works: it leaves out a share of the elements, chosen by the seed and the node.
+struct DropMode {
+  double share = 0;  ///< 0: none
+  std::uint64_t seed = 0;
+};
+
 /// A node at work. Floats are float32 on the network's device, whole numbers int64 on the CPU.
 struct OperatorCall {
   const graph::Graph& graph;
@@ -27,6 +33,7 @@ struct OperatorCall {
   std::int64_t graph_batch = 1;        ///< the extent that stands for the batch in the graph
   std::int64_t batch = 1;              ///< what it is in this run
   NormMode norm;
+  DropMode drop;
   /// The first operand was made by a layer that does not look at it again, and nobody else will:
   /// its memory may be used for the result.
   bool may_overwrite = false;

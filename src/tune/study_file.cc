@@ -288,6 +288,8 @@ Result<Study> read_document(const YamlView& view) {
                    read_field(view, "algorithm", study.algorithm, read_algorithm),
                    read_field(view, "seed", study.seed, read_seed)});
   if (!good) return tl::unexpected(good.error());
+  if (Status builtin = check_builtin(view, study.workload); !builtin)
+    return tl::unexpected(builtin.error());
   const auto objective = [&](const YamlView& field) { return read_objective(field, study); };
   const auto constraints = [&](const YamlView& field) { return read_constraints(field, study); };
   const Status goals =

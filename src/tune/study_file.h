@@ -61,4 +61,7 @@ Result<Algorithm> read_algorithm(const YamlView& view);
 Result<Objective> read_objective(const YamlView& view, const Study& study);
 Result<Constraints> read_constraints(const YamlView& view, const Study& study);
 
+/// A built-in workload has to be known, and to take the study's parameters.
+Status check_builtin(const YamlView& study, const Workload& workload);
+
 }  // namespace fleetfit::tune

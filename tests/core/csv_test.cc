@@ -29,6 +29,14 @@ TEST(Csv, ReadsCellsByRowAndColumnName) {
   EXPECT_THAT(table.numbers("ms").value(), ElementsAre(1.5, 2.0));
 }
 
+TEST(Csv, ColumnsOfAFileWithoutAHeaderAreNamedByTheCaller) {
+  const auto table = parse_csv("x,1\ny,2\n", "t.csv", {.columns = {"name", "value"}}).value();
+  EXPECT_EQ(table.rows(), 2u);
+  EXPECT_THAT(table.numbers("value").value(), ElementsAre(1.0, 2.0));
+  EXPECT_THAT(parse_csv("x,1\ny\n", "t.csv", {.columns = {"name", "value"}}).error().message,
+              HasSubstr("t.csv:2:1"));
+}
+
 TEST(Csv, QuotedCellsHoldCommasQuotesAndLineEnds) {
   const auto table = table_of("a,b\n\"x,y\",\"say \"\"hi\"\"\"\n\"two\r\nlines\",\"\"\"\"\n");
   EXPECT_EQ(table.cell(0, 0), "x,y");

@@ -22,6 +22,8 @@ namespace fleetfit::core {
 struct CsvLimits {
   std::uint64_t max_bytes = std::uint64_t{1} << 28;  ///< at most 2 GiB
   std::size_t max_columns = 65'536;
+  /// Names of the columns of a file without a header row; empty: the first row has them.
+  std::vector<std::string> columns = {};
 };
 
 /// A table that was read. Holds the text of the file and eight bytes for each cell. Immutable; safe

@@ -44,7 +44,7 @@ class NetBuilder {
  public:
   NetBuilder(std::string name, std::uint64_t seed);
 
-  TensorId input(std::string name, const Shape& shape);
+  TensorId input(std::string name, const Shape& shape, DType dtype = DType::f32);
 
   /// A trained constant, uniform with this standard deviation around `center`.
   TensorId parameter(std::string_view role, const Shape& shape, double stddev, double center = 0);

@@ -68,6 +68,14 @@ TensorId build_small(NetBuilder& net, TensorId x, const NetOptions& options, con
   return stages(net, x, options, spec, 16);
 }
 
+/// The large networks for small images: they see them as they are, without the stem that makes
+/// large ones four times smaller.
+TensorId build_unshrunk(NetBuilder& net, TensorId x, const NetOptions& options,
+                        const ResNet& spec) {
+  x = net.conv_bn(x, {.out = options.scaled(64), .kernel = 3}, kRelu);
+  return stages(net, x, options, spec, 64);
+}
+
 }  // namespace
 
 void add_resnet(ZooList& zoo) {
@@ -98,11 +106,17 @@ void add_resnet(ZooList& zoo) {
       {"resnet32", basic, {5, 5, 5}}, {"resnet44", basic, {7, 7, 7}},
       {"resnet56", basic, {9, 9, 9}}, {"resnet110", basic, {18, 18, 18}},
   };
+  const std::vector<ResNet> unshrunk{
+      {"resnet18_small", basic, {2, 2, 2, 2}},
+      {"resnet34_small", basic, {3, 4, 6, 3}},
+      {"resnet50_small", bottleneck, {3, 4, 6, 3}},
+  };
   add_rows(zoo, {.family = "resnet"}, plain, build_large);
   add_rows(zoo, {.family = "resnext"}, grouped, build_large);
   add_rows(zoo, {.family = "wide_resnet"}, wide, build_large);
   add_rows(zoo, {.family = "se_resnet"}, squeezed, build_large);
   add_rows(zoo, {.family = "resnet_small", .image = 32, .classes = 10}, small, build_small);
+  add_rows(zoo, {.family = "resnet_small", .image = 32, .classes = 10}, unshrunk, build_unshrunk);
 }
 
 }  // namespace fleetfit::graph

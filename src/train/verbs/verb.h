@@ -34,6 +34,7 @@ void add_mlp(CLI::App& program, Action& action);
 void add_graph_network(CLI::App& program, Action& action);
 void add_train(CLI::App& program, Action& action);
 void add_elastify(CLI::App& program, Action& action);
+void add_workload(CLI::App& program, Action& action);
 
 /// --json, --quiet, --threads, --seed.
 void add_common_flags(CLI::App& verb, CommonFlags& flags);

@@ -1,0 +1,77 @@
+#include "fleetfit/train/workload.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "fleetfit/core/json.h"
+#include "train/verbs/verb.h"
+
+namespace fleetfit::train {
+namespace {
+
+constexpr const char* kVariable = "FLEETFIT_TRIAL";
+
+/// A line of the trial protocol, which somebody waits for.
+void say(const nlohmann::json& document) {
+  const auto line = core::format_json_line(document) + "\n";
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fflush(stdout);
+}
+
+nlohmann::json result_of(const WorkloadOutcome& outcome) {
+  return {{"result",
+           {{"accuracy", outcome.accuracy},
+            {"loss", outcome.loss},
+            {"model", outcome.model_file},
+            {"epochs", outcome.epochs},
+            {"samples", outcome.samples},
+            {"resumed_at", outcome.resumed_at}}}};
+}
+
+Result<int> run_trial(const std::string& name) {
+  const auto workload = workloads::find_workload(name);
+  if (!workload) return tl::unexpected(workload.error());
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread is there yet
+  const char* const document = std::getenv(kVariable);
+  if (document == nullptr)
+    return fail(ErrorCode::invalid_input,
+                "the variable FLEETFIT_TRIAL is not set: workloads are trials of a study "
+                "(docs/workloads.md)");
+  const auto request = workloads::read_trial(**workload, document);
+  if (!request) return tl::unexpected(request.error());
+  const CommonFlags flags{.quiet = true,
+                          .threads = static_cast<int>(request->settings.integer("threads"))};
+  Work work(flags);
+  const WorkloadListener listener{
+      .on_untrained = [](const std::string& file) { say({{"model", file}}); },
+      .on_epoch =
+          [](const WorkloadEpoch& epoch) {
+            say({{"epoch", epoch.epoch}, {"accuracy", epoch.accuracy}, {"loss", epoch.loss}});
+          }};
+  const auto context = work.context();
+  const auto outcome = run_workload(**workload, *request, listener, context);
+  if (!outcome) return core::within(name, outcome.error());
+  if (!outcome->interrupted) {
+    say(result_of(*outcome));
+    return 0;
+  }
+  return work.finish("interrupted; what was learned is in the checkpoint");
+}
+
+}  // namespace
+
+void add_workload(CLI::App& program, Action& action) {
+  auto* verb = program.add_subcommand("workload", "Run a built-in workload as a trial of a study");
+  const auto name = std::make_shared<std::string>();  // shared by the verb and its action
+  verb->add_option("NAME", *name, "'fleetfit workload list' tells them")->required();
+  verb->footer(
+      "Example:\n"
+      "  FLEETFIT_TRIAL='{\"params\": {\"layers\": 18}, \"budget\": {\"epochs\": 2}, "
+      "\"checkpoint_dir\": \"trial\"}' \\\n"
+      "    fleetfit-train workload resnet-fashion-mnist");
+  verb->callback([&action, name] { action = [name] { return run_trial(*name); }; });
+}
+
+}  // namespace fleetfit::train

@@ -1,0 +1,45 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "fleetfit/workloads/workloads.h"
+#include "tune/study_file.h"
+
+namespace fleetfit::tune {
+namespace {
+
+Status check_names(const YamlView& group, const workloads::Workload& workload) {
+  if (!group.is_map()) return {};
+  const auto members = group.members();
+  if (!members) return tl::unexpected(members.error());
+  for (const auto& [name, value] : *members) {
+    const auto& settings = workload.settings;
+    if (std::ranges::find(settings, name, &workloads::Setting::name) == settings.end())
+      return value.error(
+          fmt::format("{} takes no such parameter; 'fleetfit workload show {}' "
+                      "lists them",
+                      workload.name, workload.name));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status check_builtin(const YamlView& study, const Workload& workload) {
+  if (workload.builtin.empty()) return {};
+  const auto known = workloads::find_workload(workload.builtin);
+  if (!known) {
+    const auto place = study.at("workload");
+    const auto name = place ? place->at("builtin") : place;
+    return name ? name->error(known.error().message) : study.error(known.error().message);
+  }
+  const auto groups = study.at("parameters");
+  if (!groups) return tl::unexpected(groups.error());
+  const auto members = groups->members();
+  if (!members) return tl::unexpected(members.error());
+  for (const auto& group : *members)
+    if (auto ok = check_names(group.value, **known); !ok) return ok;
+  return {};
+}
+
+}  // namespace fleetfit::tune

@@ -1,0 +1,165 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "fleetfit/workloads/workloads.h"
+
+namespace fleetfit::workloads {
+namespace {
+
+const Setting* find_setting(const Workload& workload, std::string_view name) {
+  const auto found = std::ranges::find(workload.settings, name, &Setting::name);
+  return found == workload.settings.end() ? nullptr : &*found;
+}
+
+Status check_names(const Workload& workload, const core::JsonView& params) {
+  const auto members = params.members();
+  if (!members) return tl::unexpected(members.error());
+  for (const auto& [key, value] : *members) {
+    if (find_setting(workload, key) != nullptr) continue;
+    std::vector<std::string_view> names;
+    for (const auto& setting : workload.settings) names.push_back(setting.name);
+    return value.error(fmt::format("{} takes no parameter '{}'; it takes {}", workload.name, key,
+                                   fmt::join(names, ", ")));
+  }
+  return {};
+}
+
+bool is_choice(const Setting& setting, const std::string& written) {
+  return setting.choices.empty() ||
+         std::ranges::find(setting.choices, written) != setting.choices.end();
+}
+
+Result<double> read_number(const Setting& setting, const core::JsonView& value) {
+  const auto number = value.as_number();
+  if (!number) return number;
+  if (setting.kind == SettingKind::integer && *number != std::round(*number))
+    return value.error(fmt::format("{:g} is no whole number", *number));
+  if (*number < setting.min || *number > setting.max)
+    return value.error(
+        fmt::format("{:g} is not between {:g} and {:g}", *number, setting.min, setting.max));
+  if (!is_choice(setting, fmt::format("{:g}", *number)))
+    return value.error(
+        fmt::format("{:g} is none of {}", *number, fmt::join(setting.choices, ", ")));
+  return number;
+}
+
+Result<std::string> read_text(const Setting& setting, const core::JsonView& value) {
+  auto text = value.as_text();
+  if (!text) return text;
+  if (!is_choice(setting, *text))
+    return value.error(fmt::format("'{}' is none of {}", *text, fmt::join(setting.choices, ", ")));
+  return text;
+}
+
+bool says_what(const Setting& setting) {
+  return setting.group != "system" && setting.name != "data";
+}
+
+}  // namespace
+
+Result<Settings> Settings::read(const Workload& workload, const core::JsonView& params) {
+  if (auto ok = check_names(workload, params); !ok) return tl::unexpected(std::move(ok.error()));
+  Settings settings;
+  for (const auto& setting : workload.settings) {
+    const auto given = params.find(setting.name);
+    if (!given) return tl::unexpected(given.error());
+    if (setting.kind == SettingKind::text) {
+      auto text = *given ? read_text(setting, **given) : setting.preset_text;
+      if (!text) return tl::unexpected(std::move(text.error()));
+      if (says_what(setting)) settings.key_.push_back(fmt::format("{}={}", setting.name, *text));
+      settings.texts_.emplace(setting.name, *std::move(text));
+      continue;
+    }
+    const auto number = *given ? read_number(setting, **given) : setting.preset;
+    if (!number) return tl::unexpected(number.error());
+    if (says_what(setting)) settings.key_.push_back(fmt::format("{}={}", setting.name, *number));
+    settings.numbers_.emplace(setting.name, *number);
+  }
+  std::ranges::sort(settings.key_);
+  return settings;
+}
+
+std::int64_t Settings::integer(std::string_view name) const { return std::llround(number(name)); }
+
+double Settings::number(std::string_view name) const {
+  const auto found = numbers_.find(name);
+  assert(found != numbers_.end());
+  return found->second;
+}
+
+const std::string& Settings::text(std::string_view name) const {
+  const auto found = texts_.find(name);
+  assert(found != texts_.end());
+  return found->second;
+}
+
+std::string Settings::key() const { return fmt::format("{}", fmt::join(key_, " ")); }
+
+namespace {
+
+Status read_budget(const core::JsonView& document, TrialRequest& request) {
+  const auto budget = document.at("budget");
+  if (!budget) return tl::unexpected(budget.error());
+  constexpr std::int64_t kMostEpochs = 1'000'000;
+  const auto epochs = budget->integer("epochs", {.min = 0, .max = kMostEpochs});
+  if (!epochs) return tl::unexpected(epochs.error());
+  const auto fraction = budget->number_or("data_fraction", 1);
+  if (!fraction) return tl::unexpected(fraction.error());
+  if (!(*fraction > 0) || *fraction > 1)
+    return budget->error(
+        fmt::format("data_fraction: {:g} is not above 0 and at most 1", *fraction));
+  request.epochs = *epochs;
+  request.data_fraction = *fraction;
+  return {};
+}
+
+Status read_place(const core::JsonView& document, TrialRequest& request) {
+  auto folder = document.text("checkpoint_dir");
+  if (!folder) return tl::unexpected(std::move(folder.error()));
+  const auto resume = document.boolean_or("resume", false);
+  if (!resume) return tl::unexpected(resume.error());
+  auto study = document.text_or("study", "");
+  if (!study) return tl::unexpected(std::move(study.error()));
+  const auto trial = document.integer_or("trial", 0);
+  if (!trial) return tl::unexpected(trial.error());
+  request.checkpoint_dir = *std::move(folder);
+  request.resume = *resume;
+  request.study = *std::move(study);
+  request.trial = *trial;
+  return {};
+}
+
+/// The parameters; the study's seed is theirs, unless they have one of their own.
+nlohmann::json params_of(const nlohmann::json& document) {
+  constexpr std::uint64_t kMostSeed = std::uint64_t{1} << 52;
+  auto params = document.value("params", nlohmann::json::object());
+  const auto seed = document.find("seed");
+  if (params.is_object() && !params.contains("seed") && seed != document.end() &&
+      seed->is_number_unsigned())
+    params["seed"] = seed->get<std::uint64_t>() % kMostSeed;
+  return params;
+}
+
+}  // namespace
+
+Result<TrialRequest> read_trial(const Workload& workload, std::string_view document) {
+  constexpr const char* kName = "FLEETFIT_TRIAL";
+  const auto json = core::parse_json(document, kName);
+  if (!json) return tl::unexpected(json.error());
+  const core::JsonView view(*json, kName);
+  TrialRequest request;
+  if (auto ok = read_budget(view, request); !ok) return tl::unexpected(std::move(ok.error()));
+  if (auto ok = read_place(view, request); !ok) return tl::unexpected(std::move(ok.error()));
+  const auto params = params_of(*json);
+  auto settings = Settings::read(workload, core::JsonView(params, std::string(kName) + ": params"));
+  if (!settings) return tl::unexpected(std::move(settings.error()));
+  request.settings = *std::move(settings);
+  return request;
+}
+
+}  // namespace fleetfit::workloads
