@@ -45,15 +45,16 @@ Result<std::vector<ConfirmedInference>> confirm_study(Workplace& workplace,
     auto answer = answer_for(workplace, *best, device);
     if (!answer) return tl::unexpected(std::move(answer.error()));
     if (!*answer || !(*answer)->result.best) continue;
-    auto one = confirm_inference(workplace,
-                                 {.model = best->best->trial.record.model_file,
-                                  .device = device,
-                                  .scenario = best->study.inference->scenario,
-                                  .result = std::move((*answer)->result),
-                                  .seconds = request.seconds,
-                                  .seed = best->study.seed,
-                                  .threads = request.threads},
-                                 progress, stop);
+    // Field by field: g++ 12 takes the list of all fields for a use of what is not initialized.
+    ConfirmRequest run;
+    run.model = best->best->trial.record.model_file;
+    run.device = device;
+    run.scenario = best->study.inference->scenario;
+    run.result = std::move((*answer)->result);
+    run.seconds = request.seconds;
+    run.seed = best->study.seed;
+    run.threads = request.threads;
+    auto one = confirm_inference(workplace, run, progress, stop);
     if (!one) return tl::unexpected(std::move(one.error()));
     confirmed.push_back(*std::move(one));
   }
