@@ -152,7 +152,9 @@ class Inference(TuneCase):
 
     def test_networks_that_are_too_slow_are_stopped(self):
         self.write(STUDY + INFERENCE.replace("LIMIT", "0.0001"))
-        self.tune(status=1)
+        os.environ["TUNE_TEST_SLEEP"] = "1"  # longer than pricing a network takes, so that it is known in the end
+        self.addCleanup(os.environ.pop, "TUNE_TEST_SLEEP")
+        self.tune("--workers", "1", status=1)
         for trial in self.trials():
             self.assertEqual(trial["status"], "stopped")
             self.assertIn("latency on local", trial["reason"])

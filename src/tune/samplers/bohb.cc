@@ -13,13 +13,15 @@
 namespace fleetfit::tune {
 namespace {
 
-// As published (Falkner, Klein, Hutter 2018), but for kernels of choices and whole numbers, which
-// are never so narrow that nothing else is drawn once all good observations agree.
+// As published (Falkner, Klein, Hutter 2018), but for three things that keep it from drawing the
+// same point again and again once all good observations agree: kernels are never that narrow, fewer
+// candidates compete, and a uniform kernel keeps the quotient of densities from being decided far
+// from all observations.
 constexpr double kRandomShare = 1.0 / 3;
 constexpr double kGoodShare = 0.15;
 constexpr double kWiden = 3;  ///< kernels are this much wider when points are drawn
-constexpr double kSmallestWidth = 1e-3;
-constexpr std::size_t kCandidates = 64;
+constexpr double kSmallestWidth = 0.03;
+constexpr std::size_t kCandidates = 24;
 
 /// Widths of kernels by the rule for normal distributions; one for each axis.
 std::vector<double> reference_widths(const Axes& axes, std::span<const Point> places) {
@@ -43,7 +45,7 @@ std::vector<double> reference_widths(const Axes& axes, std::span<const Point> pl
     }
     const double deviation =
         std::sqrt(std::max(squares / count - (sum / count) * (sum / count), 0.0));
-    const double smallest = std::max(kSmallestWidth, 0.5 * axes[axis].step);
+    const double smallest = std::max(kSmallestWidth, axes[axis].step);
     widths[axis] = std::clamp(1.06 * deviation * shrink, smallest, 1.0);
   }
   return widths;
@@ -54,6 +56,7 @@ Density density_of(const Axes& axes, std::span<const Point> places, double widen
   for (double& width : widths) width = std::min(width * widen, 1.0);
   Density density(axes);
   for (const Point& point : places) density.add(point, widths, 1);
+  density.add_uniform(1);
   return density;
 }
 
