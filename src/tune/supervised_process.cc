@@ -332,7 +332,6 @@ struct SupervisedProcess::State {
   }
 
   SupervisedEnd wait_for_end() {
-    // The status if the supervisor cannot tell: it was killed, and the program with it.
     SupervisedEnd result{.status = {.signal = SIGKILL}, .start_error = start_error};
     Report report;
     ::fcntl(reports.get(), F_SETFL, 0);
@@ -342,7 +341,9 @@ struct SupervisedProcess::State {
       if (got != sizeof report) break;
       if (report.kind == Report::Kind::not_started)
         result.start_error = std::generic_category().message(report.value);
-      if (report.kind == Report::Kind::ended) result.status = exit_status_of(report.value);
+      if (report.kind != Report::Kind::ended) continue;
+      result.status = exit_status_of(report.value);
+      result.is_known = true;
     }
     rusage usage{};
     int ignored = 0;

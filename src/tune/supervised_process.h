@@ -27,6 +27,7 @@ struct SupervisedCommand {
 struct SupervisedEnd {
   core::ExitStatus status = {};
   std::string start_error = {};  ///< why it could not be started; empty if it could
+  bool is_known = false;         ///< false: the process between was killed, and the program with it
   double cpu_s = 0;              ///< of it and all that it started
 };
 

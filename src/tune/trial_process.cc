@@ -243,6 +243,10 @@ class RunningTrial {
     } else if (cause_ == Cause::stopped) {
       result.end = TrialOutcome::End::stopped;
       result.reason = "it was stopped";
+    } else if (cause_ == Cause::none && !end.is_known && end.start_error.empty()) {
+      // Not the trial's fault: somebody killed one of our own processes.
+      result.end = TrialOutcome::End::stopped;
+      result.reason = "the process that watches over it was killed";
     }
     return result;
   }

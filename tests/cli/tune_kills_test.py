@@ -18,11 +18,12 @@ TRIALS = 24
 WORKERS = 8
 
 # Every run of a level writes to a witness file when it begins and when it has its result. It looks whether the run
-# before it, which left its process id in the checkpoint folder, is still alive.
+# before it, which left its process id in the checkpoint folder, is still alive: has a command line, which a process that
+# has ended and waits for somebody to take notice has not.
 TRAIN = r"""
 field() { rest=${FLEETFIT_TRIAL#*\"$1\":}; rest=${rest%%[,\}]*}; echo ${rest#\"} | tr -d '"'; }
 trial=$(field trial); epochs=$(field epochs); folder=$(field checkpoint_dir); study=$(field study)
-if [ -e $folder/pid ] && kill -0 $(cat $folder/pid) 2>/dev/null; then echo "overlap $study $trial $epochs" >>WITNESS; fi
+if [ -e $folder/pid ] && tr -d '\0' 2>/dev/null </proc/$(cat $folder/pid)/cmdline | grep -q train; then echo "overlap $study $trial $epochs" >>WITNESS; fi
 echo $$ >$folder/pid
 echo "begin $study $trial $epochs" >>WITNESS
 sleep 0.1
