@@ -9,7 +9,8 @@ set(FLEETFIT_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,un
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
+  # What ccache asks for where headers are precompiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${CCACHE}")
 endif()
 
 add_library(fleetfit_flags INTERFACE)
@@ -24,6 +25,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # clang warns of what libstdc++ itself uses in std::stable_sort.
   target_compile_options(fleetfit_flags INTERFACE -Wno-deprecated-declarations)
 endif()
+# What ccache asks for where headers are precompiled.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  set(FLEETFIT_PRECOMPILED_FLAGS "SHELL:-Xclang -fno-pch-timestamp")
+else()
+  set(FLEETFIT_PRECOMPILED_FLAGS -fpch-preprocess)
+endif()
 # The fuzzers follow which branches of the modules an input takes; these ones no fuzzer reaches, so they are compiled without.
 set(FLEETFIT_NOT_FUZZED app search server store)
 if(FLEETFIT_SANITIZE)
@@ -31,10 +38,11 @@ if(FLEETFIT_SANITIZE)
   add_link_options(-fsanitize=${FLEETFIT_SANITIZE})
 endif()
 
-# fleetfit_module(NAME SOURCES file… [USES module…] [LIBRARIES third-party target…])
-#   One folder of src/ as the library fleetfit_NAME. What it USES is visible to its users, its LIBRARIES are not.
+# fleetfit_module(NAME SOURCES file… [USES module…] [LIBRARIES third-party target…] [PRECOMPILE header…])
+#   One folder of src/ as the library fleetfit_NAME. What it USES is visible to its users, its LIBRARIES are not. PRECOMPILE names
+#   large headers that most of its files include.
 function(fleetfit_module name)
-  cmake_parse_arguments(arg "" "" "SOURCES;USES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;USES;LIBRARIES;PRECOMPILE" ${ARGN})
   add_library(fleetfit_${name} STATIC ${arg_SOURCES})
   target_include_directories(fleetfit_${name} PUBLIC "${PROJECT_SOURCE_DIR}/include" PRIVATE "${PROJECT_SOURCE_DIR}/src")
   if(FLEETFIT_FUZZERS AND NOT name IN_LIST FLEETFIT_NOT_FUZZED)
@@ -42,6 +50,10 @@ function(fleetfit_module name)
   endif()
   list(TRANSFORM arg_USES PREPEND fleetfit_)
   target_link_libraries(fleetfit_${name} PUBLIC ${arg_USES} PRIVATE fleetfit_flags ${arg_LIBRARIES})
+  if(arg_PRECOMPILE)
+    target_precompile_headers(fleetfit_${name} PRIVATE ${arg_PRECOMPILE})
+    target_compile_options(fleetfit_${name} PRIVATE "${FLEETFIT_PRECOMPILED_FLAGS}")
+  endif()
 endfunction()
 
 # fleetfit_program(NAME SOURCES file… USES module… [LIBRARIES target…])
@@ -50,6 +62,18 @@ function(fleetfit_program name)
   add_executable(${name} ${arg_SOURCES})
   list(TRANSFORM arg_USES PREPEND fleetfit_)
   target_link_libraries(${name} PRIVATE fleetfit_flags ${arg_USES} ${arg_LIBRARIES})
+endfunction()
+
+# GoogleTest's headers, compiled once for all test programs.
+function(fleetfit_test_headers)
+  if(TARGET fleetfit_test_headers)
+    return()
+  endif()
+  add_executable(fleetfit_test_headers "${PROJECT_SOURCE_DIR}/tests/headers.cc")
+  target_link_libraries(fleetfit_test_headers PRIVATE fleetfit_flags GTest::gmock GTest::gtest_main)
+  target_compile_definitions(fleetfit_test_headers PRIVATE FLEETFIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_compile_options(fleetfit_test_headers PRIVATE -O0 "${FLEETFIT_PRECOMPILED_FLAGS}")
+  target_precompile_headers(fleetfit_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
 endfunction()
 
 # fleetfit_test(NAME SOURCES file… USES module… [LIBRARIES target…] [NIGHTLY | NIGHTLY_SANITIZED])
@@ -61,7 +85,9 @@ function(fleetfit_test name)
   fleetfit_program(${name} SOURCES ${arg_SOURCES} USES ${arg_USES} LIBRARIES GTest::gmock GTest::gtest_main ${arg_LIBRARIES})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(${name} PRIVATE FLEETFIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  target_compile_options(${name} PRIVATE -O0)  # takes half as long to compile, and tests do little themselves
+  target_compile_options(${name} PRIVATE -O0 "${FLEETFIT_PRECOMPILED_FLAGS}")  # takes half as long to compile, and tests do little themselves
+  fleetfit_test_headers()
+  target_precompile_headers(${name} REUSE_FROM fleetfit_test_headers)
   set(labels everyday)
   if(arg_NIGHTLY)
     set(labels nightly)

@@ -27,12 +27,12 @@ struct YamlNode {
   std::string text = {};
   std::size_t line = 1;  ///< from 1; of a map's member: of its key
   std::vector<YamlNode> items = {};
-  std::vector<Member> members = {};  ///< in the order of the file, keys all different
+  std::vector<Member> members;  ///< in the order of the file, keys all different
 };
 
 struct YamlNode::Member {
   std::string key = {};
-  YamlNode value = {};
+  YamlNode value;
 };
 
 struct YamlLimits {
