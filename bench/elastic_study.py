@@ -3,6 +3,7 @@
 
     bench/elastic_study.py learn [--compute cuda] [--only NAME,…] [--jobs N]   trains networks and makes them elastic
     bench/elastic_study.py adapt [--only NAME,…] [-o study.json]               searches each on this machine, prints tables
+    bench/elastic_study.py shift [--only NAME,…] [--devices 10] [--alpha 0.5]  devices whose data are shifted: their own choice against the cloud's
 
 Each piece of work is done once: files that exist are kept, what was interrupted is resumed. `learn` needs fleetfit-train alone, so that
 it can be done on another machine than `adapt`, which times networks and wants a machine that has nothing else to do.
@@ -33,7 +34,6 @@ WAYS = {  # how a network is made elastic; three epochs each, but for the last, 
     "paper": ["--recipe", "paper", "--distill-epochs", 1, "--tune-epochs", 2],
     "paper-10": ["--recipe", "paper", "--distill-epochs", 4, "--tune-epochs", 6],
 }
-SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 
 
 class Study:
@@ -42,6 +42,7 @@ class Study:
         self.folder = pathlib.Path(args.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.data = {"fashion": args.fashion, "cifar": args.cifar}
+        self.shares = [float(share) for share in args.shares.split(",")]
         self.names = args.only.split(",") if args.only else list(NETWORKS)
 
     def call(self, program, *args, ok=(0,)):
@@ -102,6 +103,33 @@ class Study:
         if self.args.output:
             pathlib.Path(self.args.output).write_text(json.dumps(rows, indent=1))
 
+    def shift(self):
+        """The cloud chooses once, by data of all classes; each device for itself, by its own data. Both are judged by the device's test data."""
+        for name in self.names:
+            for way in self.args.ways.split(","):
+                bundle = self.folder / f"{name}-{way}.ffb"
+                if bundle.exists():
+                    for share in self.shares:
+                        self.shift_one(name, bundle, share)
+
+    def shift_one(self, name, bundle, share):
+        data = self.data[NETWORKS[name][1]]
+        full = self.call(self.args.program, "--json", "measure", self.folder / f"{name}.onnx", "--max-time", 10, ok=(0, 1))[0]["latency_ms"]["median"]
+        table = self.folder / f"{bundle.stem}.table.json"
+        cloud = self.search(bundle, data, full * share, "--save-table", table)["subnet"]
+        gains = []
+        for device in range(1, self.args.devices + 1):
+            found = self.search(bundle, f"shifted:{self.args.alpha}@{device}:{data}", full * share, "--table", table, "--compare", cloud, whole=True)
+            gains.append(100 * (found["best"]["accuracy"] - found["compared"]["accuracy"]))
+            print(f"  device {device}: own {found['best']['accuracy']:.4f} at {found['best']['latency_ms'] / full:.1%}, cloud's "
+                  f"{found['compared']['accuracy']:.4f} at {found['compared']['latency_ms'] / full:.1%}, {found['images']['test']} test images", flush=True)
+        print(f"{bundle.stem} at {share:.0%}: own choice {sum(gains) / len(gains):+.2f} points on average, {min(gains):+.2f} to {max(gains):+.2f}", flush=True)
+
+    def search(self, bundle, data, budget_ms, *options, whole=False):
+        found = self.call(self.args.program, "--json", "--quiet", "adapt", bundle, "--data", data, "--budget-ms", budget_ms, "-o",
+                          self.folder / "shift.pool.json", *options, *self.args.adapt_options.split())
+        return found if whole else found["best"]
+
     def adapt_one(self, name, way, bundle):
         model = self.folder / f"{name}.onnx"
         data = self.data[NETWORKS[name][1]]
@@ -110,7 +138,7 @@ class Study:
         size = bundle.stat().st_size / model.stat().st_size
         rows = []
         print(f"{name} {way}: original {original:.4f} at {full:.3f} ms, bundle {size:.2f} x", flush=True)
-        for share in SHARES:
+        for share in self.shares:
             found = self.call(self.args.program, "--json", "--quiet", "adapt", bundle, "--data", data, "--budget-ms", full * share, "-o",
                               self.folder / f"{name}-{way}-{share}.pool.json", *self.args.adapt_options.split(), ok=(0, 1))
             best = found["best"]
@@ -127,7 +155,7 @@ class Study:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=("learn", "adapt"))
+    parser.add_argument("step", choices=("learn", "adapt", "shift"))
     parser.add_argument("--program", default=str(ROOT / "build/release/bin/fleetfit"))
     parser.add_argument("--train-program", default=str(ROOT / "build/release/bin/fleetfit-train"))
     parser.add_argument("--folder", default=str(ROOT / "build/elastic-study"))
@@ -138,6 +166,9 @@ def main():
     parser.add_argument("--fashion", default="fashion-mnist")
     parser.add_argument("--cifar", default="cifar10:build/cifar/package")
     parser.add_argument("--adapt-options", default="")
+    parser.add_argument("--shares", default="0.9,0.8,0.7,0.6,0.5,0.4,0.3", help="budgets, of the original's latency")
+    parser.add_argument("--devices", type=int, default=10)
+    parser.add_argument("--alpha", type=float, default=0.5, help="of Dirichlet's distribution")
     parser.add_argument("-o", "--output")
     study = Study(parser.parse_args())
     getattr(study, study.args.step)()

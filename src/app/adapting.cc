@@ -211,6 +211,10 @@ class Adapting {
     report_.model_bytes = bundle_.info.model_bytes;
     report_.memory_limit_bytes = static_cast<std::int64_t>(reuse_bytes_ + program_bytes_);
     space_ = std::make_unique<SubnetSpace>(bundle_.models);
+    if (!request_.compare.empty()) {
+      if (const auto known = space_->parse(request_.compare); !known)
+        return core::within("compare", known.error());
+    }
     for (auto* images : {&validation_, &test_}) {
       const bool is_test = images == &test_;
       auto opened =
@@ -325,6 +329,7 @@ class Adapting {
     numbers.insert(chosen.levels.begin(), chosen.levels.end());
     for (const std::size_t i : numbers)
       judged_.push_back({.subnet = space_->format(searched_.subnets[i].design)});
+    if (!request_.compare.empty()) judged_.push_back({.subnet = request_.compare});
     if (auto ok = time_judged(); !ok) return ok;
     std::vector<std::size_t> within;
     std::vector<std::size_t> levels;
@@ -378,13 +383,19 @@ class Adapting {
   }
 
   /// `places` begins with the best.
-  Status fill_pool(const std::vector<std::size_t>& places) {
+  Status fill_pool(std::vector<std::size_t> places) {
+    if (!request_.compare.empty()) places.push_back(judged_.size() - 1);
     const auto accuracy = evaluate_on(*test_.part(0, request_.test), places, report_.test_images);
     if (!accuracy) return tl::unexpected(accuracy.error());
     std::vector<adapt::JudgedSubnet> members;
     for (std::size_t i = 0; i < places.size(); ++i) {
       members.push_back(judged_[places[i]]);
       members.back().accuracy = (*accuracy)[i].accuracy;
+    }
+    if (!request_.compare.empty()) {
+      const auto& other = members.back();
+      report_.compared = AdaptedSubnet{other.subnet, other.latency_ms, other.accuracy};
+      members.pop_back();
     }
     report_.best = AdaptedSubnet{members[0].subnet, members[0].latency_ms, members[0].accuracy};
     report_.pool = adapt::pool_entries(members, 0);

@@ -4,13 +4,21 @@
 
 namespace fleetfit::app {
 
+namespace {
+
+nlohmann::ordered_json subnet_json(const std::optional<AdaptedSubnet>& subnet) {
+  if (!subnet) return nullptr;
+  return {{"subnet", subnet->subnet},
+          {"latency_ms", subnet->latency_ms},
+          {"accuracy", subnet->accuracy}};
+}
+
+}  // namespace
+
 nlohmann::ordered_json to_json(const AdaptReport& report) {
   nlohmann::ordered_json json;
-  json["best"] = nullptr;
-  if (report.best)
-    json["best"] = {{"subnet", report.best->subnet},
-                    {"latency_ms", report.best->latency_ms},
-                    {"accuracy", report.best->accuracy}};
+  json["best"] = subnet_json(report.best);
+  if (report.compared) json["compared"] = subnet_json(report.compared);
   json["fastest"] = {{"subnet", report.fastest.subnet}, {"latency_ms", report.fastest.latency_ms}};
   json["budget_ms"] = report.budget_ms;
   json["device"] = report.device;

@@ -32,9 +32,13 @@ bool is_best(const StudyDrawing& drawing, const SeenTrial& seen) {
   return drawing.best && static_cast<std::int64_t>(seen.trial.number) == *drawing.best;
 }
 
+bool is_trained(const SeenTrial& seen) {
+  return seen.view.record.state == store::TrialState::finished;
+}
+
 std::string_view style_of(const SeenTrial& seen) {
   if (!is_feasible(seen)) return "faint";
-  return seen.view.record.state == store::TrialState::finished ? "filled" : "hollow";
+  return is_trained(seen) ? "filled" : "hollow";
 }
 
 /// Every so-many-th, so that at most `most` are left.
@@ -91,11 +95,14 @@ std::string left_out_note(std::size_t outside, std::size_t thinned_away) {
   return text.empty() ? "" : fmt::format("<p>{}</p>\n", text.substr(1));
 }
 
+/// As the best trial is chosen: once some were trained to the end, only those count.
 std::vector<ChartPoint> best_so_far(std::span<const SeenTrial> trials) {
+  const bool some_trained = std::ranges::any_of(
+      trials, [](const SeenTrial& seen) { return is_feasible(seen) && is_trained(seen); });
   std::vector<ChartPoint> line;
   double best = 0;
   for (const auto& seen : trials) {
-    if (!is_feasible(seen)) continue;
+    if (!is_feasible(seen) || (some_trained && !is_trained(seen))) continue;
     if (!line.empty() && seen.minimized.front() >= best) continue;
     best = seen.minimized.front();
     line.push_back({static_cast<double>(seen.trial.number), seen.view.values.front()});
@@ -326,7 +333,7 @@ std::string history_chart(const StudyDrawing& drawing) {
       chart.point({static_cast<double>(seen->trial.number), seen->view.values.front()}, "star",
                   "the best\n" + about(drawing, *seen), "best");
   return wide(chart.svg()) + "<ul class=\"legend\">\n" +
-         line_in_legend("best-line", "best so far, within the limits") +
+         line_in_legend("best-line", "best so far, trained to the end and within the limits") +
          point_in_legend("star", "best") + point_in_legend("filled", "trained to the end") +
          point_in_legend("hollow", "stopped before, or not at its end yet") +
          point_in_legend("faint", "breaks a limit") + "</ul>\n" +

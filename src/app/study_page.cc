@@ -157,14 +157,18 @@ std::string scenario_text(const tune::Scenario& scenario) {
   return fmt::format("{:g} samples a second, at random times", scenario.rate_hz);
 }
 
+std::string param_text(const nlohmann::ordered_json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_number_float() ? fmt::format("{:.6g}", value.get<double>()) : value.dump();
+}
+
 std::string params_rows(const SeenTrial& seen) {
   std::string rows;
   const auto groups = nlohmann::ordered_json::parse(seen.view.params_by_group, nullptr, false);
   for (const auto& [group, values] : groups.items())
     for (const auto& [name, value] : values.items())
-      rows += fmt::format(
-          "<tr><td>{}</td><td>{}</td><td class=\"words\">{}</td></tr>\n", escape_html(name),
-          escape_html(value.is_string() ? value.get<std::string>() : value.dump()), group);
+      rows += fmt::format("<tr><td>{}</td><td>{}</td><td class=\"words\">{}</td></tr>\n",
+                          escape_html(name), escape_html(param_text(value)), group);
   return rows;
 }
 

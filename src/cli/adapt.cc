@@ -38,14 +38,19 @@ std::string report_text(const app::AdaptReport& report) {
         "No subnet keeps {:.4g} ms on {}. The fastest, {}, takes {:.4g} ms: a budget from there on "
         "is possible.\n",
         report.budget_ms, report.device, report.fastest.subnet, report.fastest.latency_ms);
+  const auto compared = report.compared
+                            ? fmt::format("\ncompared: {} takes {:.4g} ms and has {:.2f} %\n",
+                                          report.compared->subnet, report.compared->latency_ms,
+                                          100 * report.compared->accuracy)
+                            : "";
   return fmt::format(
-      "{}\nlatencies: measured on {}, whole subnets; sums of the table's branches are off by "
+      "{}{}\nlatencies: measured on {}, whole subnets; sums of the table's branches are off by "
       "{:.1f} "
       "% on average\naccuracies: on {} test images that nothing was chosen by\n{}: {} subnets on "
       "{} "
       "images in {:.3g} s; sharing saved {:.0f} % of the time, with {}\n{:.3g} s in all, {} of "
       "memory\n",
-      pool_text(report), report.device, report.table_error_percent, report.test_images,
+      pool_text(report), compared, report.device, report.table_error_percent, report.test_images,
       report.strategy, report.evaluated, report.searched_images, report.elapsed_s,
       100 * report.reuse.saved_fraction,
       with_prefix(static_cast<double>(report.reuse.peak_bytes), "B"), report.total_s,
@@ -103,7 +108,8 @@ void add_adapt(CLI::App& program, Context& context) {
       "adapt", "Find the best subnet of an elastic model for a device, its data and a budget");
   verb->add_option("BUNDLE", request.bundle, "The elastic model (.ffb)")->required();
   verb->add_option("--data", request.data,
-                   "The device's data: fashion-mnist, idx:DIR, cifar10:DIR or images:DIR")
+                   "The device's data: fashion-mnist, idx:DIR, cifar10:DIR, images:DIR, or "
+                   "shifted:ALPHA@SEED: and one of these")
       ->required()
       ->type_name("DATASET");
   verb->add_option("--budget-ms", request.budget_ms, "Most milliseconds for an image")->required();
@@ -122,6 +128,9 @@ void add_adapt(CLI::App& program, Context& context) {
       ->excludes(table);
   verb->add_option("--save-table", request.save_table, "Write the latency table to this file")
       ->type_name("FILE");
+  verb->add_option("--compare", request.compare,
+                   "Tell latency and accuracy of this subnet, too, on the same images")
+      ->type_name("CODE");
   verb->add_option("--public-key", flags->public_key,
                    "Refuse a bundle that was not signed by this key (PEM)")
       ->type_name("FILE");

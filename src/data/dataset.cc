@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "data/shifted.h"
 #include "data/sources.h"
 #include "fleetfit/data/scenes.h"
 
@@ -36,7 +37,7 @@ Result<Source> find_source(std::string_view spec) {
   if (!known || folder.empty())
     return fail(ErrorCode::invalid_input,
                 fmt::format("'{}' is no data set; they are fashion-mnist, idx:DIR, cifar10:DIR and "
-                            "images:DIR, or scenes: before one of them",
+                            "images:DIR, or scenes: or shifted:ALPHA: before one of them",
                             spec));
   if (kind == "idx") return Source{.open = [=](Part part) { return open_idx(folder, part, {}); }};
   if (kind == "cifar10")
@@ -83,10 +84,26 @@ std::string_view to_string(Split split) {
   return "all";
 }
 
+namespace {
+
+Result<std::unique_ptr<Dataset>> open_shifted(std::string_view spec, Split split,
+                                              const SplitOptions& options) {
+  const auto shift = parse_shift(spec);
+  if (!shift) return tl::unexpected(shift.error());
+  if (is_shifted_spec(shift->spec))
+    return fail(ErrorCode::invalid_input, fmt::format("{}: it is shifted twice", spec));
+  auto data = open_dataset(shift->spec, split, options);
+  if (!data) return data;
+  return shift_classes(*std::move(data), *shift);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Dataset>> open_dataset(std::string_view spec, Split split,
                                               const SplitOptions& options) {
   if (auto ok = check(options); !ok) return tl::unexpected(ok.error());
   if (is_scenes_spec(spec)) return open_scenes(spec, split, {}, options).map(as_dataset);
+  if (is_shifted_spec(spec)) return open_shifted(spec, split, options);
   const auto source = find_source(spec);
   if (!source) return tl::unexpected(source.error());
   auto data = source->open(wanted_part(*source, split));

@@ -37,6 +37,17 @@ class Budget(AdaptCase):
         self.assertEqual(report["memory_limit_bytes"], (256 + 512) << 20)
         self.assertTrue(0 <= report["reuse"]["saved_fraction"] < 1)
 
+    def test_another_subnet_is_told_beside_the_best(self):
+        best = self.succeed_json(*self.command(1000))["best"]
+        report = self.succeed_json(*self.command(1000, "--compare", best["subnet"]))
+        self.assertEqual(report["compared"]["subnet"], best["subnet"])
+        self.assertEqual(report["compared"]["accuracy"], best["accuracy"])
+        self.assertNotIn("compared", self.succeed_json(*self.command(1000)))
+
+    def test_data_of_one_device_may_be_shifted(self):
+        self.data = f"shifted:100@2:{self.data}"
+        self.assertIsNotNone(self.succeed_json(*self.command(1000))["best"])
+
     def test_a_budget_that_no_subnet_keeps_is_a_goal_not_met(self):
         outcome = cli.run(*self.command(1e-6, "--json"))
         self.assertEqual(outcome.status, 1, outcome)
@@ -58,6 +69,7 @@ class BadInput(AdaptCase):
         self.refuse(*self.command(10, bundle=damaged), naming="damaged.ffb")
         self.refuse(*self.command(10, "--strategy", "luck"), naming="strategy")
         self.refuse(*self.command(-1), naming="budget")
+        self.refuse(*self.command(10, "--compare", "x"), naming="compare")
 
     def test_images_of_another_size_are_refused(self):
         self.refuse("--store", "memory:", "adapt", self.bundle, "--data", "fashion-mnist", "--budget-ms", 10, "-o", self.folder / "pool.json", naming="28x28")

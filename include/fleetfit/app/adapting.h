@@ -39,6 +39,7 @@ struct AdaptRequest {
   std::filesystem::path save_table = {};  ///< where to write the table; may be empty
   std::filesystem::path proxy = {};       ///< another device's table, to be bent to this device
   std::filesystem::path pool = {};        ///< where to write the pool
+  std::string compare = {};               ///< a subnet to tell the same of; may be empty
   adapt::TimingOptions timing = {};       ///< its quantile is that of `tail`
   std::uint64_t seed = 1;
   int threads = 1;  ///< for evaluating
@@ -62,6 +63,7 @@ struct AdaptReport {
   double total_s = 0;
   adapt::ReuseReport reuse = {};
   std::vector<adapt::PoolEntry> pool = {};
+  std::optional<AdaptedSubnet> compared = std::nullopt;  ///< the one that was asked for
   double table_error_percent = 0;
   std::string table_from = {};  ///< "profile", "file" or "proxy"
   std::size_t searched_images = 0;

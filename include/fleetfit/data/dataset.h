@@ -60,6 +60,8 @@ struct SplitOptions {
 ///   images:DIR         a folder for each class, or such folders in `train` and `test`
 ///   scenes:SPEC        images of another spec composed into scenes (scenes.h), a class for each
 ///   pixel
+///   shifted:ALPHA[@SEED]:SPEC  images of another spec as one device may see them: shares of the
+///   classes drawn by Dirichlet's distribution, the same in all splits
 /// `invalid_input` for another spec, for broken files and for an empty split; `not_found` names the
 /// file or folder that is missing.
 Result<std::unique_ptr<Dataset>> open_dataset(std::string_view spec, Split split,
