@@ -10,7 +10,7 @@ set(FLEETFIT_PACKAGE_FOLDER "${CMAKE_INSTALL_LIBDIR}/cmake/fleetfit")
 set(FLEETFIT_NOT_INSTALLED train server)
 # Packages whose targets are not called PACKAGE::…
 set(FLEETFIT_PACKAGE_OF_onnx_proto Protobuf ONNX)
-set(FLEETFIT_PACKAGE_OF_flatbuffers::flatbuffers FlatBuffers)
+set(FLEETFIT_PACKAGE_OF_flatbuffers::flatbuffers_shared FlatBuffers)
 set(FLEETFIT_PACKAGE_OF_SQLite::SQLite3 SQLite3)
 set(FLEETFIT_PACKAGE_OF_yaml-cpp yaml-cpp)
 
