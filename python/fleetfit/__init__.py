@@ -144,8 +144,11 @@ class Workplace(_native.Workplace):
 
 def search(space: str, latency: Source, accuracy: Source, *, workplace: Workplace | None = None, **options: Any) -> dict[str, Any]:
     """`Workplace.search` where nothing has to be kept."""
-    place = workplace or _native.Workplace("memory:", "", False)
-    return place.search(space, latency, accuracy, **options)
+    if workplace is None:
+        sources = (latency, accuracy, options.get("energy"), options.get("memory"))
+        measures = any(isinstance(source, str) and source.startswith("device:") for source in sources)
+        workplace = Workplace("memory:", program=None if measures else "fleetfit")  # else nothing is started
+    return workplace.search(space, latency, accuracy, **options)
 
 
 def medians(records: Sequence[Mapping[str, Any]]) -> np.ndarray:

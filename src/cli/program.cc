@@ -61,6 +61,7 @@ int parse_and_run(int argc, char** argv) {
   add_companion_verbs(program, context);
   add_serving_run(program, context);
   add_runtime(program, context);
+  add_completion(program, context);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

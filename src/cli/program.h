@@ -71,6 +71,7 @@ void add_bundle(CLI::App& program, Context& context);
 void add_study(CLI::App& program, Context& context);
 void add_tune(CLI::App& program, Context& context);
 void add_workload(CLI::App& program, Context& context);
+void add_completion(CLI::App& program, Context& context);
 
 // Those whose work fleetfit-train does.
 void add_companion_verbs(CLI::App& program, Context& context);
