@@ -1,6 +1,8 @@
 # Packages for Debian: `cpack --config build/release/CPackConfig.cmake` (docs/packages.md). What a program needs to run is found out
 # by dpkg-shlibdeps; only what no library tells stands here.
 
+# Whoever makes packages has built what goes into them; tests and benchmarks need not be built for it.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME fleetfit)
 set(CPACK_PACKAGE_VENDOR fleetfit)
