@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Union
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _native
 from ._native import (AdaptedProxy, DesignPredictor, FewShotModel, KnownDevices, Space, adapt, adapt_proxy, convert, correlate, few_shot, inspect,
@@ -36,7 +37,7 @@ __version__: str = _native.version
 
 PathLike = Union[str, "os.PathLike[str]"]
 #: A source's text ('table:F.csv#pixel3', 'predictor:P.json', 'device:local'), or a function of a matrix of designs.
-Source = Union[str, Callable[[np.ndarray], Any]]
+Source = Union[str, Callable[[npt.NDArray[np.uint16]], npt.ArrayLike]]
 
 
 def find_program() -> str:
@@ -124,8 +125,8 @@ class Workplace(_native.Workplace):
     def __init__(self, store: str = "sqlite:fleetfit.db", *, program: PathLike | None = None, progress: bool = False):
         super().__init__(store, os.fspath(program) if program else find_program(), progress)
 
-    def run(self, model: PathLike, inputs: Mapping[str, np.ndarray] | None = None, *, device: str = "local", batch: int = 1,
-            dimensions: Mapping[str, int] | None = None, seed: int = 1) -> dict[str, np.ndarray]:
+    def run(self, model: PathLike, inputs: Mapping[str, npt.ArrayLike] | None = None, *, device: str = "local", batch: int = 1,
+            dimensions: Mapping[str, int] | None = None, seed: int = 1) -> dict[str, npt.NDArray[Any]]:
         """Runs a model once: arrays in, arrays out, by name. Without inputs they are random."""
         with tempfile.TemporaryDirectory(prefix="fleetfit-") as name:
             folder = pathlib.Path(name)
@@ -151,7 +152,7 @@ def search(space: str, latency: Source, accuracy: Source, *, workplace: Workplac
     return workplace.search(space, latency, accuracy, **options)
 
 
-def medians(records: Sequence[Mapping[str, Any]]) -> np.ndarray:
+def medians(records: Sequence[Mapping[str, Any]]) -> npt.NDArray[np.float64]:
     """The median of each record that `measure` or `measure_designs` gave, in ms; NaN where the measurement has failed."""
     return np.array([one["latency_ms"]["median"] if one["latency_ms"] else np.nan for one in records], dtype=float)
 

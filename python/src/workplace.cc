@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "binding.h"
 #include "fleetfit/app/devices.h"
@@ -24,6 +25,11 @@ using Paths = std::vector<Path>;
 using Names = std::vector<std::string>;
 using Dimensions = std::map<std::string, std::int64_t>;
 
+class Workplace;
+
+/// Whose search has called the function of Python's that runs in this thread; null: none.
+thread_local const Workplace* searched_with = nullptr;
+
 /// A store with the programs that help. One call at a time works with it.
 class Workplace {
  public:
@@ -36,6 +42,7 @@ class Workplace {
   /// Does short work on it.
   template <class Work>
   auto with(Work&& work) {
+    refuse_own_search();
     return value_of(unlocked([&] {
       const std::scoped_lock lock(mutex_);
       return work(opened_);
@@ -45,6 +52,7 @@ class Workplace {
   /// Does long work: `work(workplace, stop)`.
   template <class Work>
   auto with_stop(Work&& work) {
+    refuse_own_search();
     return interruptible([&](const std::stop_token& stop) {
       const std::scoped_lock lock(mutex_);
       return work(opened_, stop);
@@ -61,6 +69,13 @@ class Workplace {
   }
 
  private:
+  /// A source of a search that waits for the workplace would wait for ever.
+  void refuse_own_search() const {
+    if (searched_with != this) return;
+    raise({ErrorCode::invalid_input,
+           "a source cannot use the workplace that its own search works with; open another one"});
+  }
+
   core::SystemClock clock_;
   std::mutex mutex_;
   app::Workplace opened_;  // guarded by mutex_
@@ -231,10 +246,24 @@ void add_predicting(Bound& bound) {
 /// A function of Python's that gives designs their numbers.
 class PythonSource final : public space::Source {
  public:
-  explicit PythonSource(py::function function) : function_(std::move(function)) {}
+  PythonSource(py::function function, const Workplace& user)
+      : function_(std::move(function)), user_(&user) {}
 
   Status evaluate(space::DesignBatch designs, std::span<double> out) const override {
     const py::gil_scoped_acquire acquire;
+    const auto* const before = std::exchange(searched_with, user_);
+    auto status = call(designs, out);
+    searched_with = before;
+    return status;
+  }
+
+  /// What the function has raised, as if nobody had been between.
+  void raise_again() const {
+    if (raised_) throw py::error_already_set(*raised_);
+  }
+
+ private:
+  Status call(space::DesignBatch designs, std::span<double> out) const {
     try {
       space::Population population(designs.genes());
       for (std::size_t i = 0; i < designs.size(); ++i) population.add(designs[i]);
@@ -250,26 +279,23 @@ class PythonSource final : public space::Source {
     return fail(ErrorCode::cancelled, "a source raised an exception");
   }
 
-  /// What the function has raised, as if nobody had been between.
-  void raise_again() const {
-    if (raised_) throw py::error_already_set(*raised_);
-  }
-
- private:
   py::function function_;
+  const Workplace* user_;
   mutable std::optional<py::error_already_set> raised_;  // guarded by the interpreter's lock
 };
 
 /// Sources of a search: texts, or functions under names of their own.
 class Sources {
  public:
+  explicit Sources(const Workplace& user) : user_(user) {}
+
   /// The text of a source in requests; "" for none.
   std::string text_of(const py::object& source, const std::string& name) {
     if (source.is_none()) return "";
     if (py::isinstance<py::str>(source)) return source.cast<std::string>();
     if (!py::isinstance<py::function>(source) && PyCallable_Check(source.ptr()) == 0)
       raise({ErrorCode::invalid_input, name + ": expected a source's text or a function"});
-    own_[name] = std::make_unique<PythonSource>(source.cast<py::function>());
+    own_[name] = std::make_unique<PythonSource>(source.cast<py::function>(), user_);
     return "own:" + name;
   }
 
@@ -286,6 +312,7 @@ class Sources {
   }
 
  private:
+  const Workplace& user_;
   std::map<std::string, std::unique_ptr<PythonSource>> own_;
 };
 
@@ -306,7 +333,7 @@ py::object search(Workplace& self, const std::string& space, const py::object& l
                   std::optional<double> budget_mb, bool pareto, const std::string& strategy,
                   std::size_t population, std::size_t generations, double max_time_s,
                   std::uint64_t seed, int threads) {
-  Sources sources;
+  Sources sources(self);
   app::SearchRequest request{
       .space = space,
       .accuracy = sources.text_of(accuracy, "accuracy"),
@@ -326,7 +353,7 @@ py::object bisect(Workplace& self, const std::string& space, const py::object& p
                   const py::object& target, const py::object& accuracy, double budget_ms,
                   std::size_t max_measurements, double max_time_s, std::uint64_t seed,
                   int threads) {
-  Sources sources;
+  Sources sources(self);
   app::BisectRequest request{
       .space = space,
       .accuracy = sources.text_of(accuracy, "accuracy"),

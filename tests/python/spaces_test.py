@@ -114,6 +114,18 @@ class Search(cli.Case):
         with self.assertRaisesRegex(fleetfit.InvalidInput, "latency: expected"):
             fleetfit.search("nasbench201", 3, self.accuracy, budget_ms=1)
 
+    def test_a_source_that_would_wait_for_its_own_search_is_refused(self):
+        place = fleetfit.Workplace("memory:")
+        other = fleetfit.Workplace("memory:")
+
+        def latency(designs):
+            other.studies()
+            return self.latency(designs)
+
+        place.search("nasbench201", latency, self.accuracy, budget_ms=10, generations=1)
+        with self.assertRaisesRegex(fleetfit.InvalidInput, "its own search"):
+            place.search("nasbench201", lambda designs: place.studies(), self.accuracy, budget_ms=10)
+
     def test_bisect_measures_seldom(self):
         counted = []
 
