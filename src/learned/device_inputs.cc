@@ -14,26 +14,26 @@ namespace {
 using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
-using Square = Eigen::Map<const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
+using Square =
+    Eigen::Map<const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
 
 constexpr double kMostSize = 1e15;  // of any feature: what is larger is no measurement
-constexpr double kWidest = 8;       // of an input: what is farther out teaches the networks nothing
+constexpr float kWidest = 8;        // of an input: what is farther out teaches the networks nothing
 
-tl::unexpected<Error> wrong(const FeatureColumn& column, std::string_view problem) {
+tl::unexpected<Error> wrong(const InputColumn& column, std::string_view problem) {
   return fail(ErrorCode::invalid_input, fmt::format("feature {}: {}", column.name, problem));
 }
 
-Result<double> transformed(const FeatureColumn& column, double value) {
+Result<double> transformed(const InputColumn& column, double value) {
   if (std::isnan(value)) return value;
   if (!(std::abs(value) <= kMostSize)) return wrong(column, fmt::format("{} is too large", value));
   if (!column.is_logarithm) return value;
-  if (!(value >= 1 / kMostSize))
-    return wrong(column, fmt::format("{} is not positive", value));
+  if (!(value >= 1 / kMostSize)) return wrong(column, fmt::format("{} is not positive", value));
   return std::log(value);
 }
 
 /// Of the references that are there; 0 if there are none.
-double level_of(std::span<const FeatureColumn> columns, std::span<const double> values) {
+double level_of(std::span<const InputColumn> columns, std::span<const double> values) {
   double sum = 0;
   std::size_t count = 0;
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -44,7 +44,7 @@ double level_of(std::span<const FeatureColumn> columns, std::span<const double> 
   return count == 0 ? 0 : sum / static_cast<double>(count);
 }
 
-Status check_column(const FeatureColumn& column) {
+Status check_column(const InputColumn& column) {
   for (const double number : {column.middle, column.mean, column.scale})
     if (!std::isfinite(number)) return wrong(column, "a number is not finite");
   if (!(column.scale > 0)) return wrong(column, "the scale is not positive");
@@ -55,8 +55,8 @@ Status check_column(const FeatureColumn& column) {
 
 Status check_square(std::span<const double> numbers, std::size_t size, std::string_view name) {
   if (numbers.size() != size * size) {
-    return fail(ErrorCode::invalid_input, fmt::format("{}: {} numbers, expected {}", name,
-                                                      numbers.size(), size * size));
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{}: {} numbers, expected {}", name, numbers.size(), size * size));
   }
   if (!std::ranges::all_of(numbers, [](double one) { return std::isfinite(one); }))
     return fail(ErrorCode::invalid_input, fmt::format("{}: a number is not finite", name));
@@ -67,7 +67,7 @@ Status check_square(std::span<const double> numbers, std::size_t size, std::stri
 
 DeviceInputs::DeviceInputs(Parts parts) : parts_(std::move(parts)) {
   references_ = static_cast<std::size_t>(
-      std::ranges::count(parts_.columns, true, &FeatureColumn::is_reference));
+      std::ranges::count(parts_.columns, true, &InputColumn::is_reference));
 }
 
 Result<DeviceInputs> DeviceInputs::make(Parts parts) {
@@ -135,26 +135,33 @@ Result<DeviceVector> DeviceInputs::read(std::span<const double> values) const {
     if (std::isnan(*number)) ++device.missing;
   }
   if (auto filled = fill_in(numbers); !filled) return tl::unexpected(std::move(filled.error()));
-  device.level = level_of(parts_.columns, numbers);
-  VectorXd inputs(static_cast<Index>(size()));
+  const double level = level_of(parts_.columns, numbers);
   for (std::size_t i = 0; i < size(); ++i) {
     const auto& column = parts_.columns[i];
-    const double relative = numbers[i] - (column.is_reference ? device.level : 0);
-    const double input = std::clamp((relative - column.mean) / column.scale, -kWidest, kWidest);
-    inputs[static_cast<Index>(i)] = input;
-    device.inputs.push_back(static_cast<float>(input));
+    const double relative = numbers[i] - (column.is_reference ? level : 0);
+    device.inputs.push_back(static_cast<float>((relative - column.mean) / column.scale));
   }
-  const auto count = static_cast<Index>(size());
-  const Square familiarity(parts_.familiarity.data(), count, count);
-  device.distance = std::max(inputs.dot(familiarity * inputs), 0.0);
+  const std::size_t missing = device.missing;
+  device = at(std::move(device.inputs), level);
+  device.missing = missing;
   return device;
+}
+
+DeviceVector DeviceInputs::at(std::vector<float> inputs, double level) const {
+  const auto count = static_cast<Index>(size());
+  for (float& input : inputs) input = std::clamp(input, -kWidest, kWidest);
+  const VectorXd row = Eigen::Map<const Eigen::VectorXf>(inputs.data(), count).cast<double>();
+  const Square familiarity(parts_.familiarity.data(), count, count);
+  return {.inputs = std::move(inputs),
+          .level = level,
+          .distance = std::max(row.dot(familiarity * row), 0.0)};
 }
 
 namespace {
 
 /// Features of known devices after ln, missing ones as the mean of their column.
 struct Transformed {
-  std::vector<FeatureColumn> columns;
+  std::vector<InputColumn> columns;
   MatrixXd values;  // device x feature
 };
 
@@ -196,9 +203,9 @@ Status transform_column(const KnownFeatures& known, std::size_t number, Transfor
 }
 
 Result<Transformed> transform_all(const KnownFeatures& known) {
-  Transformed all{.columns = {},
-                  .values = MatrixXd(static_cast<Index>(known.devices()),
-                                     static_cast<Index>(known.columns()))};
+  Transformed all{
+      .columns = {},
+      .values = MatrixXd(static_cast<Index>(known.devices()), static_cast<Index>(known.columns()))};
   for (std::size_t i = 0; i < known.columns(); ++i) {
     all.columns.push_back({.name = known.names[i],
                            .is_reference = known.is_reference[i],
@@ -217,7 +224,7 @@ std::vector<double> numbers_of(const MatrixXd& symmetric) {
 /// so that one that hardly differs between devices does not count as much as one that does.
 MatrixXd scale_columns(Transformed& all) {
   MatrixXd inputs = all.values;
-  const Index references = std::ranges::count(all.columns, true, &FeatureColumn::is_reference);
+  const Index references = std::ranges::count(all.columns, true, &InputColumn::is_reference);
   for (Index device = 0; device < inputs.rows(); ++device) {
     const VectorXd row = inputs.row(device);
     const double level =
@@ -272,8 +279,7 @@ Result<DeviceInputs> fit_device_inputs(const KnownFeatures& known, double ridge)
   auto all = transform_all(known);
   if (!all) return tl::unexpected(std::move(all.error()));
   const MatrixXd centred = all->values.rowwise() - all->values.colwise().mean();
-  const MatrixXd covariance =
-      centred.transpose() * centred / static_cast<double>(centred.rows());
+  const MatrixXd covariance = centred.transpose() * centred / static_cast<double>(centred.rows());
   const MatrixXd inputs = scale_columns(*all);
   const MatrixXd familiarity = familiarity_of(inputs, ridge);
   return DeviceInputs::make({.columns = std::move(all->columns),

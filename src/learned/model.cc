@@ -77,7 +77,8 @@ struct Model::Remembered {
 
 Model::Model(Parts parts) : parts_(std::move(parts)), columns_(*parts_.space) {
   row_size_ = 2;
-  for (const auto& cost : parts_.costs) row_size_ += cost.members.size() * (parts_.device.size() + 1);
+  for (const auto& cost : parts_.costs)
+    row_size_ += cost.members.size() * (parts_.device.size() + 1);
 }
 Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
@@ -122,9 +123,9 @@ void Model::describe(space::DesignBatch designs, std::span<float> rows) const {
     for (std::size_t m = 0; m < numbers.size(); ++m) {
       float number = 0;
       parts_.accuracy.members[m].apply(taken, std::span(&number, 1), scratch);
-      numbers[m] = parts_.accuracy.centre +
-                   parts_.accuracy.scale *
-                       std::sinh(std::clamp<double>(number, -kMostNumber, kMostNumber));
+      numbers[m] =
+          parts_.accuracy.centre +
+          parts_.accuracy.scale * std::sinh(std::clamp<double>(number, -kMostNumber, kMostNumber));
     }
     const double mean = ensemble_mean(numbers);
     row[0] = static_cast<float>(mean);
@@ -142,7 +143,8 @@ void Model::describe(space::DesignBatch designs, std::span<float> rows) const {
 void Model::remember_designs(core::ThreadPool& pool, std::uint64_t most) {
   const auto size = space().size().exact();
   if (remembered_ || !size || *size > most) return;
-  auto all = std::make_unique<Remembered>(Remembered{.index = space::DesignIndex(space()), .rows = {}});
+  auto all =
+      std::make_unique<Remembered>(Remembered{.index = space::DesignIndex(space()), .rows = {}});
   std::vector<space::Choice> design(space().genes().size());
   do {
     all->index.add(design);

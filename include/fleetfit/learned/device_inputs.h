@@ -11,7 +11,7 @@
 namespace fleetfit::learned {
 
 /// A feature of devices, and how its numbers become what the networks take.
-struct FeatureColumn {
+struct InputColumn {
   std::string name = {};
   bool is_reference = false;  ///< the latency of a reference design, in ms
   bool is_logarithm = false;  ///< ln of the feature is taken first; references always are
@@ -36,7 +36,7 @@ struct DeviceVector {
 class DeviceInputs {
  public:
   struct Parts {
-    std::vector<FeatureColumn> columns = {};
+    std::vector<InputColumn> columns = {};
     /// Covariance of the features, after ln and before level and scale: fills in what is missing.
     std::vector<double> covariance = {};
     /// Inverse of (sum of inputs x inputs' over known devices + ridge): gives the distance.
@@ -55,6 +55,9 @@ class DeviceInputs {
   /// others, as they go together on known devices. Fails with `invalid_input`, naming the feature,
   /// on a number that cannot be, and if nothing tells how fast the device is.
   Result<DeviceVector> read(std::span<const double> values) const;
+
+  /// A device with these inputs and this level; there is an input for each feature.
+  DeviceVector at(std::vector<float> inputs, double level) const;
 
  private:
   explicit DeviceInputs(Parts parts);

@@ -40,7 +40,7 @@ struct CostModel {
   /// What is added to ln of the cost so that nine of ten designs that are chosen keep a limit on
   /// devices that were not learned from, for a device of the usual distance.
   double margin = 0;
-  double usual_spread = 0.01;  ///< of the members, in ln; nine of ten predictions have less
+  double usual_spread = 0.01;   ///< of the members, in ln; nine of ten predictions have less
   double rank_correlation = 0;  ///< mean over known devices, by members that had not seen them
   std::vector<CostMember> members = {};
 };
