@@ -77,16 +77,16 @@ Result<Samples> explore(const LearnSources& sources, const LearnTrainRequest& re
   }
   task.advance();
   const std::size_t first = exploration.first;
-  std::size_t round = samples.designs.size() > first
-                          ? (samples.designs.size() - first) / std::max<std::size_t>(exploration.each, 1)
-                          : 0;
+  std::size_t round =
+      samples.designs.size() > first
+          ? (samples.designs.size() - first) / std::max<std::size_t>(exploration.each, 1)
+          : 0;
   task.advance(std::min(round, exploration.rounds));
   for (; round < exploration.rounds; ++round) {
     auto training = request.training;
     training.method = "none";
     training.effort *= 0.5;
-    const auto model =
-        run_learning(samples, training, request.output.string() + ".round", stop);
+    const auto model = run_learning(samples, training, request.output.string() + ".round", stop);
     if (!model) return tl::unexpected(model.error());
     const auto devices = learned::read_devices(model->parts().device, samples);
     if (!devices) return tl::unexpected(devices.error());
@@ -94,8 +94,7 @@ Result<Samples> explore(const LearnSources& sources, const LearnTrainRequest& re
     auto places = fresh_candidates(sources, samples, random.split(round));
     places.resize(std::min(places.size(), kLookedAt));
     const auto candidates = designs_at(sources.candidates, places);
-    const auto chosen =
-        learned::choose_exploration(*model, *devices, candidates, exploration.each);
+    const auto chosen = learned::choose_exploration(*model, *devices, candidates, exploration.each);
     if (auto done = add_measured(sources, designs_at(candidates, chosen), samples); !done)
       return tl::unexpected(done.error());
     if (auto written = learned::write_samples(samples, kept_samples(request)); !written)
@@ -121,9 +120,9 @@ Status check(const LearnTrainRequest& request) {
   const auto& exploration = request.exploration;
   constexpr std::size_t kFewest = 30;
   if (exploration.rounds > 0 && exploration.first < kFewest) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("--first-designs is {}, at least {} are needed", exploration.first,
-                            kFewest));
+    return fail(
+        ErrorCode::invalid_input,
+        fmt::format("--first-designs is {}, at least {} are needed", exploration.first, kFewest));
   }
   if (request.data.table.empty() && request.data.measured.empty())
     return fail(ErrorCode::invalid_input, "neither --table nor --measure says what designs cost");
@@ -219,18 +218,17 @@ Result<LearnApplyReport> learn_apply(const LearnApplyRequest& request) {
   const auto vector = learned::device_of(*model, *features, *device);
   if (!vector) return tl::unexpected(vector.error());
   const learned::DeviceJudge judge(*model, *vector);
-  auto answer = request.never_search
-                    ? Result<learned::Answer>(learned::answer(judge, *goal))
-                    : learned::sure_answer(judge, *goal, pool, request.seed);
+  auto answer = request.never_search ? Result<learned::Answer>(learned::answer(judge, *goal))
+                                     : learned::sure_answer(judge, *goal, pool, request.seed);
   if (!answer) return tl::unexpected(answer.error());
   const double elapsed_us = kMicroseconds * seconds_since(clock, start);
-  LearnApplyReport report{.space = &model->space(),
-                          .device = request.device,
-                          .answer = *std::move(answer),
-                          .distance =
-                              vector->distance / model->parts().device.parts().usual_distance,
-                          .missing = vector->missing,
-                          .elapsed_us = elapsed_us};
+  LearnApplyReport report{
+      .space = &model->space(),
+      .device = request.device,
+      .answer = *std::move(answer),
+      .distance = vector->distance / model->parts().device.parts().usual_distance,
+      .missing = vector->missing,
+      .elapsed_us = elapsed_us};
   for (const auto& cost : model->parts().costs) report.costs.push_back(cost.name);
   return report;
 }

@@ -35,7 +35,8 @@ Result<std::vector<std::string>> chosen_devices(const LearnData& data,
       return fail(ErrorCode::not_found,
                   fmt::format("device {} is neither a column of the table nor measured", name));
     }
-    if (std::ranges::count(devices, name) > 0) return wrong(fmt::format("device {} is given twice", name));
+    if (std::ranges::count(devices, name) > 0)
+      return wrong(fmt::format("device {} is given twice", name));
     if (auto found = features.find_device(name); !found) return tl::unexpected(found.error());
     devices.push_back(name);
   }
@@ -128,10 +129,10 @@ Result<LearnSources> open_learn_sources(const LearnData& data, const SourcePlace
     return sources;
   }
   const auto size = place.space.size().exact();
-  auto drawn = space::sample_designs(
-      place.space, {.seed = data.sources.seed,
-                    .count = static_cast<std::size_t>(std::min<std::uint64_t>(
-                        size.value_or(kCandidates), kCandidates))});
+  auto drawn =
+      space::sample_designs(place.space, {.seed = data.sources.seed,
+                                          .count = static_cast<std::size_t>(std::min<std::uint64_t>(
+                                              size.value_or(kCandidates), kCandidates))});
   if (!drawn) return tl::unexpected(std::move(drawn.error()));
   sources.candidates = *std::move(drawn);
   return sources;
@@ -165,8 +166,7 @@ Result<learned::Model> run_learning(const learned::Samples& samples, const Learn
                                     const std::filesystem::path& output,
                                     const std::stop_token& stop) {
   constexpr std::string_view kTrainer = "fleetfit-train";
-  if (auto there = core::find_companion(kTrainer); !there)
-    return tl::unexpected(there.error());
+  if (auto there = core::find_companion(kTrainer); !there) return tl::unexpected(there.error());
   const auto folder = core::ScratchFolder::create();
   if (!folder) return tl::unexpected(folder.error());
   const auto file = folder->path() / "samples.json";

@@ -65,9 +65,9 @@ struct LearnTrainReport {
   std::vector<std::string> devices = {};
   std::size_t designs = 0;
   std::size_t rounds = 0;
-  std::size_t measured = 0;      ///< pairs of a design and a device
-  double rank_correlation = 0;   ///< on devices that a network was not trained with
-  double margin = 0;             ///< safety margin, as a share of the latency
+  std::size_t measured = 0;     ///< pairs of a design and a device
+  double rank_correlation = 0;  ///< on devices that a network was not trained with
+  double margin = 0;            ///< safety margin, as a share of the latency
   double elapsed_s = 0;
 };
 
@@ -94,9 +94,9 @@ struct LearnApplyReport {
   std::string device = {};
   std::vector<std::string> costs = {};
   learned::Answer answer = {};
-  double distance = 0;        ///< of the device from the known ones, 1 is usual
-  std::size_t missing = 0;    ///< features that were filled in
-  double elapsed_us = 0;      ///< of the answer, without reading files
+  double distance = 0;      ///< of the device from the known ones, 1 is usual
+  std::size_t missing = 0;  ///< features that were filled in
+  double elapsed_us = 0;    ///< of the answer, without reading files
 };
 
 /// Fails with `invalid_input` or `not_found`, naming file, column, device or flag. Limits that
@@ -115,11 +115,11 @@ struct LearnBulkRequest {
 
 struct LearnBulkReport {
   std::size_t devices = 0;
-  std::size_t within = 0;    ///< answers that keep the limit with the margin
-  std::size_t unsure = 0;    ///< answers with a doubt
-  std::size_t designs = 0;   ///< different designs among the answers
+  std::size_t within = 0;   ///< answers that keep the limit with the margin
+  std::size_t unsure = 0;   ///< answers with a doubt
+  std::size_t designs = 0;  ///< different designs among the answers
   double elapsed_s = 0;
-  double answer_us = 0;      ///< of one answer on one thread, the mean
+  double answer_us = 0;  ///< of one answer on one thread, the mean
   std::int64_t peak_memory_bytes = 0;
 };
 
@@ -132,10 +132,10 @@ struct LearnEvalRequest {
   LearnData data = {};
   LearnTraining training = {};
   std::vector<std::vector<std::string>> splits = {};  ///< devices that are left out together
-  std::size_t budgets = 10;          ///< of each device, spread over its latencies
+  std::size_t budgets = 10;                           ///< of each device, spread over its latencies
   std::size_t few_shot_samples = 10;
-  std::size_t own_samples = 900;     ///< designs of the device that a predictor of its own learns from
-  bool compare = true;               ///< also with the other ways
+  std::size_t own_samples = 900;  ///< designs of the device that a predictor of its own learns from
+  bool compare = true;            ///< also with the other ways
 };
 
 /// How one way to choose did at one budget of one device. Accuracies and latencies are true ones.
@@ -163,8 +163,8 @@ struct LearnWay {
   double median_loss = 0;  ///< accuracy below the best, in points
   double p90_loss = 0;
   double mean_loss = 0;
-  double kept = 0;         ///< share of the cases within the budget
-  double answer_us = 0;    ///< mean time of one answer, without training or fitting
+  double kept = 0;       ///< share of the cases within the budget
+  double answer_us = 0;  ///< mean time of one answer, without training or fitting
 };
 
 struct LearnEvalReport {
@@ -173,8 +173,8 @@ struct LearnEvalReport {
   std::vector<LearnedDevice> devices = {};
   std::vector<LearnWay> ways = {};
   std::vector<LearnOutcome> outcomes = {};
-  std::size_t unsure = 0;    ///< answers in doubt, which a search gave
-  double training_s = 0;     ///< mean of the splits
+  std::size_t unsure = 0;  ///< answers in doubt, which a search gave
+  double training_s = 0;   ///< mean of the splits
 };
 
 Result<LearnEvalReport> learn_eval(Workplace& workplace, const LearnEvalRequest& request,
