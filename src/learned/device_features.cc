@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "fleetfit/core/file.h"
+#include "learned/feature_rows.h"
 
 namespace fleetfit::learned {
 namespace {
@@ -55,21 +56,19 @@ Result<FeatureColumn> parse_reference(std::string_view text, std::string_view re
   return column;
 }
 
-Result<std::vector<FeatureColumn>> read_columns(const core::CsvTable& csv, std::size_t key,
+Result<std::vector<PlacedFeature>> read_columns(const core::CsvTable& csv, std::size_t key,
                                                 std::string_view name) {
-  std::vector<FeatureColumn> columns;
+  std::vector<PlacedFeature> columns;
   for (std::size_t i = 0; i < csv.columns(); ++i) {
     if (i == key) continue;
     auto column = parse_feature_column(csv.header()[i]);
     if (!column) return core::within(name, std::move(column.error()));
-    if (std::ranges::count(columns, *column)) {
+    if (std::ranges::count(columns, *column, &PlacedFeature::feature)) {
       return fail(ErrorCode::invalid_input,
                   fmt::format("{}: there are two columns '{}'", name, column->text()));
     }
-    columns.push_back(std::move(*column));
+    columns.push_back({i, std::move(*column)});
   }
-  if (columns.empty())
-    return fail(ErrorCode::invalid_input, fmt::format("{}: there is no column of features", name));
   return columns;
 }
 
@@ -96,18 +95,6 @@ Result<double> read_value(const core::CsvTable& csv, std::size_t row, std::size_
         fmt::format("column '{}': {} {}", csv.header()[column], csv.cell(row, column), *problem));
   }
   return **value;
-}
-
-Status read_row(const core::CsvTable& csv, std::size_t row, std::size_t key,
-                DeviceFeatures& features) {
-  std::size_t feature = 0;
-  for (std::size_t column = 0; column < csv.columns(); ++column) {
-    if (column == key) continue;
-    const auto value = read_value(csv, row, column, features.columns[feature++].kind);
-    if (!value) return tl::unexpected(value.error());
-    features.values.push_back(*value);
-  }
-  return {};
 }
 
 /// Adds the columns of `from` at `first`, by device.
@@ -151,6 +138,33 @@ Result<std::size_t> DeviceFeatures::find_device(std::string_view device) const {
                           fmt::join(named, ", "), named.size() < devices.size() ? ", …" : ""));
 }
 
+Result<DeviceFeatures> read_feature_rows(const core::CsvTable& csv, std::size_t key,
+                                         const std::vector<PlacedFeature>& columns,
+                                         std::string name) {
+  DeviceFeatures features{.name = std::move(name)};
+  if (columns.empty()) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{}: there is no column of features", features.name));
+  }
+  for (const auto& column : columns) features.columns.push_back(column.feature);
+  std::unordered_set<std::string_view> seen;
+  for (std::size_t row = 0; row < csv.rows(); ++row) {
+    const auto device = csv.cell(row, key);
+    if (device.empty()) return csv.error_at(row, key, "the device has no name");
+    if (!seen.insert(device).second) {
+      return csv.error_at(row, key,
+                          fmt::format("the device '{}' stands here for the second time", device));
+    }
+    features.devices.emplace_back(device);
+    for (const auto& column : columns) {
+      const auto value = read_value(csv, row, column.place, column.feature.kind);
+      if (!value) return tl::unexpected(value.error());
+      features.values.push_back(*value);
+    }
+  }
+  return features;
+}
+
 Result<DeviceFeatures> device_features_of(const core::CsvTable& csv, std::string name) {
   const auto key = csv.column(kDeviceColumn);
   if (!key) {
@@ -158,22 +172,9 @@ Result<DeviceFeatures> device_features_of(const core::CsvTable& csv, std::string
         ErrorCode::invalid_input,
         fmt::format("{}; a file of device features names its devices there", key.error().message));
   }
-  auto columns = read_columns(csv, *key, name);
-  if (!columns) return tl::unexpected(std::move(columns.error()));
-  DeviceFeatures features{.name = std::move(name), .columns = std::move(*columns)};
-  std::unordered_set<std::string_view> seen;
-  for (std::size_t row = 0; row < csv.rows(); ++row) {
-    const auto device = csv.cell(row, *key);
-    if (device.empty()) return csv.error_at(row, *key, "the device has no name");
-    if (!seen.insert(device).second) {
-      return csv.error_at(row, *key,
-                          fmt::format("the device '{}' stands here for the second time", device));
-    }
-    features.devices.emplace_back(device);
-    auto read = read_row(csv, row, *key, features);
-    if (!read) return tl::unexpected(std::move(read.error()));
-  }
-  return features;
+  const auto columns = read_columns(csv, *key, name);
+  if (!columns) return tl::unexpected(columns.error());
+  return read_feature_rows(csv, *key, *columns, std::move(name));
 }
 
 Result<DeviceFeatures> read_device_features(const std::filesystem::path& path) {
