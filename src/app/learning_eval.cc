@@ -14,6 +14,7 @@
 #include "fleetfit/learned/samples.h"
 #include "fleetfit/predict/design_predictor.h"
 #include "fleetfit/search/search.h"
+#include "fleetfit/space/design_index.h"
 #include "fleetfit/transfer/few_shot.h"
 
 namespace fleetfit::app {
