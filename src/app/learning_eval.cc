@@ -40,6 +40,10 @@ struct Truth {
   bool is_known(std::size_t row) const {
     return !std::isnan(latency[row]) && !std::isnan(samples.accuracy[row]);
   }
+  /// Designs whose input has no way to the output are no networks.
+  bool works(std::size_t row) const {
+    return samples.space->live_slots(std::as_const(samples.designs)[row]).any();
+  }
 };
 
 /// The most accurate design of the table that takes at most this long by `latency`, with the true
@@ -204,9 +208,10 @@ Result<Way> Study::few_shot_way(const Truth& truth, const transfer::KnownDevices
   std::vector<double> true_ms;
   std::vector<double> high(samples_.designs.size(), NAN);
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    high[rows[i]] = predicted[i].high_ms;
+    if (!truth.works(rows[i])) continue;
     middle.push_back(predicted[i].ms);
     true_ms.push_back(truth.latency[rows[i]]);
-    high[rows[i]] = predicted[i].high_ms;
   }
   device.few_shot_srcc = core::spearman(middle, true_ms).value_or(0);
   return Way{.name = std::string(kFewShot),
@@ -284,13 +289,13 @@ void Study::judge_predictions(const Truth& truth, const learned::DeviceJudge& ju
   std::vector<double> true_ms;
   double errors = 0;
   for (std::size_t i = 0; i < judged.size(); ++i) {
-    if (!truth.is_known(i)) continue;
+    if (!truth.is_known(i) || !truth.works(i)) continue;
     predicted.push_back(std::exp(judged[i].log_cost[0]));
     true_ms.push_back(truth.latency[i]);
     errors += std::abs(predicted.back() / true_ms.back() - 1);
   }
   device.srcc = core::spearman(predicted, true_ms).value_or(0);
-  device.mape = 100 * errors / static_cast<double>(predicted.size());
+  device.mape = 100 * errors / static_cast<double>(std::max<std::size_t>(predicted.size(), 1));
 }
 
 Status Study::look_at_device(const learned::Model& model, const transfer::KnownDevices* known,

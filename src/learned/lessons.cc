@@ -163,14 +163,30 @@ Result<double> choose_ridge(const Samples& samples, std::span<const std::size_t>
   return best;
 }
 
+namespace {
+
+/// Whether a design does anything at all: one whose input has no way to its output costs next to
+/// nothing where dead paths are removed, which would spoil the fit to all others.
+std::vector<bool> working_designs(const Samples& samples) {
+  std::vector<bool> works;
+  for (std::size_t i = 0; i < samples.designs.size(); ++i)
+    works.push_back(samples.space->live_slots(samples.designs[i]).any());
+  if (std::ranges::count(works, true) < 2) works.assign(works.size(), true);
+  return works;
+}
+
+}  // namespace
+
 CostTargets cost_targets(const Samples& samples, std::size_t cost,
                          std::span<const DeviceVector> devices) {
   CostTargets targets;
   std::vector<double> there;
   std::vector<double> logs;
+  const auto works = working_designs(samples);
   for (std::size_t d = 0; d < devices.size(); ++d) {
-    for (const double value : samples.costs_on(cost, d)) {
-      logs.push_back(std::log(value) - devices[d].level);
+    const auto values = samples.costs_on(cost, d);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      logs.push_back(works[i] ? std::log(values[i]) - devices[d].level : NAN);
       if (!std::isnan(logs.back())) there.push_back(logs.back());
     }
   }

@@ -24,7 +24,8 @@ std::vector<std::size_t> device_folds(const Samples& samples, std::size_t folds)
 Result<double> choose_ridge(const Samples& samples, std::span<const std::size_t> folds);
 
 /// ln of a cost relative to each device's level, a row of designs for each device, as numbers for
-/// a network: (value - offset) / scale. NaN where it was not measured.
+/// a network: (value - offset) / scale. NaN where it was not measured, and for designs without a way
+/// from input to output.
 struct CostTargets {
   double offset = 0;
   double scale = 1;
