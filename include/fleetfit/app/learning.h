@@ -153,7 +153,9 @@ struct LearnedDevice {
   std::size_t split = 0;
   double srcc = 0;           ///< of the performance networks
   double mape = 0;           ///< percent
-  double few_shot_srcc = 0;  ///< of few-shot transfer, from as many measurements
+  double few_shot_srcc = 0;  ///< of few-shot transfer from as many measurements, which it chooses
+  /// Of few-shot transfer from the reference latencies among the features; none without them.
+  std::optional<double> few_shot_same_srcc = {};
   double distance = 0;
 };
 
@@ -175,6 +177,8 @@ struct LearnEvalReport {
   std::vector<LearnOutcome> outcomes = {};
   std::size_t unsure = 0;  ///< answers in doubt, which a search gave
   double training_s = 0;   ///< mean of the splits
+  /// What to do with devices of which so many designs can be measured; "": nothing was compared.
+  std::string advice = {};
 };
 
 Result<LearnEvalReport> learn_eval(Workplace& workplace, const LearnEvalRequest& request,
