@@ -112,6 +112,9 @@ class Study {
                   std::span<const std::size_t> references);
   Result<Way> few_shot_way(const Truth& truth, const transfer::KnownDevices& known,
                            LearnedDevice& device);
+  std::optional<double> same_references(const Truth& truth,
+                                        const transfer::KnownDevices& known) const;
+  std::string advice() const;
   Result<Way> own_way(const Truth& truth);
   Status run(const Way& way, const Truth& truth);
   Result<std::size_t> row_of(space::Design design) const;
@@ -214,10 +217,60 @@ Result<Way> Study::few_shot_way(const Truth& truth, const transfer::KnownDevices
     true_ms.push_back(truth.latency[rows[i]]);
   }
   device.few_shot_srcc = core::spearman(middle, true_ms).value_or(0);
+  device.few_shot_same_srcc = same_references(truth, known);
   return Way{.name = std::string(kFewShot),
              .choose = [&truth, high = std::move(high)](double budget) -> Result<std::size_t> {
                return best_within(truth, high, budget);
              }};
+}
+
+/// Few-shot transfer from the reference designs of this space among the features.
+std::optional<double> Study::same_references(const Truth& truth,
+                                             const transfer::KnownDevices& known) const {
+  space::Population references(samples_.designs.genes());
+  std::vector<double> latency;
+  const auto row = samples_.features.row(truth.device);
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const auto column = learned::parse_feature_column(samples_.features.names[i]);
+    if (!column || column->space != samples_.space->name() || std::isnan(row[i])) continue;
+    const auto design = samples_.space->parse(column->name);
+    if (!design) continue;
+    references.add(*design);
+    latency.push_back(row[i]);
+  }
+  const auto model = known.fit(references, latency);
+  if (!model) return std::nullopt;
+  std::vector<double> predicted(samples_.designs.size());
+  if (!(*model)->evaluate(samples_.designs, predicted)) return std::nullopt;
+  std::vector<double> told;
+  std::vector<double> true_ms;
+  for (std::size_t i = 0; i < predicted.size(); ++i) {
+    if (!truth.is_known(i) || !truth.works(i)) continue;
+    told.push_back(predicted[i]);
+    true_ms.push_back(truth.latency[i]);
+  }
+  const auto srcc = core::spearman(told, true_ms);
+  return srcc ? std::optional(*srcc) : std::nullopt;
+}
+
+std::string Study::advice() const {
+  if (!request_.compare || devices_.empty()) return "";
+  double learned_sum = 0;
+  double few_shot_sum = 0;
+  for (const auto& device : devices_) {
+    learned_sum += device.srcc;
+    few_shot_sum += device.few_shot_srcc;
+  }
+  const auto count = static_cast<double>(devices_.size());
+  if (few_shot_sum <= learned_sum) {
+    return fmt::format("the networks rank designs as well as few-shot transfer ({:.3f}, {:.3f})",
+                       learned_sum / count, few_shot_sum / count);
+  }
+  return fmt::format(
+      "few-shot transfer ranks designs better ({:.3f}, the networks {:.3f}): where {} designs of "
+      "its "
+      "choice can be measured, use `transfer fewshot` and `search` instead",
+      few_shot_sum / count, learned_sum / count, request_.few_shot_samples);
 }
 
 /// True accuracies by row of the table, as a source.
@@ -370,7 +423,8 @@ LearnWay Study::summary(const std::string& way) const {
 }
 
 LearnEvalReport Study::report() const {
-  LearnEvalReport report{.devices = devices_, .outcomes = outcomes_, .unsure = unsure_};
+  LearnEvalReport report{
+      .devices = devices_, .outcomes = outcomes_, .unsure = unsure_, .advice = advice()};
   for (const auto& way : ways_) report.ways.push_back(summary(way));
   return report;
 }

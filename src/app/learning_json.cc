@@ -61,6 +61,8 @@ Json to_json(const LearnEvalReport& report) {
                        {"srcc", one.srcc},
                        {"mape", one.mape},
                        {"few_shot_srcc", one.few_shot_srcc},
+                       {"few_shot_same_srcc",
+                        one.few_shot_same_srcc ? Json(*one.few_shot_same_srcc) : Json(nullptr)},
                        {"distance", one.distance}});
   }
   auto ways = Json::array();
@@ -82,10 +84,10 @@ Json to_json(const LearnEvalReport& report) {
                         {"accuracy", one.accuracy},
                         {"best_accuracy", one.best_accuracy}});
   }
-  return {{"space", report.space},          {"method", report.method},
-          {"ways", std::move(ways)},        {"devices", std::move(devices)},
-          {"unsure", report.unsure},        {"training_s", report.training_s},
-          {"outcomes", std::move(outcomes)}};
+  return {{"space", report.space},   {"method", report.method},
+          {"ways", std::move(ways)}, {"devices", std::move(devices)},
+          {"unsure", report.unsure}, {"training_s", report.training_s},
+          {"advice", report.advice}, {"outcomes", std::move(outcomes)}};
 }
 
 }  // namespace fleetfit::app

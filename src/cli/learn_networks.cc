@@ -244,16 +244,19 @@ std::string eval_text(const app::LearnEvalReport& report) {
                      {"split", Align::right},
                      {"rank correlation", Align::right},
                      {"few-shot", Align::right},
+                     {"few-shot, same", Align::right},
                      {"error %", Align::right},
                      {"distance", Align::right}});
   for (const auto& one : report.devices) {
     devices.add({one.device, std::to_string(one.split), fmt::format("{:.3f}", one.srcc),
-                 fmt::format("{:.3f}", one.few_shot_srcc), fmt::format("{:.1f}", one.mape),
-                 fmt::format("{:.2f}", one.distance)});
+                 fmt::format("{:.3f}", one.few_shot_srcc),
+                 one.few_shot_same_srcc ? fmt::format("{:.3f}", *one.few_shot_same_srcc) : "",
+                 fmt::format("{:.1f}", one.mape), fmt::format("{:.2f}", one.distance)});
   }
   return ways.text() + "\n" + devices.text() +
          fmt::format("\n{:.0f} s of training for each split; {} answers in doubt\n",
-                     report.training_s, report.unsure);
+                     report.training_s, report.unsure) +
+         (report.advice.empty() ? "" : report.advice + "\n");
 }
 
 std::vector<std::string> names_of(const std::string& text) {
