@@ -10,6 +10,7 @@
 #include "fleetfit/app/learning.h"
 #include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/statistics.h"
+#include "fleetfit/learned/device_features.h"
 #include "fleetfit/learned/lessons.h"
 #include "fleetfit/learned/samples.h"
 #include "fleetfit/predict/design_predictor.h"
@@ -98,7 +99,7 @@ class Study {
 
   /// A split whose model was trained without the devices.
   Status look_at(const learned::Model& model, std::span<const std::size_t> left_out,
-                 std::size_t split);
+                 std::size_t split, learned::KnownFeatures features);
 
   LearnEvalReport report() const;
 
@@ -133,6 +134,7 @@ class Study {
   std::vector<std::string> ways_;  // in the order in which they came
   std::map<std::string, Timed> times_;
   std::size_t unsure_ = 0;
+  learned::KnownFeatures features_;  // of all devices, in the split that is looked at
 };
 
 Result<std::size_t> Study::row_of(space::Design design) const {
@@ -168,11 +170,11 @@ Way Study::searched_way(const learned::DeviceJudge& judge) {
 Way Study::nearest_way(const Truth& truth, const learned::Model& model,
                        std::span<const std::size_t> references) {
   const auto& inputs = model.parts().device;
-  const auto own = inputs.read(samples_.features.row(truth.device)).value();
+  const auto own = inputs.read(features_.row(truth.device)).value();
   double nearest = INFINITY;
   std::vector<double> scaled;
   for (const auto reference : references) {
-    const auto other = inputs.read(samples_.features.row(reference)).value();
+    const auto other = inputs.read(features_.row(reference)).value();
     double distance = 0;
     for (std::size_t i = 0; i < own.inputs.size(); ++i)
       distance += std::pow(own.inputs[i] - other.inputs[i], 2);
@@ -229,9 +231,9 @@ std::optional<double> Study::same_references(const Truth& truth,
                                              const transfer::KnownDevices& known) const {
   space::Population references(samples_.designs.genes());
   std::vector<double> latency;
-  const auto row = samples_.features.row(truth.device);
+  const auto row = features_.row(truth.device);
   for (std::size_t i = 0; i < row.size(); ++i) {
-    const auto column = learned::parse_feature_column(samples_.features.names[i]);
+    const auto column = learned::parse_feature_column(features_.names[i]);
     if (!column || column->space != samples_.space->name() || std::isnan(row[i])) continue;
     const auto design = samples_.space->parse(column->name);
     if (!design) continue;
@@ -355,7 +357,7 @@ Status Study::look_at_device(const learned::Model& model, const transfer::KnownD
                              std::span<const std::size_t> references, std::size_t device,
                              std::size_t split) {
   const Truth truth{.samples = samples_, .device = device, .latency = samples_.costs_on(0, device)};
-  const auto vector = model.parts().device.read(samples_.features.row(device));
+  const auto vector = model.parts().device.read(features_.row(device));
   if (!vector) return core::within(samples_.devices[device], vector.error());
   const learned::DeviceJudge judge(model, *vector);
   LearnedDevice found{.device = samples_.devices[device],
@@ -380,7 +382,8 @@ Status Study::look_at_device(const learned::Model& model, const transfer::KnownD
 }
 
 Status Study::look_at(const learned::Model& model, std::span<const std::size_t> left_out,
-                      std::size_t split) {
+                      std::size_t split, learned::KnownFeatures features) {
+  features_ = std::move(features);
   std::vector<std::size_t> references;
   std::vector<std::size_t> columns;
   for (std::size_t d = 0; d < samples_.devices.size(); ++d) {
@@ -452,6 +455,43 @@ Result<std::vector<std::vector<std::size_t>>> find_splits(const LearnEvalRequest
   return splits;
 }
 
+/// The latencies of designs that few-shot transfer would measure, knowing these devices, as the
+/// features of all devices.
+Result<learned::KnownFeatures> chosen_references(const LearnEvalRequest& request,
+                                                 const Samples& samples,
+                                                 const space::DesignTable& table,
+                                                 std::span<const std::size_t> known) {
+  std::vector<std::size_t> columns;
+  for (const auto device : known)
+    columns.push_back(table.find_column(samples.devices[device]).value());
+  const auto devices =
+      transfer::KnownDevices::learn(table, columns, {.seed = request.training.seed});
+  if (!devices) return tl::unexpected(devices.error());
+  space::Population candidates(samples.designs.genes());
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < samples.designs.size(); ++i) {
+    bool is_known = true;
+    for (std::size_t d = 0; d < samples.devices.size() && is_known; ++d)
+      is_known = !std::isnan(samples.costs_on(0, d)[i]);
+    if (!is_known) continue;
+    rows.push_back(i);
+    candidates.add(samples.designs[i]);
+  }
+  const auto chosen = devices->choose(candidates, request.choose_references);
+  learned::KnownFeatures features;
+  for (const auto place : chosen) {
+    const learned::FeatureColumn column{.kind = learned::FeatureKind::reference_design,
+                                        .name = samples.space->format(candidates[place]),
+                                        .space = samples.space->name(),
+                                        .version = samples.space->version()};
+    features.names.push_back(column.text());
+    features.is_reference.push_back(true);
+  }
+  for (std::size_t d = 0; d < samples.devices.size(); ++d)
+    for (const auto place : chosen) features.values.push_back(samples.costs_on(0, d)[rows[place]]);
+  return features;
+}
+
 }  // namespace
 
 Result<LearnEvalReport> learn_eval(Workplace& workplace, const LearnEvalRequest& request,
@@ -479,12 +519,17 @@ Result<LearnEvalReport> learn_eval(Workplace& workplace, const LearnEvalRequest&
     std::vector<std::size_t> known;
     for (std::size_t d = 0; d < samples.devices.size(); ++d)
       if (std::ranges::count((*splits)[split], d) == 0) known.push_back(d);
+    if (request.choose_references > 0) {
+      auto chosen = chosen_references(request, samples, *table, known);
+      if (!chosen) return tl::unexpected(std::move(chosen.error()));
+      samples.features = *std::move(chosen);
+    }
     const auto start = workplace.clock.now();
     auto model = run_learning(learned::of_devices(samples, known), request.training,
                               folder->path() / fmt::format("{}.json", split), stop);
     if (!model) return tl::unexpected(std::move(model.error()));
     training_s += std::chrono::duration<double>(workplace.clock.now() - start).count();
-    if (auto done = study.look_at(*model, (*splits)[split], split); !done)
+    if (auto done = study.look_at(*model, (*splits)[split], split, samples.features); !done)
       return tl::unexpected(done.error());
     task.advance();
   }

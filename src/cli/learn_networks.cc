@@ -303,6 +303,9 @@ void add_eval(CLI::App& learn, Context& context) {
   verb->add_option("--budgets", request.budgets, "Budgets of each device")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  verb->add_option("--choose-references", request.choose_references,
+                   "Instead of the file's features: latencies of so many designs, chosen by what "
+                   "the known devices of a split teach");
   verb->add_flag("!--no-compare", request.compare, "Leave out the other ways to choose");
   verb->footer(
       "Losses are points of true accuracy below the best design within the budget.\n\nExample:\n"

@@ -240,7 +240,7 @@ Drawn draw(const TorchDecoder& decoder, const space::Space& space, const at::Ten
     const auto entropy = logs.exp().mul(logs).mul(mask).sum().neg().div(static_cast<double>(rows));
     drawn.log_probability = gene == 0 ? said : drawn.log_probability.add(said);
     drawn.entropy = gene == 0 ? entropy : drawn.entropy.add(entropy);
-    state = decoder.after(gene, state, taken);
+    state = decoder.after(gene, state, hard);  // later genes see what was drawn
     drawn.taken.push_back(taken);
   }
   return drawn;

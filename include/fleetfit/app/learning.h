@@ -134,6 +134,9 @@ struct LearnEvalRequest {
   std::vector<std::vector<std::string>> splits = {};  ///< devices that are left out together
   std::size_t budgets = 10;                           ///< of each device, spread over its latencies
   std::size_t few_shot_samples = 10;
+  /// If not 0: the features are the latencies of so many designs, chosen for each split by what its
+  /// known devices teach (as few-shot transfer does), instead of those of the file.
+  std::size_t choose_references = 0;
   std::size_t own_samples = 900;  ///< designs of the device that a predictor of its own learns from
   bool compare = true;            ///< also with the other ways
 };
