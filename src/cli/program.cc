@@ -50,6 +50,7 @@ int parse_and_run(int argc, char** argv) {
   add_measure(program, context);
   add_kernels(program, context);
   add_infer(program, context);
+  add_learn(program, context);
   add_predict(program, context);
   add_search(program, context);
   add_space(program, context);
