@@ -231,6 +231,27 @@ Result<OpenedSource> open_fitted(const SourcePlace& place, std::string_view text
       .rank_correlation = fitted->rank_correlation};
 }
 
+/// Hands a source that the caller owns to whoever opens it.
+class BorrowedSource final : public space::Source {
+ public:
+  explicit BorrowedSource(const space::Source& source) : source_(source) {}
+
+  Status evaluate(space::DesignBatch designs, std::span<double> out) const override {
+    return source_.evaluate(designs, out);
+  }
+
+ private:
+  const space::Source& source_;
+};
+
+Result<OpenedSource> open_own(std::string_view name, const SourceOptions& options) {
+  const auto found = options.own.find(name);
+  if (found == options.own.end())
+    return fail(ErrorCode::not_found, "the caller has no source of that name");
+  return OpenedSource{.source = std::make_unique<BorrowedSource>(*found->second),
+                      .about = fmt::format("{}, of the caller's own", name)};
+}
+
 Result<OpenedSource> open_kind(const SourcePlace& place, std::string_view kind,
                                std::string_view rest, Quantity quantity,
                                const SourceOptions& options) {
@@ -239,6 +260,7 @@ Result<OpenedSource> open_kind(const SourcePlace& place, std::string_view kind,
   if (kind == "adapted") return open_adapted(place, rest, quantity);
   if (kind == "device") return open_device_source(place, rest, quantity, options);
   if (kind == "fitted") return open_fitted(place, rest, quantity, options);
+  if (kind == "own") return open_own(rest, options);
   return fail(ErrorCode::invalid_input,
               "a source is table:FILE#COLUMN, predictor:FILE, adapted:FILE, device:NAME or "
               "fitted:FILE#COLUMN");

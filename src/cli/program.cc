@@ -50,6 +50,7 @@ int parse_and_run(int argc, char** argv) {
   add_measure(program, context);
   add_kernels(program, context);
   add_infer(program, context);
+  add_learn(program, context);
   add_predict(program, context);
   add_search(program, context);
   add_space(program, context);
@@ -61,6 +62,7 @@ int parse_and_run(int argc, char** argv) {
   add_companion_verbs(program, context);
   add_serving_run(program, context);
   add_runtime(program, context);
+  add_completion(program, context);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

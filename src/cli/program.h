@@ -60,6 +60,7 @@ void add_device(CLI::App& program, Context& context);
 void add_measure(CLI::App& program, Context& context);
 void add_kernels(CLI::App& program, Context& context);
 void add_infer(CLI::App& program, Context& context);
+void add_learn(CLI::App& program, Context& context);
 void add_predict(CLI::App& program, Context& context);
 void add_transfer(CLI::App& program, Context& context);
 void add_search(CLI::App& program, Context& context);
@@ -71,9 +72,14 @@ void add_bundle(CLI::App& program, Context& context);
 void add_study(CLI::App& program, Context& context);
 void add_tune(CLI::App& program, Context& context);
 void add_workload(CLI::App& program, Context& context);
+void add_completion(CLI::App& program, Context& context);
 
 // Those whose work fleetfit-train does.
 void add_companion_verbs(CLI::App& program, Context& context);
+
+// Of `learn`, each in a file of its own.
+void add_learn_features(CLI::App& learn, Context& context);
+void add_learn_networks(CLI::App& learn, Context& context);
 
 // Of `transfer`.
 void add_transfer_fewshot(CLI::App& transfer, Context& context);

@@ -35,8 +35,13 @@ Result<std::vector<std::string>> onnxruntime_command() {
   for (const auto& folder : runtime_folders()) {
     const auto here = folder / kName;
     std::error_code ignored;
-    if (fs::exists(here / kScript, ignored) && fs::exists(here / kPackage, ignored)) {
-      return std::vector<std::string>{"node", (here / kScript).string()};
+    if (fs::exists(here / kScript, ignored)) {
+      if (fs::exists(here / kPackage, ignored))
+        return std::vector<std::string>{"node", (here / kScript).string()};
+      return fail(ErrorCode::not_found,
+                  fmt::format("ONNX Runtime itself is missing in {}; 'npm ci --ignore-scripts' in "
+                              "that folder installs it",
+                              here.string()));
     }
     tried += fmt::format("{}{}", tried.empty() ? "" : " nor in ", here.string());
   }

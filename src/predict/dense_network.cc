@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "predict/network_json.h"
+#include "fleetfit/predict/network_json.h"
 #include "predict/packed_layer.h"
 
 namespace fleetfit::predict {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "predict/network_json.h"
+#include "fleetfit/predict/network_json.h"
 #include "predict/packed_layer.h"
 
 namespace fleetfit::predict {

@@ -1,4 +1,4 @@
-#include "predict/network_json.h"
+#include "fleetfit/predict/network_json.h"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,7 @@
 
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
-#include "predict/network_json.h"
+#include "fleetfit/predict/network_json.h"
 
 namespace fleetfit::predict {
 namespace {

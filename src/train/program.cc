@@ -19,6 +19,7 @@ int parse_and_run(int argc, char** argv) {
   program.set_version_flag("--version", "fleetfit-train " + std::string(core::version()));
   add_mlp(program, action);
   add_graph_network(program, action);
+  add_learned(program, action);
   add_train(program, action);
   add_elastify(program, action);
   add_workload(program, action);

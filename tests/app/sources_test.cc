@@ -64,6 +64,29 @@ TEST_F(Sources, ATableGivesItsColumnAndNanElsewhere) {
   EXPECT_EQ(open("table:" + file + "#a")->designs->size(), 1U);  // one cell is empty
 }
 
+/// Gives each design the sum of its choices.
+class SumOfChoices final : public space::Source {
+ public:
+  Status evaluate(space::DesignBatch designs, std::span<double> out) const override {
+    for (std::size_t i = 0; i < designs.size(); ++i) {
+      out[i] = 0;
+      for (const auto choice : designs[i]) out[i] += choice;
+    }
+    return {};
+  }
+};
+
+TEST_F(Sources, TheCallersOwnAreFoundByTheirName) {
+  const SumOfChoices sum;
+  auto with_own = options();
+  with_own.own["sum"] = &sum;
+  const SourcePlace place{space(), *workplace_, progress_};
+  const auto opened = open_source(place, "own:sum", Quantity::latency_ms, with_own).value();
+  EXPECT_EQ(ask(opened, {"000000", "123400"}), (std::vector<double>{0, 10}));
+  EXPECT_EQ(open_source(place, "own:other", Quantity::latency_ms, with_own).error().code,
+            ErrorCode::not_found);
+}
+
 TEST_F(Sources, OnlyAccuraciesMayBeNegative) {
   const auto file = write("t.csv", "ops,a\n000000,-1\n");
   EXPECT_FALSE(open("table:" + file + "#a"));

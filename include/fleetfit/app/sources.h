@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -23,6 +24,7 @@
 ///   adapted:FILE              a proxy that was adapted to a device
 ///   device:NAME               measures, and keeps what was measured in the store
 ///   fitted:FILE.csv#COLUMN    a predictor that is fitted to the designs of a small table
+///   own:NAME                  what whoever calls these functions brings along
 namespace fleetfit::app {
 
 /// What the numbers are.
@@ -43,6 +45,7 @@ Result<FitMethod> fit_method_from(std::string_view name);
 struct SourceOptions {
   measure::Protocol protocol = {};  ///< of devices
   FitMethod fit = FitMethod::automatic;
+  std::map<std::string, const space::Source*, std::less<>> own = {};  ///< by name; borrowed
   std::uint64_t seed = 1;
   int threads = 1;
 };

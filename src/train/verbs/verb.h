@@ -32,6 +32,7 @@ using Action = std::function<Result<int>()>;
 /// Each adds its verb, which sets `action`. Flags live as long as the verb.
 void add_mlp(CLI::App& program, Action& action);
 void add_graph_network(CLI::App& program, Action& action);
+void add_learned(CLI::App& program, Action& action);
 void add_train(CLI::App& program, Action& action);
 void add_elastify(CLI::App& program, Action& action);
 void add_workload(CLI::App& program, Action& action);

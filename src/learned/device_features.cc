@@ -1,0 +1,243 @@
+#include "fleetfit/learned/device_features.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+
+#include "fleetfit/core/file.h"
+#include "learned/feature_rows.h"
+
+namespace fleetfit::learned {
+namespace {
+
+constexpr std::string_view kDeviceColumn = "device";
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+constexpr double kLongestMs = 86'400'000;  // a day
+constexpr double kMostAmount = 1e18;
+constexpr std::size_t kNamedDevices = 10;
+
+constexpr std::array<std::pair<FeatureKind, std::string_view>, 4> kPrefixes = {
+    {{FeatureKind::reference_design, "ref"},
+     {FeatureKind::reference_network, "net"},
+     {FeatureKind::probe, "probe"},
+     {FeatureKind::specification, "spec"}}};
+
+std::string_view prefix_of(FeatureKind kind) {
+  return std::ranges::find(kPrefixes, kind, [](const auto& pair) { return pair.first; })->second;
+}
+
+tl::unexpected<Error> no_feature(std::string_view text, std::string_view problem) {
+  return fail(ErrorCode::invalid_input,
+              fmt::format("column '{}' is no feature: {}", text.substr(0, 80), problem));
+}
+
+/// "nasbench201@1:421233" of "ref:nasbench201@1:421233".
+Result<FeatureColumn> parse_reference(std::string_view text, std::string_view rest) {
+  const auto at = rest.find('@');
+  const auto colon = at == std::string_view::npos ? at : rest.find(':', at);
+  if (colon == std::string_view::npos || at == 0 || colon + 1 == rest.size())
+    return no_feature(text, "a reference design is written ref:SPACE@VERSION:DESIGN");
+  FeatureColumn column{.kind = FeatureKind::reference_design,
+                       .name = std::string(rest.substr(colon + 1)),
+                       .space = std::string(rest.substr(0, at))};
+  const auto number = rest.substr(at + 1, colon - at - 1);
+  const auto [end, error] =
+      std::from_chars(number.data(), number.data() + number.size(), column.version);
+  if (error != std::errc() || end != number.data() + number.size() || column.version < 1)
+    return no_feature(text, "the version of its space is no positive whole number");
+  return column;
+}
+
+Result<std::vector<PlacedFeature>> read_columns(const core::CsvTable& csv, std::size_t key,
+                                                std::string_view name) {
+  std::vector<PlacedFeature> columns;
+  for (std::size_t i = 0; i < csv.columns(); ++i) {
+    if (i == key) continue;
+    auto column = parse_feature_column(csv.header()[i]);
+    if (!column) return core::within(name, std::move(column.error()));
+    if (std::ranges::count(columns, *column, &PlacedFeature::feature)) {
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("{}: there are two columns '{}'", name, column->text()));
+    }
+    columns.push_back({i, std::move(*column)});
+  }
+  return columns;
+}
+
+/// What is wrong with a number, or nothing.
+std::optional<std::string_view> absurdity(FeatureKind kind, double value) {
+  if (is_latency(kind)) {
+    if (value <= 0) return "is no latency: it has to be positive";
+    if (value > kLongestMs) return "is no latency: it is longer than a day";
+    return std::nullopt;
+  }
+  if (value < 0) return "cannot be true: it is negative";
+  if (value > kMostAmount) return "cannot be true: it is larger than 1e18";
+  return std::nullopt;
+}
+
+Result<double> read_value(const core::CsvTable& csv, std::size_t row, std::size_t column,
+                          FeatureKind kind) {
+  const auto value = csv.optional_number(row, column);
+  if (!value) return tl::unexpected(value.error());
+  if (!*value) return kMissing;
+  if (const auto problem = absurdity(kind, **value)) {
+    return csv.error_at(
+        row, column,
+        fmt::format("column '{}': {} {}", csv.header()[column], csv.cell(row, column), *problem));
+  }
+  return **value;
+}
+
+/// Adds the columns of `from` at `first`, by device.
+void fill_columns(const DeviceFeatures& from, std::size_t first, DeviceFeatures& into) {
+  for (std::size_t device = 0; device < from.devices.size(); ++device) {
+    const auto row = std::ranges::find(into.devices, from.devices[device]) - into.devices.begin();
+    const auto values = from.row(device);
+    std::ranges::copy(values, into.values.begin() +
+                                  row * static_cast<std::ptrdiff_t>(into.columns.size()) +
+                                  static_cast<std::ptrdiff_t>(first));
+  }
+}
+
+}  // namespace
+
+std::string FeatureColumn::text() const {
+  if (kind == FeatureKind::reference_design)
+    return fmt::format("{}:{}@{}:{}", prefix_of(kind), space, version, name);
+  return fmt::format("{}:{}", prefix_of(kind), name);
+}
+
+Result<FeatureColumn> parse_feature_column(std::string_view text) {
+  const auto colon = text.find(':');
+  const auto prefix = text.substr(0, colon);
+  const auto kind =
+      std::ranges::find(kPrefixes, prefix, [](const auto& pair) { return pair.second; });
+  if (colon == std::string_view::npos || kind == kPrefixes.end())
+    return no_feature(text, "it has to start with ref:, net:, probe: or spec:");
+  const auto rest = text.substr(colon + 1);
+  if (kind->first == FeatureKind::reference_design) return parse_reference(text, rest);
+  if (rest.empty()) return no_feature(text, "it has no name");
+  return FeatureColumn{.kind = kind->first, .name = std::string(rest)};
+}
+
+Result<std::size_t> DeviceFeatures::find_device(std::string_view device) const {
+  const auto found = std::ranges::find(devices, device);
+  if (found != devices.end()) return static_cast<std::size_t>(found - devices.begin());
+  const auto named = std::span(devices).first(std::min(devices.size(), kNamedDevices));
+  return fail(ErrorCode::not_found,
+              fmt::format("{}: there is no device '{}'; there are {}{}", name, device,
+                          fmt::join(named, ", "), named.size() < devices.size() ? ", …" : ""));
+}
+
+Result<DeviceFeatures> read_feature_rows(const core::CsvTable& csv, std::size_t key,
+                                         const std::vector<PlacedFeature>& columns,
+                                         std::string name) {
+  DeviceFeatures features{.name = std::move(name)};
+  if (columns.empty()) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{}: there is no column of features", features.name));
+  }
+  for (const auto& column : columns) features.columns.push_back(column.feature);
+  std::unordered_set<std::string_view> seen;
+  for (std::size_t row = 0; row < csv.rows(); ++row) {
+    const auto device = csv.cell(row, key);
+    if (device.empty()) return csv.error_at(row, key, "the device has no name");
+    if (!seen.insert(device).second) {
+      return csv.error_at(row, key,
+                          fmt::format("the device '{}' stands here for the second time", device));
+    }
+    features.devices.emplace_back(device);
+    for (const auto& column : columns) {
+      const auto value = read_value(csv, row, column.place, column.feature.kind);
+      if (!value) return tl::unexpected(value.error());
+      features.values.push_back(*value);
+    }
+  }
+  return features;
+}
+
+Result<DeviceFeatures> device_features_of(const core::CsvTable& csv, std::string name) {
+  const auto key = csv.column(kDeviceColumn);
+  if (!key) {
+    return fail(
+        ErrorCode::invalid_input,
+        fmt::format("{}; a file of device features names its devices there", key.error().message));
+  }
+  const auto columns = read_columns(csv, *key, name);
+  if (!columns) return tl::unexpected(columns.error());
+  return read_feature_rows(csv, *key, *columns, std::move(name));
+}
+
+Result<DeviceFeatures> read_device_features(const std::filesystem::path& path) {
+  const auto csv = core::read_csv(path);
+  if (!csv) return tl::unexpected(csv.error());
+  return device_features_of(*csv, path.string());
+}
+
+std::string format_device_features(const DeviceFeatures& features) {
+  std::vector<std::string> header = {std::string(kDeviceColumn)};
+  for (const auto& column : features.columns) header.push_back(column.text());
+  core::CsvWriter writer(header);
+  std::vector<core::CsvCell> cells;
+  for (std::size_t device = 0; device < features.devices.size(); ++device) {
+    cells = {core::CsvCell(features.devices[device])};
+    for (const double value : features.row(device)) cells.emplace_back(value);
+    writer.add_row(cells);
+  }
+  return writer.text();
+}
+
+Status write_device_features(const std::filesystem::path& path, const DeviceFeatures& features) {
+  return core::write_file(path, format_device_features(features));
+}
+
+Result<DeviceFeatures> reference_features(const space::DesignTable& table,
+                                          std::span<const std::size_t> rows) {
+  if (rows.empty()) return fail(ErrorCode::invalid_input, "there is no reference design");
+  DeviceFeatures features{.name = table.name, .devices = table.columns};
+  for (const auto row : rows) {
+    if (row >= table.designs.size()) {
+      return fail(ErrorCode::invalid_input, fmt::format("{}: there is no row {}; the table has {}",
+                                                        table.name, row, table.designs.size()));
+    }
+    if (std::ranges::count(rows, row) > 1) {
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("{}: row {} is named twice", table.name, row));
+    }
+    features.columns.push_back({.kind = FeatureKind::reference_design,
+                                .name = table.space->format(table.designs[row]),
+                                .space = table.space->name(),
+                                .version = table.space->version()});
+  }
+  for (const auto& column : table.values)
+    for (const auto row : rows) features.values.push_back(column[row]);
+  return features;
+}
+
+Result<DeviceFeatures> join_features(const DeviceFeatures& a, const DeviceFeatures& b) {
+  DeviceFeatures joined = {.name = a.name, .columns = a.columns, .devices = a.devices};
+  for (const auto& column : b.columns) {
+    if (std::ranges::count(a.columns, column)) {
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("'{}' is a column of {} and of {}", column.text(), a.name, b.name));
+    }
+    joined.columns.push_back(column);
+  }
+  for (const auto& device : b.devices)
+    if (!std::ranges::count(a.devices, device)) joined.devices.push_back(device);
+  joined.values.assign(joined.devices.size() * joined.columns.size(), kMissing);
+  fill_columns(a, 0, joined);
+  fill_columns(b, a.columns.size(), joined);
+  return joined;
+}
+
+}  // namespace fleetfit::learned

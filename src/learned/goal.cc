@@ -1,0 +1,78 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "fleetfit/learned/model.h"
+
+namespace fleetfit::learned {
+namespace {
+
+constexpr double kMostCost = 1e15;
+constexpr double kMostWeight = 1e6;
+
+bool is_weighted(const Goal& goal) { return !goal.weights.empty(); }
+
+}  // namespace
+
+Status check(const Goal& goal, const Model& model) {
+  const auto& costs = model.parts().costs;
+  const auto wrong = [&](std::size_t cost, std::string_view what) {
+    return fail(ErrorCode::invalid_input, fmt::format("{}: {}", costs[cost].name, what));
+  };
+  const auto& numbers = is_weighted(goal) ? goal.weights : goal.limits;
+  if (numbers.size() != costs.size()) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{} {} were given, but the model has {} costs", numbers.size(),
+                            is_weighted(goal) ? "weights" : "limits", costs.size()));
+  }
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (is_weighted(goal)) {
+      if (!(numbers[i] >= 0 && numbers[i] <= kMostWeight))
+        return wrong(i, fmt::format("a weight of {} is none", numbers[i]));
+    } else if (!(numbers[i] > 0) || (std::isfinite(numbers[i]) && numbers[i] > kMostCost)) {
+      return wrong(i, fmt::format("a limit of {} is none", numbers[i]));
+    }
+  }
+  return {};
+}
+
+std::vector<float> optimizer_inputs(const DeviceJudge& judge, const Goal& goal) {
+  constexpr double kWidest = 6;
+  constexpr double kLeastWeight = 1e-3;
+  auto inputs = judge.device().inputs;
+  for (float& input : inputs) input = std::clamp(input, -3.0F, 3.0F);
+  inputs.push_back(is_weighted(goal) ? 1.0F : 0.0F);
+  const std::size_t costs = judge.model().parts().costs.size();
+  for (std::size_t i = 0; i < costs; ++i) {
+    bool is_there = false;
+    double value = 0;
+    if (is_weighted(goal)) {
+      is_there = goal.weights[i] > 0;
+      value = std::log(std::max(goal.weights[i], kLeastWeight)) / 2;
+    } else if (std::isfinite(goal.limits[i])) {
+      is_there = true;
+      value = 2 * (std::log(goal.limits[i]) - judge.typical(i));
+    }
+    inputs.push_back(is_there ? 1.0F : 0.0F);
+    inputs.push_back(static_cast<float>(is_there ? std::clamp(value, -kWidest, kWidest) : 0));
+  }
+  return inputs;
+}
+
+Fitness fitness(const DeviceJudge& judge, const Goal& goal, const Judged& judged) {
+  Fitness result{.violation = 0, .loss = -judged.accuracy};
+  if (is_weighted(goal)) {
+    result.loss /= judge.model().parts().accuracy.spread90;
+    for (std::size_t i = 0; i < goal.weights.size(); ++i)
+      result.loss += goal.weights[i] * std::exp(judged.log_cost[i] - judge.typical(i));
+    return result;
+  }
+  for (std::size_t i = 0; i < goal.limits.size(); ++i) {
+    if (!std::isfinite(goal.limits[i])) continue;
+    result.violation += std::max(judge.safe(judged, i) - std::log(goal.limits[i]), 0.0);
+  }
+  return result;
+}
+
+}  // namespace fleetfit::learned

@@ -1,0 +1,224 @@
+#include "fleetfit/learned/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "fleetfit/space/design_index.h"
+
+namespace fleetfit::learned {
+namespace {
+
+constexpr double kLeastShare = 1e-9;  // of the scale, so that sinh stays finite
+constexpr double kMostNumber = 20;    // of accuracy's network: sinh of more is absurd
+constexpr double kMostLog = 100;      // of a cost
+
+double ensemble_mean(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+/// Deviation of one member.
+double ensemble_spread(std::span<const double> values, double mean) {
+  if (values.size() < 2) return 0;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+/// The outputs of a cost's network on a device.
+double number_on(std::span<const float> outputs, std::span<const float> inputs) {
+  float sum = outputs[0];
+  for (std::size_t i = 0; i < inputs.size(); ++i) sum += outputs[i + 1] * inputs[i];
+  return sum;
+}
+
+Status check_cost(const CostModel& cost, std::size_t features) {
+  const auto wrong = [&](std::string_view what) {
+    return fail(ErrorCode::invalid_input, fmt::format("cost {}: {}", cost.name, what));
+  };
+  for (const double number : {cost.offset, cost.scale, cost.margin, cost.usual_spread})
+    if (!std::isfinite(number)) return wrong("a number is not finite");
+  if (!(cost.scale > 0)) return wrong("the scale is not positive");
+  if (!(cost.margin >= 0)) return wrong("the margin is negative");
+  if (!(cost.usual_spread > 0)) return wrong("the usual spread is not positive");
+  if (cost.members.empty()) return wrong("there is no network");
+  for (const auto& member : cost.members) {
+    if (member.network.outputs() != features + 1) return wrong("a network is of other features");
+    if (member.typical.size() != features + 1) return wrong("typical: not one for each output");
+    if (!std::ranges::all_of(member.typical, [](float one) { return std::isfinite(one); }))
+      return wrong("typical: a number is not finite");
+  }
+  return {};
+}
+
+Status check_accuracy(const AccuracyModel& accuracy) {
+  const auto wrong = [](std::string_view what) {
+    return fail(ErrorCode::invalid_input, fmt::format("accuracy: {}", what));
+  };
+  if (accuracy.members.empty()) return wrong("there is no network");
+  if (!std::isfinite(accuracy.centre)) return wrong("the centre is not finite");
+  for (const double number : {accuracy.scale, accuracy.spread90})
+    if (!(number > kLeastShare) || !std::isfinite(number)) return wrong("a scale is not positive");
+  for (const auto& member : accuracy.members)
+    if (member.outputs() != 1) return wrong("a network has several outputs");
+  return {};
+}
+
+}  // namespace
+
+struct Model::Remembered {
+  space::DesignIndex index;
+  std::vector<float> rows;
+};
+
+Model::Model(Parts parts) : parts_(std::move(parts)), columns_(*parts_.space) {
+  row_size_ = 2;
+  for (const auto& cost : parts_.costs)
+    row_size_ += cost.members.size() * (parts_.device.size() + 1);
+}
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+Model::~Model() = default;
+
+Result<Model> Model::make(Parts parts) {
+  const auto wrong = [](std::string what) {
+    return fail(ErrorCode::invalid_input, std::move(what));
+  };
+  if (parts.costs.empty() || parts.costs.size() > kMostCosts)
+    return wrong(fmt::format("costs: there are {}, expected 1 or 2", parts.costs.size()));
+  for (const auto& cost : parts.costs)
+    if (auto good = check_cost(cost, parts.device.size()); !good)
+      return tl::unexpected(std::move(good.error()));
+  if (auto good = check_accuracy(parts.accuracy); !good)
+    return tl::unexpected(std::move(good.error()));
+  for (const auto& optimizer : parts.optimizers)
+    if (optimizer.inputs() != optimizer_inputs(parts))
+      return wrong("optimizers: a network is of other features");
+  return Model(std::move(parts));
+}
+
+std::size_t Model::optimizer_inputs(const Parts& parts) {
+  return parts.device.size() + 1 + 2 * parts.costs.size();
+}
+
+void Model::describe(space::DesignBatch designs, std::span<float> rows) const {
+  assert(rows.size() == designs.size() * row_size_);
+  std::vector<std::uint32_t> room(columns_.most_taken());
+  std::vector<float> scratch;
+  std::vector<double> numbers(parts_.accuracy.members.size());
+  for (std::size_t i = 0; i < designs.size(); ++i) {
+    auto row = rows.subspan(i * row_size_, row_size_);
+    if (remembered_) {
+      const auto place = remembered_->index.find(designs[i]);
+      assert(place);
+      std::ranges::copy(std::span(remembered_->rows).subspan(*place * row_size_, row_size_),
+                        row.begin());
+      continue;
+    }
+    const auto taken = std::span(room).first(columns_.taken(designs[i], room));
+    for (std::size_t m = 0; m < numbers.size(); ++m) {
+      float number = 0;
+      parts_.accuracy.members[m].apply(taken, std::span(&number, 1), scratch);
+      numbers[m] =
+          parts_.accuracy.centre +
+          parts_.accuracy.scale * std::sinh(std::clamp<double>(number, -kMostNumber, kMostNumber));
+    }
+    const double mean = ensemble_mean(numbers);
+    row[0] = static_cast<float>(mean);
+    row[1] = static_cast<float>(ensemble_spread(numbers, mean));
+    std::size_t at = 2;
+    for (const auto& cost : parts_.costs) {
+      for (const auto& member : cost.members) {
+        member.network.apply(taken, row.subspan(at, member.network.outputs()), scratch);
+        at += member.network.outputs();
+      }
+    }
+  }
+}
+
+void Model::remember_designs(core::ThreadPool& pool, std::uint64_t most) {
+  const auto size = space().size().exact();
+  if (remembered_ || !size || *size > most) return;
+  auto all =
+      std::make_unique<Remembered>(Remembered{.index = space::DesignIndex(space()), .rows = {}});
+  std::vector<space::Choice> design(space().genes().size());
+  do {
+    all->index.add(design);
+  } while (space().next(design));
+  all->rows.resize(all->index.size() * row_size_);
+  constexpr std::size_t kChunk = 512;
+  const auto designs = all->index.designs().batch();
+  pool.parallel_chunks(designs.size(), kChunk, [&](std::size_t begin, std::size_t end) {
+    describe(designs.part(begin, end - begin),
+             std::span(all->rows).subspan(begin * row_size_, (end - begin) * row_size_));
+  });
+  remembered_ = std::move(all);
+}
+
+DeviceJudge::DeviceJudge(const Model& model, DeviceVector device)
+    : model_(&model), device_(std::move(device)) {
+  const auto& costs = model.parts().costs;
+  for (std::size_t cost = 0; cost < costs.size(); ++cost) {
+    double sum = 0;
+    for (const auto& member : costs[cost].members) sum += number_on(member.typical, device_.inputs);
+    typical_[cost] = device_.level + costs[cost].offset +
+                     costs[cost].scale * sum / static_cast<double>(costs[cost].members.size());
+  }
+}
+
+Judged DeviceJudge::judge_row(std::span<const float> row) const {
+  Judged judged{.accuracy = row[0], .accuracy_spread = row[1]};
+  const auto& costs = model_->parts().costs;
+  const std::size_t outputs = device_.inputs.size() + 1;
+  std::size_t at = 2;
+  for (std::size_t cost = 0; cost < costs.size(); ++cost) {
+    double sum = 0;
+    double squares = 0;
+    const std::size_t members = costs[cost].members.size();
+    for (std::size_t m = 0; m < members; ++m) {
+      const double number = number_on(row.subspan(at, outputs), device_.inputs);
+      sum += number;
+      squares += number * number;
+      at += outputs;
+    }
+    const auto count = static_cast<double>(members);
+    const double mean = sum / count;
+    const double variance =
+        members < 2 ? 0 : std::max(squares / count - mean * mean, 0.0) * count / (count - 1);
+    judged.log_cost[cost] = std::clamp(
+        device_.level + costs[cost].offset + costs[cost].scale * mean, -kMostLog, kMostLog);
+    judged.spread[cost] = costs[cost].scale * std::sqrt(variance);
+  }
+  return judged;
+}
+
+void DeviceJudge::judge(space::DesignBatch designs, std::span<Judged> out) const {
+  assert(out.size() == designs.size());
+  constexpr std::size_t kChunk = 64;
+  const std::size_t size = model_->row_size();
+  std::vector<float> rows(std::min(kChunk, designs.size()) * size);
+  for (std::size_t first = 0; first < designs.size(); first += kChunk) {
+    const auto part = designs.part(first, std::min(kChunk, designs.size() - first));
+    const auto described = std::span(rows).first(part.size() * size);
+    model_->describe(part, described);
+    for (std::size_t i = 0; i < part.size(); ++i)
+      out[first + i] = judge_row(described.subspan(i * size, size));
+  }
+}
+
+double DeviceJudge::safe(const Judged& judged, std::size_t cost) const {
+  constexpr double kLeast = 0.5;
+  constexpr double kMost = 3;
+  const auto& model = model_->parts().costs[cost];
+  const double usual = model_->parts().device.parts().usual_distance;
+  const double far = std::sqrt((1 + device_.distance) / (1 + usual));
+  const double apart = judged.spread[cost] / model.usual_spread;
+  return judged.log_cost[cost] +
+         model.margin * std::clamp(far * std::max(apart, 1.0), kLeast, kMost);
+}
+
+}  // namespace fleetfit::learned
