@@ -107,8 +107,7 @@ void look_at_device(const Model::Parts& parts, const Samples& samples, std::size
   const auto& unseen = members[std::min(fold, members.size() - 1)];
   // Its distance from the others alone.
   const double distance = vector.distance / std::max(1 - vector.distance, 1e-3);
-  const double usual = parts.device.parts().usual_distance;
-  const double far = std::clamp(std::sqrt((1 + distance) / (1 + usual)), 0.5, 3.0);
+  const double far = std::clamp(parts.device.unfamiliarity(distance), 0.2, 3.0);
   add_excesses(truth, unseen, accuracy, far, findings.excesses);
   findings.correlations.push_back(rank_correlation(truth, unseen));
   findings.spreads.push_back(usual_spread(members));

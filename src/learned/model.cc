@@ -211,11 +211,10 @@ void DeviceJudge::judge(space::DesignBatch designs, std::span<Judged> out) const
 }
 
 double DeviceJudge::safe(const Judged& judged, std::size_t cost) const {
-  constexpr double kLeast = 0.5;
+  constexpr double kLeast = 0.2;
   constexpr double kMost = 3;
   const auto& model = model_->parts().costs[cost];
-  const double usual = model_->parts().device.parts().usual_distance;
-  const double far = std::sqrt((1 + device_.distance) / (1 + usual));
+  const double far = model_->parts().device.unfamiliarity(device_.distance);
   const double apart = judged.spread[cost] / model.usual_spread;
   return judged.log_cost[cost] +
          model.margin * std::clamp(far * std::max(apart, 1.0), kLeast, kMost);

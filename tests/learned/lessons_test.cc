@@ -117,7 +117,8 @@ TEST(MakeTasks, FindsTheBestDesignForEachGoal) {
     const auto searched = searched_answer(judge, task.goal, pool, 1).value();
     const auto taught = judged_answer(judge, task.goal, task.best);
     EXPECT_EQ(taught.keeps_limits, searched.keeps_limits);
-    if (task.goal.weights.empty()) EXPECT_NEAR(taught.accuracy, searched.accuracy, 1e-5);
+    if (!task.goal.weights.empty()) continue;
+    EXPECT_NEAR(taught.accuracy, searched.accuracy, 1e-5);
   }
 }
 
