@@ -1,0 +1,318 @@
+#include "fleetfit/learned/network_latency.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "fleetfit/learned/feature_scaling.h"
+#include "learned/network_kinship.h"
+
+namespace fleetfit::learned {
+namespace {
+
+using Index = Eigen::Index;
+using Matrix = Eigen::MatrixXd;
+using Vector = Eigen::VectorXd;
+using Places = std::vector<Index>;
+
+constexpr double kNineOfTen = 1.6449;  // standard deviations around the mean of a normal one
+constexpr std::size_t kLeastDevices = 5;
+constexpr std::size_t kLeastNetworks = 3;
+
+Status refuse(const NetworkTable& table, std::string problem) {
+  return fail(ErrorCode::invalid_input, fmt::format("{}: {}", table.devices.name, problem));
+}
+
+bool is_known(double ms) { return !std::isnan(ms); }
+
+Status check_sizes(const NetworkTable& table) {
+  const auto devices = table.devices.devices.size();
+  const auto networks = table.networks.size();
+  if (devices < kLeastDevices || networks < kLeastNetworks) {
+    return refuse(table, fmt::format("{} devices and {} networks are too few; {} and {} are needed",
+                                     devices, networks, kLeastDevices, kLeastNetworks));
+  }
+  if (table.latency_ms.size() != devices || table.network_features.size() != networks)
+    return refuse(table, "there are not as many latencies or networks as there are names");
+  for (const auto& row : table.latency_ms)
+    if (row.size() != networks) return refuse(table, "a device has not a latency for each network");
+  for (const auto& row : table.network_features)
+    if (row.size() != network_feature_names().size())
+      return refuse(table, "a network has another number of features");
+  return {};
+}
+
+Status check_values(const NetworkTable& table) {
+  for (std::size_t i = 0; i < table.latency_ms.size(); ++i) {
+    const auto& row = table.latency_ms[i];
+    if (std::ranges::none_of(row, is_known)) {
+      return refuse(
+          table, fmt::format("nothing was measured on the device '{}'", table.devices.devices[i]));
+    }
+    if (std::ranges::any_of(row, [](double ms) { return ms <= 0 || std::isinf(ms); })) {
+      return refuse(table, fmt::format("a latency of the device '{}' is not positive and finite",
+                                       table.devices.devices[i]));
+    }
+  }
+  for (std::size_t i = 0; i < table.networks.size(); ++i) {
+    if (std::ranges::none_of(table.latency_ms, [&](const auto& row) { return is_known(row[i]); }))
+      return refuse(table, fmt::format("the network '{}' was measured nowhere", table.networks[i]));
+  }
+  return {};
+}
+
+Matrix logarithms(const NetworkTable& table) {
+  Matrix logs(table.latency_ms.size(), table.networks.size());
+  for (Index i = 0; i < logs.rows(); ++i)
+    for (Index j = 0; j < logs.cols(); ++j)
+      logs(i, j) =
+          std::log(table.latency_ms[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)]);
+  return logs;
+}
+
+/// A first guess of what was not measured: the network's mean and the device's slowness.
+Matrix filled_by_means(const Matrix& logs) {
+  Vector networks = Vector::Zero(logs.cols());
+  Vector devices = Vector::Zero(logs.rows());
+  for (int round = 0; round < 3; ++round) {
+    for (Index j = 0; j < logs.cols(); ++j) {
+      double sum = 0;
+      int known = 0;
+      for (Index i = 0; i < logs.rows(); ++i)
+        if (is_known(logs(i, j))) sum += logs(i, j) - devices[i], ++known;
+      networks[j] = sum / known;
+    }
+    for (Index i = 0; i < logs.rows(); ++i) {
+      double sum = 0;
+      int known = 0;
+      for (Index j = 0; j < logs.cols(); ++j)
+        if (is_known(logs(i, j))) sum += logs(i, j) - networks[j], ++known;
+      devices[i] = sum / known;
+    }
+  }
+  Matrix filled = logs;
+  for (Index i = 0; i < logs.rows(); ++i)
+    for (Index j = 0; j < logs.cols(); ++j)
+      if (!is_known(logs(i, j))) filled(i, j) = devices[i] + networks[j];
+  return filled;
+}
+
+/// A row of inputs for each device, with a 1 in front.
+Result<Matrix> inputs_of(const FeatureScaling& scaling, const DeviceFeatures& devices) {
+  const auto rows = scaling.scale(devices);
+  if (!rows) return tl::unexpected(rows.error());
+  const auto width = static_cast<Index>(scaling.inputs());
+  Matrix inputs(devices.devices.size(), width + 1);
+  inputs.col(0).setOnes();
+  for (Index i = 0; i < inputs.rows(); ++i)
+    for (Index j = 0; j < width; ++j)
+      inputs(i, j + 1) = (*rows)[static_cast<std::size_t>(i * width + j)];
+  return inputs;
+}
+
+/// A normal distribution after some of its numbers became known.
+struct Conditional {
+  Vector mean;
+  Matrix covariance;
+};
+
+Conditional condition(const Vector& mean, const Matrix& covariance, const Places& places,
+                      const Vector& values, double error) {
+  if (places.empty()) return {mean, covariance};
+  Matrix known = covariance(places, places);
+  known.diagonal().array() += error * error;
+  const auto solver = known.ldlt();
+  const Matrix gain = solver.solve(covariance(places, Eigen::all));
+  const Vector off = values - mean(places);
+  return {mean + gain.transpose() * off, covariance - covariance(Eigen::all, places) * gain};
+}
+
+/// What was measured of a device, and where.
+struct Known {
+  Places places;
+  Vector values;
+};
+
+Known known_of(const Matrix& logs, Index device) {
+  Known known;
+  for (Index j = 0; j < logs.cols(); ++j)
+    if (is_known(logs(device, j))) known.places.push_back(j);
+  known.values = logs.row(device)(known.places).transpose();
+  return known;
+}
+
+NetworkPrediction prediction_of(double log_mean, double variance) {
+  const double reach = kNineOfTen * std::sqrt(std::max(0.0, variance));
+  return {.latency_ms = std::exp(log_mean),
+          .low_ms = std::exp(log_mean - reach),
+          .high_ms = std::exp(log_mean + reach)};
+}
+
+}  // namespace
+
+struct NetworkLatencyModel::Parts {
+  NetworkLatencyOptions options;
+  std::vector<std::string> networks;
+  std::optional<FeatureScaling> scaling;
+  std::optional<NetworkKinship> kinship;
+  Matrix weights = {};     // inputs of a device by networks
+  Matrix covariance = {};  // of networks, given the device's features
+  double composed = 0;     // variance of a network that is composed of others, by its `rest`
+
+  /// Explains by features, and learns from the rest what goes together.
+  void learn(const Matrix& inputs, const Matrix& logs) {
+    const auto devices = static_cast<double>(logs.rows());
+    Matrix gram = inputs.transpose() * inputs;
+    gram.diagonal().array() += options.device_ridge;
+    gram(0, 0) -= options.device_ridge;
+    weights = gram.ldlt().solve(inputs.transpose() * logs);
+    const Matrix rest = logs - inputs * weights;
+    const Matrix seen = rest.transpose() * rest / devices;
+    const double common = seen.mean();
+    const double peculiar = seen.diagonal().mean() - common;
+    const auto count = logs.cols();
+    const Matrix expected =
+        Matrix::Constant(count, count, common) +
+        peculiar / 2 * (kinship->correlations() + Matrix::Identity(count, count));
+    covariance = (1 - options.shrinkage) * seen + options.shrinkage * expected;
+    covariance.diagonal().array() += options.measurement_error * options.measurement_error;
+  }
+
+  /// Composes each network of the others and looks how far that is from the truth.
+  void learn_composing(const NetworkTable& table, const Matrix& logs) {
+    double sum = 0;
+    for (Index network = 0; network < logs.cols(); ++network) {
+      auto others = table.network_features;
+      others.erase(others.begin() + network);
+      const NetworkKinship rest(others, options.network_length, options.network_nugget);
+      const auto made = rest.compose(table.network_features[static_cast<std::size_t>(network)]);
+      Vector shares(logs.cols());
+      shares << made.weights.head(network), 0, made.weights.tail(logs.cols() - network - 1);
+      const Vector errors = logs.col(network) - logs * shares;
+      sum += errors.squaredNorm() / made.rest;
+    }
+    composed = sum / static_cast<double>(logs.size());
+  }
+
+  void fill_in(const Matrix& inputs, const Matrix& logs, Matrix& filled) const {
+    for (Index i = 0; i < logs.rows(); ++i) {
+      const auto known = known_of(logs, i);
+      if (known.places.size() == static_cast<std::size_t>(logs.cols())) continue;
+      const Vector mean = (inputs.row(i) * weights).transpose();
+      filled.row(i) = condition(mean, covariance, known.places, known.values, 0).mean.transpose();
+      filled.row(i)(known.places) = known.values.transpose();
+    }
+  }
+};
+
+struct NetworkLatencyModel::Belief : Conditional {};
+
+NetworkLatencyModel::NetworkLatencyModel(std::unique_ptr<const Parts> parts)
+    : parts_(std::move(parts)) {}
+NetworkLatencyModel::NetworkLatencyModel(NetworkLatencyModel&&) noexcept = default;
+NetworkLatencyModel& NetworkLatencyModel::operator=(NetworkLatencyModel&&) noexcept = default;
+NetworkLatencyModel::~NetworkLatencyModel() = default;
+
+Result<NetworkLatencyModel> NetworkLatencyModel::fit(const NetworkTable& table,
+                                                     const NetworkLatencyOptions& options) {
+  if (auto ok = check_sizes(table); !ok) return tl::unexpected(std::move(ok.error()));
+  if (auto ok = check_values(table); !ok) return tl::unexpected(std::move(ok.error()));
+  auto scaling = FeatureScaling::fit(table.devices);
+  if (!scaling) return tl::unexpected(std::move(scaling.error()));
+  const auto inputs = inputs_of(*scaling, table.devices);
+  if (!inputs) return tl::unexpected(inputs.error());
+  auto parts = std::make_unique<Parts>(Parts{.options = options,
+                                             .networks = table.networks,
+                                             .scaling = std::move(*scaling),
+                                             .kinship = std::nullopt});
+  parts->kinship.emplace(table.network_features, options.network_length, options.network_nugget);
+  const Matrix logs = logarithms(table);
+  Matrix filled = filled_by_means(logs);
+  parts->learn(*inputs, filled);
+  for (int round = 1; round < options.rounds; ++round) {
+    parts->fill_in(*inputs, logs, filled);
+    parts->learn(*inputs, filled);
+  }
+  parts->learn_composing(table, filled);
+  return NetworkLatencyModel(std::move(parts));
+}
+
+std::span<const std::string> NetworkLatencyModel::networks() const { return parts_->networks; }
+
+std::vector<std::size_t> NetworkLatencyModel::best_references(std::size_t count) const {
+  Matrix left = parts_->covariance;
+  const double error = parts_->options.measurement_error * parts_->options.measurement_error;
+  std::vector<std::size_t> chosen;
+  count = std::min(count, parts_->networks.size());
+  while (chosen.size() < count) {
+    // How much variance of all networks together each one would take away.
+    Vector gains =
+        left.colwise().squaredNorm().transpose().array() / (left.diagonal().array() + error);
+    for (const auto network : chosen) gains[static_cast<Index>(network)] = -1;
+    Index best = 0;
+    gains.maxCoeff(&best);
+    chosen.push_back(static_cast<std::size_t>(best));
+    const Vector column = left.col(best);
+    left -= column * column.transpose() / (column[best] + error);
+  }
+  return chosen;
+}
+
+Result<NetworkLatencyModel::Belief> NetworkLatencyModel::believe(
+    const DeviceFeatures& devices, std::size_t device,
+    std::span<const NetworkReference> references) const {
+  const auto row = parts_->scaling->row_of(devices, device);
+  if (!row) return tl::unexpected(row.error());
+  std::vector<double> inputs(parts_->scaling->inputs());
+  parts_->scaling->scale(*row, inputs);
+  Vector mean = parts_->weights.row(0).transpose();
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    mean += inputs[i] * parts_->weights.row(static_cast<Index>(i + 1)).transpose();
+  Places places;
+  Vector values(references.size());
+  for (const auto& reference : references) {
+    const auto place = static_cast<Index>(reference.network);
+    if (reference.network >= parts_->networks.size())
+      return fail(ErrorCode::invalid_input, "a reference is none of the model's networks");
+    const auto& name = parts_->networks[reference.network];
+    if (std::ranges::count(places, place) > 0)
+      return fail(ErrorCode::invalid_input, fmt::format("the reference '{}' is there twice", name));
+    if (!(reference.latency_ms > 0) || std::isinf(reference.latency_ms)) {
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("the latency of the reference '{}' is not positive", name));
+    }
+    values[static_cast<Index>(places.size())] = std::log(reference.latency_ms);
+    places.push_back(place);
+  }
+  return Belief{
+      condition(mean, parts_->covariance, places, values, parts_->options.measurement_error)};
+}
+
+Result<std::vector<NetworkPrediction>> NetworkLatencyModel::predict(
+    const DeviceFeatures& devices, std::size_t device,
+    std::span<const NetworkReference> references) const {
+  const auto belief = believe(devices, device, references);
+  if (!belief) return tl::unexpected(belief.error());
+  std::vector<NetworkPrediction> predictions;
+  for (Index i = 0; i < belief->mean.size(); ++i)
+    predictions.push_back(prediction_of(belief->mean[i], belief->covariance(i, i)));
+  return predictions;
+}
+
+Result<NetworkPrediction> NetworkLatencyModel::predict_unseen(
+    const DeviceFeatures& devices, std::size_t device, std::span<const NetworkReference> references,
+    std::span<const double> network) const {
+  if (network.size() != network_feature_names().size())
+    return fail(ErrorCode::invalid_input, "the network has another number of features");
+  const auto belief = believe(devices, device, references);
+  if (!belief) return tl::unexpected(belief.error());
+  const auto composition = parts_->kinship->compose(network);
+  const auto& weights = composition.weights;
+  return prediction_of(weights.dot(belief->mean), weights.dot(belief->covariance * weights) +
+                                                      parts_->composed * composition.rest);
+}
+
+}  // namespace fleetfit::learned
