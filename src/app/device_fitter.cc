@@ -151,7 +151,12 @@ Result<std::unique_ptr<const transfer::FewShotModel>> DeviceFitter::model(
     designs.add(index_.designs()[i]);
     costs.push_back(seen_[i].costs[budget]);
   }
-  return parts_.known[budget]->fit(designs, costs);
+  auto fitted = parts_.known[budget]->fit(designs, costs);
+  if (!fitted)
+    return fail(ErrorCode::device_failed,
+                fmt::format("its measurements teach nothing: {}{}", fitted.error().message,
+                            device_.reason.empty() ? "" : "; " + device_.reason));
+  return fitted;
 }
 
 Result<std::vector<ExpectedRange>> DeviceFitter::expect(space::DesignBatch designs) const {
@@ -299,6 +304,7 @@ Status DeviceFitter::conclude(const Prospects& prospects) {
     if (holds && (best == nullptr || point.accuracy > best->accuracy)) best = &point;
   }
   device_.state = best != nullptr ? FitState::fitted : FitState::unreachable;
+  device_.reason.clear();  // of single measurements that failed
   if (best != nullptr) device_.best = *best;
   if (best == nullptr && nearest != nullptr) device_.nearest = *nearest;
 

@@ -32,7 +32,7 @@ std::vector<std::string> flags_of(const Fleet& fleet, const FitRequest& request)
   return flags;
 }
 
-bool exists(const std::filesystem::path& file) {
+bool is_there(const std::filesystem::path& file) {
   std::error_code ignored;
   return std::filesystem::exists(file, ignored);
 }
@@ -49,7 +49,7 @@ Result<std::filesystem::path> elastic_bundle(const Fleet& fleet, const FitReques
   const auto flags = flags_of(fleet, request);
   for (const auto& flag : flags) *content += "\n" + flag;
   auto bundle = folder.named("elastic", *content, "ffb");
-  if (exists(bundle)) return bundle;
+  if (is_there(bundle)) return bundle;
 
   core::ProgressTask(progress, {.name = "elastify"})
       .message(fmt::format("making {} elastic, once for all devices", model));
@@ -70,7 +70,7 @@ Result<std::filesystem::path> elastic_bundle(const Fleet& fleet, const FitReques
     std::filesystem::remove(bundle, ignored);
     return fail(ErrorCode::cancelled, "stopped while the model was made elastic");
   }
-  if (!done->status.succeeded() || !exists(bundle))
+  if (!done->status.succeeded() || !is_there(bundle))
     return fail(done->status.code == 2 ? ErrorCode::invalid_input : ErrorCode::device_failed,
                 fmt::format("{}: it could not be made elastic", model));
   return bundle;

@@ -43,6 +43,7 @@ struct DeviceWork {
   std::unique_ptr<Prober> prober = {};
   std::unique_ptr<DeviceFitter> fitter = {};
   ProbeCount count = {};
+  bool gave_up = false;            // what went wrong is told
   adapt::LatencyTable table = {};  // what its branches take, roughly
   std::size_t finalists = 0;       // that a fit of this device alone would time
 };
@@ -106,6 +107,15 @@ class ModelFleet {
     return {};
   }
 
+  /// Goes on with the others if the failure is the device's own, and keeps how long it took.
+  Status take(DeviceWork& work, Status status) {
+    const double seconds = std::exchange(work.count.seconds, 0);
+    if (auto ok = folder_.add_seconds("measuring " + work.device->name, seconds); !ok) return ok;
+    if (status) return status;
+    work.gave_up = true;
+    return settle(*work.device, core::within(fleet_.place(*work.written), status.error()));
+  }
+
   // --- devices ---
 
   /// Devices of this machine become devices of the workplace, under names of the fleet's own.
@@ -125,7 +135,7 @@ class ModelFleet {
       work_.push_back({.written = &written, .device = &report_->devices.back()});
       if (name) {
         work_.back().name = *name;
-      } else if (auto ok = settle(*work_.back().device, tl::unexpected(name.error())); !ok) {
+      } else if (auto ok = take(work_.back(), tl::unexpected(name.error())); !ok) {
         return ok;
       }
     }
@@ -222,10 +232,9 @@ class ModelFleet {
   Status learn_devices() {
     for (auto& work : work_) {
       if (stop_.stop_requested()) return fail(ErrorCode::cancelled, "stopped");
-      if (work.device->state == FitState::failed && !work.device->reason.empty()) continue;
-      auto learned = work.name.empty() ? believe(work) : learn(work);
-      if (!learned) learned = core::within(fleet_.place(*work.written), learned.error());
-      if (auto ok = settle(*work.device, std::move(learned)); !ok) return ok;
+      if (work.gave_up) continue;
+      if (auto ok = take(work, work.written->latency.empty() ? learn(work) : believe(work)); !ok)
+        return ok;
     }
     return {};
   }
@@ -267,8 +276,7 @@ class ModelFleet {
   // --- accuracies ---
 
   bool is_fitting(const DeviceWork& work) const {
-    const bool failed = work.device->state == FitState::failed && !work.device->reason.empty();
-    return !failed && (work.name.empty() || (work.fitter && work.fitter->is_open()));
+    return !work.gave_up && (!work.fitter || work.fitter->is_open());
   }
 
   std::filesystem::path accuracy_file(std::string_view what) const {
@@ -366,9 +374,7 @@ class ModelFleet {
     for (auto& work : work_) {
       if (stop_.stop_requested()) return fail(ErrorCode::cancelled, "stopped");
       if (!is_fitting(work)) continue;
-      auto confirmed = work.fitter ? confirm(work) : choose_believed(work);
-      if (!confirmed) confirmed = core::within(fleet_.place(*work.written), confirmed.error());
-      if (auto ok = settle(*work.device, std::move(confirmed)); !ok) return ok;
+      if (auto ok = take(work, work.fitter ? confirm(work) : choose_believed(work)); !ok) return ok;
     }
     return {};
   }
@@ -469,9 +475,8 @@ class ModelFleet {
     account.seconds = once + folder_.seconds("other searches");
     for (auto& work : work_) {
       if (!work.fitter) continue;
-      const std::string step = "measuring " + work.device->name;
-      if (auto ok = folder_.add_seconds(step, work.count.seconds); !ok) return ok;
-      work.device->seconds = folder_.seconds(step);
+      if (auto ok = take(work, {}); !ok) return ok;
+      work.device->seconds = folder_.seconds("measuring " + work.device->name);
       const std::size_t measured = work.device->tried.size();
       account.measurements += measured;
       account.seconds += work.device->seconds;

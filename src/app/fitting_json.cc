@@ -8,7 +8,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json number(double value) { return std::isnan(value) ? ordered_json() : ordered_json(value); }
+ordered_json number(double value) {
+  return std::isnan(value) ? ordered_json() : ordered_json(value);
+}
 
 ordered_json budget_json(const FitBudget& budget) {
   ordered_json json{{"cost", to_string(budget.quantity)}, {"limit", number(budget.limit)}};
@@ -106,7 +108,6 @@ ordered_json to_json(const FitReport& report) {
           {"about", report.about},
           {"accuracy", report.accuracy_about},
           {"all_fitted", report.all_fitted()},
-          {"stopped", report.stopped},
           {"devices", devices},
           {"left_out", report.left_out},
           {"shared", shared_json(report)},

@@ -109,7 +109,6 @@ std::string report_text(const app::FitReport& report) {
     text += fmt::format(
         "; fitting each device alone: {}{}", account.alone_measurements,
         account.alone_seconds > 0 ? fmt::format(", {:.0f} s", account.alone_seconds) : "");
-  if (report.stopped) text += "\nstopped before the end; the same command goes on";
   return text + fmt::format("\nreport: {}\n", report.page.string());
 }
 

@@ -112,7 +112,6 @@ struct FitReport {
   FitAccount account = {};
   std::filesystem::path page = {};
   std::filesystem::path bundle = {};  ///< for self-adaptation; may be empty
-  bool stopped = false;
 
   /// Every device has a design that keeps its budgets.
   bool all_fitted() const;
@@ -124,7 +123,7 @@ struct FitReport {
 ///
 /// A device that cannot keep its budgets, fails or waits is told so in the report and is no
 /// failure. Fails with `invalid_input`, naming file, line and key, on a fleet file that makes no
-/// sense, and as reading the files that it names does.
+/// sense, as reading the files that it names does, and with `cancelled` when stopped.
 Result<FitReport> fit_fleet(Workplace& workplace, const FitRequest& request,
                             core::Progress& progress, const std::stop_token& stop);
 
