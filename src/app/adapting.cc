@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "app/adapt_timer.h"
-#include "app/image_input.h"
 #include "app/proxy_table.h"
+#include "app/subnet_images.h"
 #include "fleetfit/adapt/guided.h"
 #include "fleetfit/adapt/latency_table.h"
 #include "fleetfit/adapt/monitor.h"
@@ -30,9 +30,6 @@ namespace {
 using elastic::Bundle;
 using elastic::SubnetSpace;
 
-// Small enough that the features of a batch stay in the caches of a core.
-constexpr std::size_t kBatch = 25;
-constexpr std::size_t kLeastImages = 20;
 constexpr std::array<std::string_view, 5> kStrategies = {"guided", "evolution", "annealing",
                                                          "nearby-evolution", "nearby-annealing"};
 
@@ -64,67 +61,6 @@ Status check_request(const AdaptRequest& request) {
 Result<Bundle> open_bundle(const AdaptRequest& request, std::size_t batch) {
   return elastic::read_bundle(request.bundle, {.batch = static_cast<std::int64_t>(batch),
                                                .public_key = request.public_key});
-}
-
-/// Images of a split in a random order that depends on the seed alone.
-struct Images {
-  std::shared_ptr<const data::Dataset> dataset;  // shared by the parts that are looked at
-  std::vector<std::size_t> order;
-  data::Preprocessing preprocessing;
-
-  std::unique_ptr<adapt::ImageBatches> part(std::size_t first, std::size_t count) const {
-    first = std::min(first, order.size());
-    count = std::min(count, order.size() - first);
-    const auto begin = order.begin() + static_cast<std::ptrdiff_t>(first);
-    return adapt::make_image_batches(
-        {.dataset = dataset,
-         .indices = {begin, begin + static_cast<std::ptrdiff_t>(count)},
-         .preprocessing = preprocessing,
-         .batch_size = kBatch});
-  }
-};
-
-std::string size_text(std::int64_t height, std::int64_t width, std::int64_t channels) {
-  return fmt::format("{}x{} with {} channel{}", height, width, channels, channels == 1 ? "" : "s");
-}
-
-/// Images of one size are what the model was made for, or they are not; folders of images have all
-/// sizes.
-Status check_fit(const AdaptRequest& request, const Images& images, const Bundle& bundle) {
-  const auto& classes = images.dataset->classes();
-  if (!bundle.info.classes.empty() && !data::are_same_classes(bundle.info.classes, classes))
-    return refuse(fmt::format(
-        "{}: its {} classes are not the {} that the model of {} was trained for ({}, …)",
-        request.data, classes.size(), bundle.info.classes.size(), request.bundle.string(),
-        bundle.info.classes.front()));
-  if (request.data.find("images:") != std::string::npos) return {};
-  const auto item = images.dataset->item(0);
-  if (!item) return tl::unexpected(item.error());
-  const auto& [height, width, channels, pixels] = item->image;
-  const auto& asked = images.preprocessing;
-  if (height == asked.height && width == asked.width && channels == asked.channels) return {};
-  return refuse(fmt::format("{}: its images are {}, the model of {} takes {}", request.data,
-                            size_text(height, width, channels), request.bundle.string(),
-                            size_text(asked.height, asked.width, asked.channels)));
-}
-
-Result<Images> open_images(const AdaptRequest& request, const Bundle& bundle, data::Split split) {
-  const auto& first = bundle.models.front().blocks.front().branches.front().graph;
-  auto preprocessing = image_preprocessing(first);
-  if (!preprocessing) return core::within(request.bundle.string(), preprocessing.error());
-  auto dataset = data::open_dataset(request.data, split);
-  if (!dataset) return tl::unexpected(std::move(dataset.error()));
-  const std::size_t size = (*dataset)->size();
-  const auto order = core::Random(request.seed).split(data::to_string(split)).sample(size, size);
-  Images images{.dataset = *std::move(dataset),
-                .order = {order.begin(), order.end()},
-                .preprocessing = *std::move(preprocessing)};
-  if (auto ok = check_fit(request, images, bundle); !ok)
-    return tl::unexpected(std::move(ok.error()));
-  if (size < kLeastImages)
-    return refuse(fmt::format("{}: it has {} images for {}, at least {} are needed", request.data,
-                              size, data::to_string(split), kLeastImages));
-  return images;
 }
 
 /// `name` is one of kStrategies. Baselines have the sizes of AdaptiveNet's experiments, and end
@@ -214,7 +150,8 @@ class Adapting {
     for (auto* images : {&validation_, &test_}) {
       const bool is_test = images == &test_;
       auto opened =
-          open_images(request_, bundle_, is_test ? data::Split::test : data::Split::validation);
+          open_images({.bundle = request_.bundle, .data = request_.data, .seed = request_.seed},
+                      bundle_, is_test ? data::Split::test : data::Split::validation);
       if (!opened) return tl::unexpected(std::move(opened.error()));
       *images = *std::move(opened);
     }
@@ -278,7 +215,7 @@ class Adapting {
   }
 
   Status search() {
-    auto large = open_bundle(request_, kBatch);
+    auto large = open_bundle(request_, kImageBatch);
     if (!large) return tl::unexpected(std::move(large.error()));
     large_ = *std::move(large);
     const adapt::SubnetProblem problem{bundle_.models, *space_, table_, request_.budget_ms};
@@ -431,8 +368,8 @@ class Adapting {
   Bundle bundle_;  // as networks run on the device, an image at a time
   Bundle large_;   // the same for batches of images
   std::unique_ptr<SubnetSpace> space_;
-  Images validation_;
-  Images test_;
+  SubnetImages validation_;
+  SubnetImages test_;
   std::unique_ptr<DeviceTimer> timer_;
   adapt::LatencyTable table_;
   adapt::SearchedSubnets searched_;

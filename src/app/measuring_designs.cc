@@ -1,3 +1,5 @@
+#include "app/measuring_designs.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,8 +29,8 @@ struct DesignToMeasure {
 };
 
 /// Stands for the network: the same text may mean another one in another version.
-std::string hash_of(const space::Space& space, const std::string& text) {
-  return core::sha256_hex(fmt::format("{} {} {}", space.name(), space.version(), text));
+std::string hash_of(const NamedSpace& space, const std::string& text) {
+  return core::sha256_hex(fmt::format("{} {} {}", space.name, space.space.version(), text));
 }
 
 /// Whether the design needs no measuring.
@@ -45,11 +47,12 @@ std::string duration_text(double seconds) {
 
 class Campaign {
  public:
-  Campaign(Workplace& workplace, const DesignsRequest& request, const space::Space& space,
+  Campaign(Workplace& workplace, const DesignsRequest& request, const NamedSpace& space,
            space::Population population)
       : workplace_(workplace),
         request_(request),
-        space_(space),
+        space_(space.space),
+        named_(space),
         population_(std::move(population)),
         choices_(workplace) {}
 
@@ -66,7 +69,7 @@ class Campaign {
   void list_designs() {
     for (std::size_t i = 0; i < population_.size(); ++i) {
       auto text = space_.format(population_[i]);
-      auto hash = hash_of(space_, text);
+      auto hash = hash_of(named_, text);
       const std::size_t first = request_.designs ? 0 : request_.first;
       designs_.push_back({first + i, std::move(text), std::move(hash)});
     }
@@ -82,7 +85,7 @@ class Campaign {
   /// Newest first.
   Result<std::vector<MeasurementRecord>> records_of(std::size_t device, bool operators) {
     return workplace_.store->list_measurements({.device_fingerprint = fingerprints_[device],
-                                                .space = space_.name(),
+                                                .space = named_.name,
                                                 .operators = operators});
   }
 
@@ -152,12 +155,12 @@ class Campaign {
     const auto& design = designs_[i];
     auto graph = space_.lower(population_[i]);
     if (!graph) return tl::unexpected(std::move(graph.error()));
-    auto files = ModelFiles::of_graph(
-        {.graph = *std::move(graph),
-         .name = fmt::format("{}-{}", space_.name(), design.hash.substr(0, 12)),
-         .origin = fmt::format("{}:{}", space_.name(), design.text),
-         .hash = design.hash},
-        request_.threads);
+    auto files =
+        ModelFiles::of_graph({.graph = *std::move(graph),
+                              .name = fmt::format("{}-{}", named_.name, design.hash.substr(0, 12)),
+                              .origin = fmt::format("{}:{}", named_.name, design.text),
+                              .hash = design.hash},
+                             request_.threads);
     if (!files) return tl::unexpected(std::move(files.error()));
     auto devices = open_devices(workplace_, names);
     if (!devices) return tl::unexpected(std::move(devices.error()));
@@ -165,7 +168,7 @@ class Campaign {
                                       *files, *std::move(devices), stop);
     if (!results) return tl::unexpected(std::move(results.error()));
     for (auto& result : *results) {
-      result.space = space_.name();
+      result.space = named_.name;
       result.design = design.text;
       fresh_.emplace(result.device, design.hash);
     }
@@ -208,6 +211,7 @@ class Campaign {
   Workplace& workplace_;
   const DesignsRequest& request_;
   const space::Space& space_;
+  const NamedSpace& named_;
   space::Population population_;
   KernelChoices choices_;
   std::vector<DesignToMeasure> designs_;
@@ -228,19 +232,27 @@ Result<space::Population> designs_of(const space::Space& space, const DesignsReq
 
 }  // namespace
 
+Result<std::vector<MeasuredDesign>> measure_designs_of(Workplace& workplace,
+                                                       const NamedSpace& space,
+                                                       const DesignsRequest& request,
+                                                       core::Progress& progress,
+                                                       const std::stop_token& stop) {
+  if (request.designs ? request.designs->size() == 0 : request.samples == 0)
+    return fail(ErrorCode::invalid_input, "there is no design to measure");
+  if (auto ok = check_devices(request.devices); !ok) return tl::unexpected(std::move(ok.error()));
+  if (auto ok = check(request.protocol); !ok) return tl::unexpected(std::move(ok.error()));
+  auto population = designs_of(space.space, request);
+  if (!population) return tl::unexpected(std::move(population.error()));
+  return Campaign(workplace, request, space, *std::move(population)).run(progress, stop);
+}
+
 Result<std::vector<MeasuredDesign>> measure_designs(Workplace& workplace,
                                                     const DesignsRequest& request,
                                                     core::Progress& progress,
                                                     const std::stop_token& stop) {
   const auto space = space::find_space(request.space);
   if (!space) return tl::unexpected(space.error());
-  if (request.designs ? request.designs->size() == 0 : request.samples == 0)
-    return fail(ErrorCode::invalid_input, "there is no design to measure");
-  if (auto ok = check_devices(request.devices); !ok) return tl::unexpected(std::move(ok.error()));
-  if (auto ok = check(request.protocol); !ok) return tl::unexpected(std::move(ok.error()));
-  auto population = designs_of(**space, request);
-  if (!population) return tl::unexpected(std::move(population.error()));
-  return Campaign(workplace, request, **space, *std::move(population)).run(progress, stop);
+  return measure_designs_of(workplace, {**space, (*space)->name()}, request, progress, stop);
 }
 
 }  // namespace fleetfit::app

@@ -65,6 +65,21 @@ td.words, th.words { text-align: left; }
   body { margin: 1rem auto; }
   figure > svg { min-width: 44rem; font-size: 15px; } }
 summary { cursor: pointer; color: var(--soft); margin: .6rem 0; }
+a { color: var(--one); }
+code { font-size: 12.5px; overflow-wrap: anywhere; }
+p.lead { color: var(--ink); font-size: 1.1rem; }
+.good { color: var(--three); font-weight: 600; }
+.bad { color: var(--two); font-weight: 600; }
+.gauge { display: inline-block; position: relative; width: 7em; height: .7em; background: var(--grid); border-radius: 2px; }
+.gauge::after { content: ""; position: absolute; left: 80%; top: -.2em; bottom: -.2em; border-left: 1.5px solid var(--ink); }
+.gauge .fill { display: block; height: 100%; background: var(--three); border-radius: 2px; }
+.gauge .over { background: var(--two); }
+details.device { border-top: 1px solid var(--grid); padding: .4rem 0; break-inside: avoid; }
+details.device > summary { color: var(--ink); }
+@media print {
+  :root { --ink: #000; --soft: #444; --page: #fff; --grid: #ddd; }
+  body { margin: 0; max-width: none; font-size: 11px; }
+  figure { overflow: visible; } }
 )";
 
 double share(double value, const Axis& axis) {

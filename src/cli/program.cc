@@ -44,6 +44,7 @@ int parse_and_run(int argc, char** argv) {
       "mobilenet_v2.onnx\n  fleetfit measure mobilenet_v2.onnx --ops");
   program.fallthrough();
   add_global_flags(program, context.flags);
+  add_fit(program, context);
   add_adapt(program, context);
   add_model(program, context);
   add_device(program, context);

@@ -67,6 +67,7 @@ void add_search(CLI::App& program, Context& context);
 void add_serving_run(CLI::App& program, Context& context);
 void add_runtime(CLI::App& program, Context& context);
 void add_space(CLI::App& program, Context& context);
+void add_fit(CLI::App& program, Context& context);
 void add_adapt(CLI::App& program, Context& context);
 void add_bundle(CLI::App& program, Context& context);
 void add_study(CLI::App& program, Context& context);

@@ -20,23 +20,10 @@ Result<std::string> read_name(const YamlView& view) {
   if (text->size() > kLongestName) {
     return view.error(fmt::format("is longer than {} bytes", kLongestName));
   }
-  if (text->find('/') != std::string::npos || one_line(*text, text->size()) != *text) {
+  if (text->find('/') != std::string::npos || yaml::one_line(*text, text->size()) != *text) {
     return view.error("has to be one line without a slash");
   }
   return text;
-}
-
-Result<std::vector<std::string>> read_texts(const YamlView& view) {
-  const auto items = view.items();
-  if (!items) return tl::unexpected(items.error());
-  if (items->empty()) return view.error("is empty");
-  std::vector<std::string> texts;
-  for (const YamlView& item : *items) {
-    auto text = item.as_text();
-    if (!text) return tl::unexpected(text.error());
-    texts.push_back(std::move(*text));
-  }
-  return texts;
 }
 
 Result<std::vector<std::string>> read_command(const YamlView& view) {
@@ -132,13 +119,6 @@ Result<ScenarioKind> read_scenario_kind(const YamlView& view) {
                                         {"offline", ScenarioKind::offline},
                                         {"server", ScenarioKind::server},
                                         {"multistream", ScenarioKind::multistream}});
-}
-
-Status require(const YamlView& view, std::initializer_list<std::string_view> keys) {
-  for (const std::string_view key : keys) {
-    if (const auto field = view.at(key); !field) return tl::unexpected(field.error());
-  }
-  return {};
 }
 
 Result<Scenario> read_scenario(const YamlView& view) {
@@ -304,23 +284,6 @@ Result<Study> read_document(const YamlView& view) {
 
 }  // namespace
 
-Status first_error(std::initializer_list<Status> all) {
-  const auto found = std::ranges::find_if(all, [](const Status& status) { return !status; });
-  return found == all.end() ? Status() : *found;
-}
-
-Result<double> read_positive(const YamlView& view) {
-  const auto number = view.as_number();
-  if (number && !(*number > 0)) return view.error(fmt::format("{} is not above 0", *number));
-  return number;
-}
-
-Result<bool> read_boolean(const YamlView& view) { return view.as_boolean(); }
-
-Result<std::int64_t> read_count(const YamlView& view) {
-  return view.as_integer({.min = 1, .max = 1'000'000'000});
-}
-
 Result<InferenceStudy> read_inference(const YamlView& view) {
   InferenceStudy inference;
   const Status good = first_error(
@@ -349,14 +312,14 @@ Result<Algorithm> read_algorithm(const YamlView& view) {
 }
 
 Result<Study> parse_study(std::string_view text, std::string_view file) {
-  const auto document = parse_yaml(text, file);
+  const auto document = yaml::parse_yaml(text, file);
   if (!document) return tl::unexpected(document.error());
   return read_document(YamlView(*document, file));
 }
 
 Result<Study> read_study(const std::filesystem::path& file) {
   const auto text = core::read_file(
-      file, {.max_bytes = YamlLimits{}.max_bytes, .special_files = core::SpecialFiles::allow});
+      file, {.max_bytes = yaml::YamlLimits{}.max_bytes, .special_files = core::SpecialFiles::allow});
   if (!text) return tl::unexpected(text.error());
   return parse_study(*text, file.string());
 }

@@ -16,7 +16,7 @@ Result<std::vector<Value>> read_values(const YamlView& view) {
   if (items->empty()) return view.error("there has to be a value at least");
   std::vector<Value> values;
   for (const YamlView& item : *items) {
-    auto value = item.as_value();
+    auto value = item.as_scalar();
     if (!value) return tl::unexpected(value.error());
     values.push_back(std::move(*value));
   }
@@ -36,7 +36,7 @@ Result<std::pair<double, double>> read_range(const YamlView& view) {
 
 Result<std::vector<Value>> read_one_or_more_values(const YamlView& view) {
   if (view.is_list()) return read_values(view);
-  const auto value = view.as_value();
+  const auto value = view.as_scalar();
   if (!value) return tl::unexpected(value.error());
   return std::vector<Value>{*value};
 }

@@ -4,6 +4,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fleetfit/core/process.h"
@@ -26,6 +27,7 @@ struct CompanionOptions {
   /// Passed on once, as SIGTERM; the companion then ends in its own time and may still succeed.
   std::stop_token stop = {};
   std::size_t max_output_bytes = std::size_t{64} << 20;  ///< of stdout; more is `device_failed`
+  std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to ours
 };
 
 struct CompanionOutput {

@@ -1,4 +1,4 @@
-#include "tune/yaml_document.h"
+#include "fleetfit/yaml/yaml.h"
 
 #include <fmt/format.h>
 #include <yaml-cpp/anchor.h>
@@ -11,7 +11,7 @@
 #include <set>
 #include <sstream>
 
-namespace fleetfit::tune {
+namespace fleetfit::yaml {
 namespace {
 
 using Kind = YamlNode::Kind;
@@ -235,4 +235,4 @@ Result<YamlNode> parse_yaml(std::string_view text, std::string_view file,
   return parse_checked(text, file, limits);
 }
 
-}  // namespace fleetfit::tune
+}  // namespace fleetfit::yaml

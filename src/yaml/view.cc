@@ -1,12 +1,13 @@
+#include "fleetfit/yaml/yaml.h"
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
-#include "tune/yaml_document.h"
-
-namespace fleetfit::tune {
+namespace fleetfit::yaml {
 namespace {
 
 using Kind = YamlNode::Kind;
@@ -114,15 +115,15 @@ Result<bool> YamlView::as_boolean() const {
   return *value;
 }
 
-Result<Value> YamlView::as_value() const {
+Result<Scalar> YamlView::as_scalar() const {
   if (node_->kind != Kind::scalar || is_null(*node_)) return expected("a number or a text");
-  if (const auto whole = whole_number(*node_)) return Value(*whole);
-  if (const auto value = truth(*node_)) return Value(*value);
+  if (const auto whole = whole_number(*node_)) return Scalar(*whole);
+  if (const auto value = truth(*node_)) return Scalar(*value);
   if (const auto number = any_number(*node_)) {
     if (!std::isfinite(*number)) return expected("a finite number");
-    return Value(*number);
+    return Scalar(*number);
   }
-  return Value(node_->text);
+  return Scalar(node_->text);
 }
 
 Result<std::vector<YamlView>> YamlView::items() const {
@@ -170,4 +171,4 @@ YamlView YamlView::inside(std::string_view key, const YamlNode& node) const {
   return {node, file_, path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key)};
 }
 
-}  // namespace fleetfit::tune
+}  // namespace fleetfit::yaml

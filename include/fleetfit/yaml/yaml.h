@@ -3,18 +3,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/result.h"
-#include "fleetfit/tune/parameters.h"
 
 /// YAML files, asked for fields with errors that name the line: JsonView's brother. Hides yaml-cpp.
-namespace fleetfit::tune {
+namespace fleetfit::yaml {
 
 /// A document as a tree, aliases replaced by what they stand for.
 struct YamlNode {
@@ -47,6 +46,9 @@ struct YamlLimits {
 Result<YamlNode> parse_yaml(std::string_view text, std::string_view file,
                             const YamlLimits& limits = {});
 
+/// What a scalar can be.
+using Scalar = std::variant<std::int64_t, double, bool, std::string>;
+
 /// As one line for people: control characters are spaces, and what is longer than `longest` bytes
 /// is cut.
 std::string one_line(std::string_view text, std::size_t longest);
@@ -74,7 +76,7 @@ class YamlView {
   Result<std::int64_t> as_integer(const core::IntegerRange& range = {}) const;
   Result<bool> as_boolean() const;
   /// A scalar by what it looks like: whole number, number, true or false, else a text.
-  Result<Value> as_value() const;
+  Result<Scalar> as_scalar() const;
 
   Result<std::vector<YamlView>> items() const;
   struct Member;
@@ -100,4 +102,4 @@ struct YamlView::Member {
   YamlView value;
 };
 
-}  // namespace fleetfit::tune
+}  // namespace fleetfit::yaml

@@ -1,0 +1,119 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "fleetfit/app/fitting.h"
+
+namespace fleetfit::app {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json number(double value) {
+  return std::isnan(value) ? ordered_json() : ordered_json(value);
+}
+
+ordered_json budget_json(const FitBudget& budget) {
+  ordered_json json{{"cost", to_string(budget.quantity)}, {"limit", number(budget.limit)}};
+  if (budget.quantity == Quantity::latency_ms) json["of"] = budget.statistic;
+  if (budget.share) json["share"] = *budget.share;
+  return json;
+}
+
+ordered_json point_json(const FitPoint& point, const std::vector<FitBudget>& budgets) {
+  ordered_json json{{"design", point.design}, {"accuracy", number(point.accuracy)}};
+  for (std::size_t i = 0; i < budgets.size(); ++i) {
+    ordered_json cost;
+    if (i < point.measured.size()) cost["measured"] = number(point.measured[i]);
+    if (i < point.expected.size()) {
+      const auto& [value, low, high] = point.expected[i];
+      cost["expected"] = number(value);
+      cost["interval90"] = {number(low), number(high)};
+    }
+    json[std::string(to_string(budgets[i].quantity))] = cost;
+  }
+  return json;
+}
+
+ordered_json points_json(const std::vector<FitPoint>& points,
+                         const std::vector<FitBudget>& budgets) {
+  auto json = ordered_json::array();
+  for (const auto& point : points) json.push_back(point_json(point, budgets));
+  return json;
+}
+
+ordered_json optional_point(const std::optional<FitPoint>& point,
+                            const std::vector<FitBudget>& budgets) {
+  return point ? point_json(*point, budgets) : ordered_json();
+}
+
+ordered_json tried_json(const FittedDevice& device) {
+  auto json = ordered_json::array();
+  for (const auto& point : device.tried) {
+    json.push_back(point_json(point, device.budgets));
+    json.back()["why"] = point.confirms ? "confirm" : "learn";
+  }
+  return json;
+}
+
+ordered_json device_json(const FittedDevice& device) {
+  auto budgets = ordered_json::array();
+  for (const auto& budget : device.budgets) budgets.push_back(budget_json(budget));
+  auto files = ordered_json::array();
+  for (const auto& file : device.files) files.push_back(file.generic_string());
+  std::size_t confirmations = 0;
+  for (const auto& point : device.tried) confirmations += point.confirms ? 1 : 0;
+  return {{"device", device.name},
+          {"state", to_string(device.state)},
+          {"reason", device.reason},
+          {"about", device.about},
+          {"budgets", budgets},
+          {"original", optional_point(device.original, device.budgets)},
+          {"best", optional_point(device.best, device.budgets)},
+          {"nearest", optional_point(device.nearest, device.budgets)},
+          {"better", points_json(device.better, device.budgets)},
+          {"pool", points_json(device.pool, device.budgets)},
+          {"measurements", device.tried.size()},
+          {"confirmations", confirmations},
+          {"measured", tried_json(device)},
+          {"measure_next", device.measure_next},
+          {"files", files}};
+}
+
+ordered_json shared_json(const FitReport& report) {
+  if (!report.share_within) return nullptr;
+  auto models = ordered_json::array();
+  for (const auto& model : report.shared)
+    models.push_back(
+        {{"design", model.design}, {"accuracy", model.accuracy}, {"devices", model.devices}});
+  return {{"within", *report.share_within},
+          {"models", models},
+          {"measurements", report.sharing_measurements}};
+}
+
+ordered_json account_json(const FitAccount& account) {
+  return {{"measurements", account.measurements},
+          {"seconds", account.seconds},
+          {"alone",
+           {{"measurements", account.alone_measurements},
+            {"seconds", account.alone_seconds},
+            {"means", account.alone_means}}}};
+}
+
+}  // namespace
+
+ordered_json to_json(const FitReport& report) {
+  auto devices = ordered_json::array();
+  for (const auto& device : report.devices) devices.push_back(device_json(device));
+  return {{"fleet", report.name},
+          {"about", report.about},
+          {"accuracy", report.accuracy_about},
+          {"all_fitted", report.all_fitted()},
+          {"devices", devices},
+          {"left_out", report.left_out},
+          {"shared", shared_json(report)},
+          {"account", account_json(report.account)},
+          {"bundle", report.bundle.generic_string()},
+          {"report", report.page.generic_string()}};
+}
+
+}  // namespace fleetfit::app
