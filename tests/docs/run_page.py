@@ -20,7 +20,7 @@ fleetfit() {
   local status=0
   command fleetfit "$@" || status=$?
   case "$status $*" in
-    "1 measure "* | "1 predict eval "* | "1 search bisect "* | "1 learn apply "* | "1 run "*) return 0 ;;
+    "1 measure "* | "1 predict eval "* | "1 search bisect "* | "1 learn apply "* | "1 fit "* | "1 run "*) return 0 ;;
     *) return "$status" ;;
   esac
 }

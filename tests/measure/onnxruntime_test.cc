@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <set>
 
+#include "fleetfit/core/file.h"
 #include "fleetfit/core/process.h"
 #include "fleetfit/graph/export.h"
 #include "fleetfit/graph/import.h"
@@ -228,20 +230,37 @@ TEST_F(OnnxRuntime, SurvivesWhatIsNoRequest) {
   EXPECT_EQ(process.wait(60s), core::ExitStatus{});
 }
 
-TEST(OnnxRuntimeCommand, SaysHowToInstallIt) {
-  const core::TemporaryFolder empty;
+/// The command when the runtimes are looked for in this folder.
+Result<std::vector<std::string>> command_with(const std::filesystem::path& runtimes) {
   const char* before = std::getenv("FLEETFIT_RUNTIMES");
   const std::string kept = before != nullptr ? before : "";
-  ::setenv("FLEETFIT_RUNTIMES", empty.path().c_str(), 1);
-  const auto command = onnxruntime_command();
+  ::setenv("FLEETFIT_RUNTIMES", runtimes.c_str(), 1);
+  auto command = onnxruntime_command();
   if (before != nullptr) {
     ::setenv("FLEETFIT_RUNTIMES", kept.c_str(), 1);
   } else {
     ::unsetenv("FLEETFIT_RUNTIMES");
   }
+  return command;
+}
+
+TEST(OnnxRuntimeCommand, SaysHowToInstallIt) {
+  const core::TemporaryFolder empty;
+  const auto command = command_with(empty.path());
   EXPECT_EQ(command.error().code, ErrorCode::not_found);
   EXPECT_THAT(command.error().message, HasSubstr("tools/install-runtime onnxruntime"));
   EXPECT_THAT(command.error().message, HasSubstr(empty.path().string()));
+}
+
+TEST(OnnxRuntimeCommand, SaysWhatIsMissingWhereOnlyTheDriverIsInstalled) {
+  const core::TemporaryFolder runtimes;
+  const auto folder = runtimes.path() / "onnxruntime";
+  std::filesystem::create_directory(folder);
+  ASSERT_TRUE(core::write_file(folder / "onnxruntime_runtime.mjs", ""));
+  const auto command = command_with(runtimes.path());
+  EXPECT_EQ(command.error().code, ErrorCode::not_found);
+  EXPECT_THAT(command.error().message, HasSubstr("npm ci --ignore-scripts"));
+  EXPECT_THAT(command.error().message, HasSubstr(folder.string()));
 }
 
 }  // namespace
