@@ -350,7 +350,7 @@ Result<Model> Learning::run() {
   if (auto trained = train_performance(parts); !trained)
     return tl::unexpected(std::move(trained.error()));
   learned::fill_in_typical(parts, options_.seed);
-  learned::calibrate(parts, samples_, folds_, context_.pool);
+  learned::calibrate(parts, samples_, folds_, ridge_, context_.pool);
   parts.lineage = {
       .method = options_.method == LearnMethod::none ? "" : std::string(to_string(options_.method)),
       .devices = samples_.devices,
