@@ -108,8 +108,7 @@ TEST(MakeTasks, FindsTheBestDesignForEachGoal) {
                                         model.parts().device.read(std::vector{3.0, 2.0}).value()};
   core::ThreadPool pool(2);
 
-  const auto tasks =
-      make_tasks(model, samples, known, {.devices = 5, .goals = 4, .pool = 20'000}, pool);
+  const auto tasks = make_tasks(model, samples, known, {.devices = 5, .goals = 4}, pool);
 
   ASSERT_EQ(tasks.size(), 20);
   for (const auto& task : tasks) {
@@ -128,8 +127,9 @@ TEST(MakeTasks, ComesNearTheBestInALargeSpaceToo) {
   const std::vector<DeviceVector> known{model.parts().device.read(std::vector{1.0, 2.0}).value()};
   core::ThreadPool pool(2);
   // As if the space were too large to look at all of it.
-  const auto tasks = make_tasks(model, samples, known,
-                                {.devices = 20, .goals = 4, .pool = 300, .rounds = 6}, pool);
+  const auto tasks =
+      make_tasks(model, samples, known,
+                 {.devices = 20, .goals = 4, .small = 0, .pool = 300, .rounds = 6}, pool);
   double lost = 0;
   for (const auto& task : tasks) {
     const DeviceJudge judge(model, task.device);

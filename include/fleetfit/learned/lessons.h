@@ -66,7 +66,8 @@ struct TaskOptions {
   std::size_t devices = 1500;    ///< real ones, again and again, and synthetic ones
   std::size_t goals = 12;        ///< for each device
   double synthetic_share = 0.8;  ///< of the devices
-  std::size_t pool = 20'000;     ///< designs to begin with, in a space that is larger
+  std::size_t small = 50'000;    ///< a space of so many designs is searched to the end
+  std::size_t pool = 20'000;     ///< designs to begin with, in a larger one
   std::size_t rounds = 6;        ///< of improving the pool, in such a space
   bool wants_best = true;        ///< whether to search
   std::uint64_t seed = 1;
