@@ -161,14 +161,15 @@ Result<LearnTrainReport> learn_train(Workplace& workplace, const LearnTrainReque
   if (!model) return tl::unexpected(model.error());
   remove_kept(request);
   const auto& latency = model->parts().costs[0];
-  return LearnTrainReport{.space = (*space)->name(),
-                          .devices = samples->devices,
-                          .designs = samples->designs.size(),
-                          .rounds = request.exploration.first > 0 ? request.exploration.rounds : 0,
-                          .measured = count_measured(*samples),
-                          .rank_correlation = latency.rank_correlation,
-                          .margin = std::expm1(latency.margin),
-                          .elapsed_s = seconds_since(workplace.clock, start)};
+  return LearnTrainReport{
+      .space = (*space)->name(),
+      .devices = samples->devices,
+      .designs = samples->designs.size(),
+      .rounds = request.exploration.first > 0 ? request.exploration.rounds : 0,
+      .measured = count_measured(*samples),
+      .rank_correlation = latency.rank_correlation,
+      .margin = std::expm1(latency.margin * std::hypot(latency.usual_spread, latency.noise)),
+      .elapsed_s = seconds_since(workplace.clock, start)};
 }
 
 namespace {

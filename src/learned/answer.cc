@@ -124,7 +124,7 @@ void propose_by_weights(const DeviceJudge& judge, const Goal& limits, std::size_
 
 std::vector<Doubt> doubts_of(const DeviceJudge& judge, const Rated& rated) {
   constexpr double kFar = 3;   // times as far as usual
-  constexpr double kWide = 3;  // times as much spread as usual
+  constexpr double kWide = 5;  // times as much spread as usual
   std::vector<Doubt> doubts;
   const auto& parts = judge.model().parts();
   if (judge.device().distance > kFar * parts.device.parts().usual_distance)

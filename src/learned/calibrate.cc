@@ -4,6 +4,7 @@
 
 #include "fleetfit/core/statistics.h"
 #include "fleetfit/learned/lessons.h"
+#include "learned/rehearsal.h"
 
 namespace fleetfit::learned {
 namespace {
@@ -49,25 +50,6 @@ std::vector<double> logs_on(const CostModel& cost, std::span<const float> output
   return logs;
 }
 
-/// True over predicted cost, in ln, of the designs that would be chosen at limits spread over the
-/// device's range.
-void add_excesses(std::span<const double> truth, std::span<const double> predicted,
-                  std::span<const double> accuracy, double far, std::vector<double>& excesses) {
-  constexpr int kLimits = 16;
-  std::vector<double> sorted;
-  for (const double value : truth)
-    if (!std::isnan(value)) sorted.push_back(std::log(value));
-  for (int step = 1; step <= kLimits; ++step) {
-    const double limit = *core::quantile(sorted, static_cast<double>(step) / (kLimits + 1));
-    std::size_t best = truth.size();
-    for (std::size_t i = 0; i < truth.size(); ++i) {
-      if (std::isnan(truth[i]) || predicted[i] > limit) continue;
-      if (best == truth.size() || accuracy[i] > accuracy[best]) best = i;
-    }
-    if (best < truth.size()) excesses.push_back((std::log(truth[best]) - predicted[best]) / far);
-  }
-}
-
 double rank_correlation(std::span<const double> truth, std::span<const double> predicted) {
   std::vector<double> a;
   std::vector<double> b;
@@ -79,68 +61,30 @@ double rank_correlation(std::span<const double> truth, std::span<const double> p
   return core::spearman(a, b).value_or(0);
 }
 
-/// Deviation of the members, nine of ten are less.
-double usual_spread(std::span<const std::vector<double>> members) {
-  std::vector<double> spreads;
-  const std::size_t step = std::max<std::size_t>(members[0].size() / 500, 1);
-  for (std::size_t i = 0; i < members[0].size(); i += step) {
-    std::vector<double> values;
-    for (const auto& member : members) values.push_back(member[i]);
-    spreads.push_back(values.size() > 1 ? *core::stddev(values) : 0);
-  }
-  return *core::quantile(spreads, 0.9);
-}
-
-struct Findings {
-  std::vector<double> excesses;
-  std::vector<double> correlations;
-  std::vector<double> spreads;
-};
-
-void look_at_device(const Model::Parts& parts, const Samples& samples, std::size_t cost,
-                    std::size_t device, std::size_t fold,
-                    std::span<const std::vector<float>> outputs, std::span<const double> accuracy,
-                    const DeviceVector& vector, Findings& findings) {
-  std::vector<std::vector<double>> members;
-  for (const auto& one : outputs) members.push_back(logs_on(parts.costs[cost], one, vector));
-  const auto truth = samples.costs_on(cost, device);
-  const auto& unseen = members[std::min(fold, members.size() - 1)];
-  // Its distance from the others alone.
-  const double distance = vector.distance / std::max(1 - vector.distance, 1e-3);
-  const double far = std::clamp(parts.device.unfamiliarity(distance), 0.2, 3.0);
-  add_excesses(truth, unseen, accuracy, far, findings.excesses);
-  findings.correlations.push_back(rank_correlation(truth, unseen));
-  findings.spreads.push_back(usual_spread(members));
-}
-
 }  // namespace
 
 void calibrate(Model::Parts& parts, const Samples& samples, std::span<const std::size_t> folds,
-               core::ThreadPool& pool) {
-  constexpr double kKept = 0.93;  // share of the choices that keep their limit
-  constexpr double kLeastSpread = 1e-4;
+               double ridge, core::ThreadPool& pool) {
   const DesignColumns columns(*parts.space);
   const auto accuracy = mean_accuracy(parts, columns, samples.designs, pool);
   const auto devices = read_devices(parts.device, samples);
   if (!devices) return;
   for (std::size_t cost = 0; cost < parts.costs.size(); ++cost) {
-    std::vector<std::vector<float>> outputs;
-    for (const auto& member : parts.costs[cost].members)
-      outputs.push_back(outputs_of(member.network, columns, samples.designs, pool));
-    std::vector<Findings> found(devices->size());
-    pool.parallel_for(found.size(), [&](std::size_t d) {
-      look_at_device(parts, samples, cost, d, folds[d], outputs, accuracy, (*devices)[d], found[d]);
-    });
-    Findings all;
-    for (const auto& one : found) {
-      all.excesses.insert(all.excesses.end(), one.excesses.begin(), one.excesses.end());
-      all.correlations.push_back(one.correlations[0]);
-      all.spreads.push_back(one.spreads[0]);
-    }
     auto& model = parts.costs[cost];
-    model.margin = std::max(core::quantile(all.excesses, kKept).value_or(0.1), 0.0);
-    model.rank_correlation = core::mean(all.correlations).value_or(0);
-    model.usual_spread = std::max(core::quantile(all.spreads, 0.9).value_or(0), kLeastSpread);
+    std::vector<double> correlations(devices->size());
+    std::vector<std::vector<float>> outputs;
+    for (const auto& member : model.members)
+      outputs.push_back(outputs_of(member.network, columns, samples.designs, pool));
+    pool.parallel_for(devices->size(), [&](std::size_t d) {
+      const auto& unseen = outputs[std::min(folds[d], outputs.size() - 1)];
+      correlations[d] =
+          rank_correlation(samples.costs_on(cost, d), logs_on(model, unseen, (*devices)[d]));
+    });
+    model.rank_correlation = core::mean(correlations).value_or(0);
+    const auto trust = rehearse(samples, cost, *devices, folds,
+                                {.ridge = ridge, .noise = model.noise, .accuracy = accuracy});
+    model.margin = trust.margin;
+    model.usual_spread = trust.usual_spread;
   }
 }
 

@@ -147,13 +147,6 @@ Result<DeviceVector> DeviceInputs::read(std::span<const double> values) const {
   return device;
 }
 
-double DeviceInputs::unfamiliarity(double distance) const {
-  // As errors grew on the devices of NAS-Bench-201 when each family was left out.
-  constexpr double kLeast = 0.05;
-  constexpr double kPower = 0.3;
-  return std::pow((kLeast + distance) / (kLeast + parts_.usual_distance), kPower);
-}
-
 DeviceVector DeviceInputs::at(std::vector<float> inputs, double level) const {
   const auto count = static_cast<Index>(size());
   for (float& input : inputs) input = std::clamp(input, -kWidest, kWidest);

@@ -40,10 +40,11 @@ Status check_cost(const CostModel& cost, std::size_t features) {
   const auto wrong = [&](std::string_view what) {
     return fail(ErrorCode::invalid_input, fmt::format("cost {}: {}", cost.name, what));
   };
-  for (const double number : {cost.offset, cost.scale, cost.margin, cost.usual_spread})
+  for (const double number : {cost.offset, cost.scale, cost.margin, cost.noise, cost.usual_spread})
     if (!std::isfinite(number)) return wrong("a number is not finite");
   if (!(cost.scale > 0)) return wrong("the scale is not positive");
   if (!(cost.margin >= 0)) return wrong("the margin is negative");
+  if (!(cost.noise >= 0)) return wrong("the noise is negative");
   if (!(cost.usual_spread > 0)) return wrong("the usual spread is not positive");
   if (cost.members.empty()) return wrong("there is no network");
   for (const auto& member : cost.members) {
@@ -163,10 +164,12 @@ DeviceJudge::DeviceJudge(const Model& model, DeviceVector device)
     : model_(&model), device_(std::move(device)) {
   const auto& costs = model.parts().costs;
   for (std::size_t cost = 0; cost < costs.size(); ++cost) {
-    double sum = 0;
-    for (const auto& member : costs[cost].members) sum += number_on(member.typical, device_.inputs);
-    typical_[cost] = device_.level + costs[cost].offset +
-                     costs[cost].scale * sum / static_cast<double>(costs[cost].members.size());
+    std::vector<double> numbers;
+    for (const auto& member : costs[cost].members)
+      numbers.push_back(number_on(member.typical, device_.inputs));
+    const double mean = ensemble_mean(numbers);
+    typical_[cost] = device_.level + costs[cost].offset + costs[cost].scale * mean;
+    typical_spread_[cost] = costs[cost].scale * ensemble_spread(numbers, mean);
   }
 }
 
@@ -211,13 +214,10 @@ void DeviceJudge::judge(space::DesignBatch designs, std::span<Judged> out) const
 }
 
 double DeviceJudge::safe(const Judged& judged, std::size_t cost) const {
-  constexpr double kLeast = 0.2;
-  constexpr double kMost = 3;
+  constexpr double kMost = 1;  // e times the predicted cost
   const auto& model = model_->parts().costs[cost];
-  const double far = model_->parts().device.unfamiliarity(device_.distance);
-  const double apart = judged.spread[cost] / model.usual_spread;
-  return judged.log_cost[cost] +
-         model.margin * std::clamp(far * std::max(apart, 1.0), kLeast, kMost);
+  const double spread = std::hypot(judged.spread[cost], model.noise);
+  return judged.log_cost[cost] + std::min(model.margin * spread, kMost);
 }
 
 }  // namespace fleetfit::learned

@@ -52,6 +52,7 @@ Json cost_json(const CostModel& cost) {
           {"offset", cost.offset},
           {"scale", cost.scale},
           {"margin", cost.margin},
+          {"noise", cost.noise},
           {"usual_spread", cost.usual_spread},
           {"rank_correlation", cost.rank_correlation},
           {"members", std::move(members)}};
@@ -174,6 +175,7 @@ Result<CostModel> read_cost(const JsonView& json, std::size_t columns) {
                  .offset = fields.number("offset"),
                  .scale = fields.number("scale"),
                  .margin = fields.number("margin"),
+                 .noise = fields.number("noise"),
                  .usual_spread = fields.number("usual_spread"),
                  .rank_correlation = fields.number("rank_correlation")};
   for (const auto& item : fields.items("members")) {

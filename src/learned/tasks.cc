@@ -231,7 +231,7 @@ std::vector<Task> make_tasks(const Model& model, const Samples& samples,
 
   Pool pool(model);
   if (options.wants_best) {
-    if (is_small(space, options.pool)) {
+    if (is_small(space, options.small)) {
       add_all(space, pool);
       pool.describe(threads);
     } else {

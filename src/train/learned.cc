@@ -320,10 +320,13 @@ Learning::Job Learning::optimizer_job(const Model& model, const std::vector<lear
 
 Result<std::vector<OptimizerNetwork>> Learning::train_optimizers(const Model& model) {
   const bool wants_best = options_.method == LearnMethod::supervised;
-  const auto tasks = learned::make_tasks(
-      model, samples_, devices_,
-      {.devices = steps_of(1500, options_), .wants_best = wants_best, .seed = options_.seed},
-      context_.pool);
+  const auto tasks =
+      learned::make_tasks(model, samples_, devices_,
+                          {.devices = steps_of(1500, options_),
+                           .pool = std::min<std::size_t>(steps_of(20'000, options_), 40'000),
+                           .wants_best = wants_best,
+                           .seed = options_.seed},
+                          context_.pool);
   std::vector<Job> jobs;
   for (std::size_t i = 0; i < options_.optimizers; ++i)
     jobs.push_back(optimizer_job(model, tasks, i));
@@ -350,7 +353,7 @@ Result<Model> Learning::run() {
   if (auto trained = train_performance(parts); !trained)
     return tl::unexpected(std::move(trained.error()));
   learned::fill_in_typical(parts, options_.seed);
-  learned::calibrate(parts, samples_, folds_, context_.pool);
+  learned::calibrate(parts, samples_, folds_, ridge_, context_.pool);
   parts.lineage = {
       .method = options_.method == LearnMethod::none ? "" : std::string(to_string(options_.method)),
       .devices = samples_.devices,

@@ -165,8 +165,9 @@ TaskTable::TaskTable(const OptimizerTasks& tasks, Compute compute)
       const auto& cost = parts.costs[c];
       const double own = tasks.devices[i].level + cost.offset;
       const bool is_limited = !is_weighted && std::isfinite(goal.limits[c]);
-      // The margin of a design with the usual spread.
-      const double margin = judge.safe({}, c);
+      learned::Judged usual;
+      usual.spread[c] = judge.typical_spread(c);
+      const double margin = judge.safe(usual, c);
       const double limit = is_limited ? std::log(goal.limits[c]) - margin - own : 0;
       weights_.values.push_back(is_weighted ? static_cast<float>(goal.weights[c]) : 0.0F);
       limited_.values.push_back(is_limited ? 1.0F : 0.0F);

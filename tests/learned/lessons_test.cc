@@ -108,8 +108,7 @@ TEST(MakeTasks, FindsTheBestDesignForEachGoal) {
                                         model.parts().device.read(std::vector{3.0, 2.0}).value()};
   core::ThreadPool pool(2);
 
-  const auto tasks =
-      make_tasks(model, samples, known, {.devices = 5, .goals = 4, .pool = 20'000}, pool);
+  const auto tasks = make_tasks(model, samples, known, {.devices = 5, .goals = 4}, pool);
 
   ASSERT_EQ(tasks.size(), 20);
   for (const auto& task : tasks) {
@@ -128,8 +127,9 @@ TEST(MakeTasks, ComesNearTheBestInALargeSpaceToo) {
   const std::vector<DeviceVector> known{model.parts().device.read(std::vector{1.0, 2.0}).value()};
   core::ThreadPool pool(2);
   // As if the space were too large to look at all of it.
-  const auto tasks = make_tasks(model, samples, known,
-                                {.devices = 20, .goals = 4, .pool = 300, .rounds = 6}, pool);
+  const auto tasks =
+      make_tasks(model, samples, known,
+                 {.devices = 20, .goals = 4, .small = 0, .pool = 300, .rounds = 6}, pool);
   double lost = 0;
   for (const auto& task : tasks) {
     const DeviceJudge judge(model, task.device);
@@ -156,19 +156,25 @@ TEST(ChooseExploration, TakesWhereTheMembersDisagree) {
   EXPECT_THAT(chosen, testing::ElementsAre(3, 1));
 }
 
-TEST(Calibrate, MarginCoversTheErrorsOfNetworksThatHadNotSeenTheDevice) {
-  auto samples = two_kinds();
-  auto parts = small_parts(2);
+TEST(Calibrate, TellsHowFarPredictionsOnNewDevicesAreOff) {
+  auto samples = two_kinds(9);
+  // A third kind, with an operator of its own that is slow: the others cannot know.
+  for (std::size_t i = 0; i < samples.designs.size(); ++i) {
+    const auto text = cells().format(samples.designs[i]);
+    for (const std::size_t d : {6U, 7U, 8U})
+      samples.costs[0].values[d * 60 + i] *=
+          1 + 0.2 * static_cast<double>(std::ranges::count(text, '4'));
+  }
+  auto parts = small_parts(3);
   parts.device = fit_device_inputs(samples.features, 0.3).value();
-  const auto folds = device_folds(samples, 2);
   core::ThreadPool pool(2);
+  auto strange = parts;
+  calibrate(strange, samples, device_folds(samples, 3), 0.3, pool);
+  calibrate(parts, two_kinds(9), device_folds(two_kinds(9), 3), 0.3, pool);
 
-  calibrate(parts, samples, folds, pool);
-
-  // These networks know nothing of the devices: the margin says so.
-  EXPECT_GT(parts.costs[0].margin, 0.3);
   EXPECT_GT(parts.costs[0].rank_correlation, 0.5);
   EXPECT_GT(parts.costs[0].usual_spread, 0);
+  EXPECT_GT(strange.costs[0].margin, parts.costs[0].margin);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ inline Model::Parts small_parts(std::size_t members = 2) {
   const auto* const space = *space::find_space("nasbench201");
   const std::size_t columns = DesignColumns(*space).count();
   Model::Parts parts{.space = space, .device = two_references()};
-  CostModel latency{.name = "latency_ms", .margin = 0.05, .usual_spread = 0.02};
+  CostModel latency{.name = "latency_ms", .margin = 2.5, .noise = 0.02, .usual_spread = 0.02};
   for (std::size_t i = 0; i < members; ++i) {
     latency.members.push_back(
         {.network = DesignNetwork::make(

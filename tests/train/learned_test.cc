@@ -190,6 +190,40 @@ TEST_F(Learned, GoesOnAfterTheNetworksThatWereFinished) {
             learned::answer(learned::DeviceJudge(again, device), goal).accuracy);
 }
 
+TEST_F(Learned, LearnsInEverySpace) {
+  for (const auto* name : {"fbnet", "ofa-mbv3", "icpe"}) {
+    const auto& space = **space::find_space(name);
+    Samples samples{
+        .space = &space,
+        .designs = *space::sample_designs(space, {.seed = 2, .count = 60}),
+        .features = {.names = {"spec:slow", "spec:small"}, .is_reference = {false, false}},
+        .costs = {{.name = "latency_ms"}}};
+    for (std::size_t d = 0; d < 5; ++d) {
+      const double slow = 1 + static_cast<double>(d);
+      samples.devices.push_back("d" + std::to_string(d));
+      samples.features.values.insert(samples.features.values.end(),
+                                     {slow, 1.0 / slow + 0.1 * slow});
+      for (std::size_t i = 0; i < samples.designs.size(); ++i) {
+        double sum = 0;
+        for (const auto choice : std::as_const(samples.designs)[i]) sum += 1 + choice;
+        samples.costs[0].values.push_back(slow * sum);
+        if (d == 0) samples.accuracy.push_back(50 + sum);
+      }
+    }
+    for (const auto method : {LearnMethod::supervised, LearnMethod::unsupervised}) {
+      auto options = kQuick;
+      options.method = method;
+      options.effort = 0.01;
+      const auto model = train(samples, options);
+      ASSERT_TRUE(model) << name << ": " << model.error().message;
+      const learned::DeviceJudge judge(*model,
+                                       model->parts().device.read(samples.features.row(2)).value());
+      const auto answer = learned::answer(judge, {.limits = {std::exp(judge.typical(0))}});
+      EXPECT_TRUE(space.check(answer.design)) << name;
+    }
+  }
+}
+
 TEST_F(Learned, RefusesSamplesOfTooFewDevices) {
   const auto model = train(samples_of(2), kQuick);
   EXPECT_THAT(model.error().message, testing::HasSubstr("at least 3"));

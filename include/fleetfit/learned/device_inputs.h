@@ -56,9 +56,6 @@ class DeviceInputs {
   /// on a number that cannot be, and if nothing tells how fast the device is.
   Result<DeviceVector> read(std::span<const double> values) const;
 
-  /// By how much errors grow with the distance; 1 at the usual one.
-  double unfamiliarity(double distance) const;
-
   /// A device with these inputs and this level; there is an input for each feature.
   DeviceVector at(std::vector<float> inputs, double level) const;
 

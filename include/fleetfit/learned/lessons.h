@@ -24,8 +24,8 @@ std::vector<std::size_t> device_folds(const Samples& samples, std::size_t folds)
 Result<double> choose_ridge(const Samples& samples, std::span<const std::size_t> folds);
 
 /// ln of a cost relative to each device's level, a row of designs for each device, as numbers for
-/// a network: (value - offset) / scale. NaN where it was not measured, and for designs without a way
-/// from input to output.
+/// a network: (value - offset) / scale. NaN where it was not measured, and for designs without a
+/// way from input to output.
 struct CostTargets {
   double offset = 0;
   double scale = 1;
@@ -46,10 +46,11 @@ AccuracyTargets accuracy_targets(const Samples& samples);
 /// Reads each device of the samples.
 Result<std::vector<DeviceVector>> read_devices(const DeviceInputs& inputs, const Samples& samples);
 
-/// Fills in the margins, usual spreads and rank correlations of the costs, from members that did
-/// not see a device: member m of each cost was trained without the devices of fold m.
+/// Fills in the rank correlations of the costs, from members that did not see a device (member m of
+/// each cost was trained without the devices of fold m), and their margins and usual spreads, from
+/// a rehearsal with each fold in turn as new devices. `ridge` is what the networks were held by.
 void calibrate(Model::Parts& parts, const Samples& samples, std::span<const std::size_t> folds,
-               core::ThreadPool& pool);
+               double ridge, core::ThreadPool& pool);
 
 /// Fills in `typical` of the members.
 void fill_in_typical(Model::Parts& parts, std::uint64_t seed);
@@ -65,7 +66,8 @@ struct TaskOptions {
   std::size_t devices = 1500;    ///< real ones, again and again, and synthetic ones
   std::size_t goals = 12;        ///< for each device
   double synthetic_share = 0.8;  ///< of the devices
-  std::size_t pool = 20'000;     ///< designs to begin with, in a space that is larger
+  std::size_t small = 50'000;    ///< a space of so many designs is searched to the end
+  std::size_t pool = 20'000;     ///< designs to begin with, in a larger one
   std::size_t rounds = 6;        ///< of improving the pool, in such a space
   bool wants_best = true;        ///< whether to search
   std::uint64_t seed = 1;

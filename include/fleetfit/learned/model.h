@@ -37,10 +37,11 @@ struct CostModel {
   std::string name = {};  ///< "latency_ms", "energy_mj"
   double offset = 0;
   double scale = 1;
-  /// What is added to ln of the cost so that nine of ten designs that are chosen keep a limit on
-  /// devices that were not learned from, for a device of the usual distance.
+  /// How many times the spread is added to ln of the cost, so that nine of ten designs that are
+  /// chosen keep a limit on devices that were not learned from.
   double margin = 0;
-  double usual_spread = 0.01;   ///< of the members, in ln; nine of ten predictions have less
+  double noise = 0.015;         ///< counts beside the spread: what no network can know
+  double usual_spread = 0.01;   ///< of the members, in ln, on devices not learned from: the median
   double rank_correlation = 0;  ///< mean over known devices, by members that had not seen them
   std::vector<CostMember> members = {};
 };
@@ -129,8 +130,9 @@ class DeviceJudge {
   /// The same from what `Model::describe` gave.
   Judged judge_row(std::span<const float> row) const;
 
-  /// ln of the cost of a typical design.
+  /// ln of the cost of a typical design, and the members' spread there.
   double typical(std::size_t cost) const { return typical_[cost]; }
+  double typical_spread(std::size_t cost) const { return typical_spread_[cost]; }
 
   /// ln of the cost that nine of ten designs like it will not exceed.
   double safe(const Judged& judged, std::size_t cost) const;
@@ -139,6 +141,7 @@ class DeviceJudge {
   const Model* model_;
   DeviceVector device_;
   std::array<double, kMostCosts> typical_ = {};
+  std::array<double, kMostCosts> typical_spread_ = {};
 };
 
 /// What is wanted: the best accuracy within limits or, with weights, the least of

@@ -44,10 +44,13 @@ Result<int> run_learned(Flags flags) {
   if (flags.common.json) {
     print({{"rank_correlation", latency.rank_correlation},
            {"margin", latency.margin},
+           {"usual_spread", latency.usual_spread},
            {"elapsed_s", work.elapsed_s()}});
   } else {
-    fmt::print("rank correlation {:.3f} on devices not learned from; margin {:.1f} %\n",
-               latency.rank_correlation, 100 * latency.margin);
+    fmt::print(
+        "rank correlation {:.3f} on devices not learned from; margin {:.1f} times the "
+        "spread\n",
+        latency.rank_correlation, latency.margin);
   }
   return 0;
 }

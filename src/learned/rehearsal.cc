@@ -1,0 +1,139 @@
+#include "learned/rehearsal.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "fleetfit/core/statistics.h"
+
+namespace fleetfit::learned {
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr double kKept = 0.92;  // share of the choices that keep their limit
+constexpr int kLimits = 16;     // of each device
+
+/// Designs that all devices have: ln of the cost without the level, design x device.
+struct Whole {
+  MatrixXd values;
+  std::vector<double> accuracy;
+};
+
+Whole whole_rows(const Samples& samples, std::size_t cost, std::span<const DeviceVector> devices,
+                 std::span<const double> accuracy) {
+  constexpr std::size_t kMost = 4000;
+  std::vector<std::size_t> rows;
+  const std::size_t step = std::max<std::size_t>(samples.designs.size() / kMost, 1);
+  for (std::size_t row = 0; row < samples.designs.size(); row += step) {
+    bool is_whole = samples.space->live_slots(samples.designs[row]).any();
+    for (std::size_t d = 0; d < devices.size() && is_whole; ++d)
+      is_whole = !std::isnan(samples.costs_on(cost, d)[row]);
+    if (is_whole) rows.push_back(row);
+  }
+  Whole whole{.values = MatrixXd(std::ssize(rows), std::ssize(devices)), .accuracy = {}};
+  for (const auto row : rows) whole.accuracy.push_back(accuracy[row]);
+  for (std::size_t d = 0; d < devices.size(); ++d)
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      whole.values(static_cast<Index>(i), static_cast<Index>(d)) =
+          std::log(samples.costs_on(cost, d)[rows[i]]) - devices[d].level;
+  return whole;
+}
+
+MatrixXd inputs_of(std::span<const DeviceVector> devices) {
+  MatrixXd inputs(std::ssize(devices), std::ssize(devices[0].inputs));
+  for (Index d = 0; d < inputs.rows(); ++d)
+    for (Index i = 0; i < inputs.cols(); ++i)
+      inputs(d, i) = devices[static_cast<std::size_t>(d)].inputs[static_cast<std::size_t>(i)];
+  return inputs;
+}
+
+/// All designs on one device by a ridge fit to some others.
+VectorXd predict(const Whole& whole, const MatrixXd& inputs, const std::vector<Index>& known,
+                 Index device, double ridge) {
+  const MatrixXd x = inputs(known, Eigen::all);
+  const Eigen::RowVectorXd centre = x.colwise().mean();
+  const MatrixXd apart = x.rowwise() - centre;
+  const MatrixXd y = whole.values(Eigen::all, known);
+  const VectorXd mean = y.rowwise().mean();
+  MatrixXd likeness = apart * apart.transpose();
+  likeness.diagonal().array() +=
+      ridge * likeness.trace() / static_cast<double>(known.size()) + 1e-9;
+  const VectorXd weights = likeness.ldlt().solve(apart * (inputs.row(device) - centre).transpose());
+  return mean + (y.colwise() - mean) * weights;
+}
+
+/// What an ensemble says of all designs on one device.
+struct Ensemble {
+  VectorXd mean;
+  VectorXd spread;
+};
+
+Ensemble ensemble_of(const Whole& whole, const MatrixXd& inputs, std::span<const std::size_t> folds,
+                     std::size_t count, Index device, double ridge) {
+  const std::size_t own = folds[static_cast<std::size_t>(device)];
+  std::vector<VectorXd> members;
+  for (std::size_t fold = 0; fold < count; ++fold) {
+    if (fold == own) continue;
+    std::vector<Index> known;
+    for (std::size_t d = 0; d < folds.size(); ++d)
+      if (folds[d] != own && folds[d] != fold) known.push_back(static_cast<Index>(d));
+    if (known.size() >= 2) members.push_back(predict(whole, inputs, known, device, ridge));
+  }
+  Ensemble ensemble{.mean = VectorXd::Zero(whole.values.rows()),
+                    .spread = VectorXd::Zero(whole.values.rows())};
+  if (members.size() < 2) return ensemble;
+  for (const auto& member : members) ensemble.mean += member;
+  ensemble.mean /= static_cast<double>(members.size());
+  for (const auto& member : members) ensemble.spread += (member - ensemble.mean).cwiseAbs2();
+  ensemble.spread = (ensemble.spread / static_cast<double>(members.size() - 1)).cwiseSqrt();
+  return ensemble;
+}
+
+/// By how many times the spread the true costs of chosen designs exceed the predicted ones.
+void add_excesses(const Whole& whole, const Ensemble& ensemble, Index device, double noise,
+                  std::vector<double>& excesses) {
+  const VectorXd truth = whole.values.col(device);
+  const std::span all(truth.data(), static_cast<std::size_t>(truth.size()));
+  for (int step = 0; step < kLimits; ++step) {
+    const double limit = *core::quantile(all, (step + 0.5) / kLimits);
+    Index best = -1;
+    for (Index i = 0; i < truth.size(); ++i) {
+      if (ensemble.mean[i] > limit) continue;
+      const auto accuracy = [&](Index row) {
+        return whole.accuracy[static_cast<std::size_t>(row)];
+      };
+      if (best < 0 || accuracy(i) > accuracy(best)) best = i;
+    }
+    if (best < 0) continue;
+    excesses.push_back((truth[best] - ensemble.mean[best]) /
+                       std::hypot(ensemble.spread[best], noise));
+  }
+}
+
+}  // namespace
+
+Trust rehearse(const Samples& samples, std::size_t cost, std::span<const DeviceVector> devices,
+               std::span<const std::size_t> folds, const RehearsalOptions& options) {
+  constexpr Index kFewest = 50;
+  constexpr std::size_t kFewestFolds = 3;
+  const std::size_t count = std::ranges::max(folds) + 1;
+  const auto whole = whole_rows(samples, cost, devices, options.accuracy);
+  if (count < kFewestFolds || whole.values.rows() < kFewest) return {};
+  const MatrixXd inputs = inputs_of(devices);
+  std::vector<double> excesses;
+  std::vector<double> spreads;
+  for (Index device = 0; device < inputs.rows(); ++device) {
+    const auto ensemble = ensemble_of(whole, inputs, folds, count, device, options.ridge);
+    add_excesses(whole, ensemble, device, options.noise, excesses);
+    for (Index i = 0; i < ensemble.spread.size(); i += 10) spreads.push_back(ensemble.spread[i]);
+  }
+  constexpr double kLeastSpread = 1e-4;
+  return {.margin = std::max(core::quantile(excesses, kKept).value_or(3), 0.0),
+          .usual_spread = std::max(core::median(spreads).value_or(0), kLeastSpread)};
+}
+
+}  // namespace fleetfit::learned
