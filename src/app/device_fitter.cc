@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -46,6 +47,16 @@ std::vector<std::size_t> thinned(std::vector<std::size_t> places, std::size_t mo
   for (std::size_t i = 0; i < most; ++i)
     some.push_back(places[i * (places.size() - 1) / (most - 1)]);
   return some;
+}
+
+/// The same for the steps of a curve; one of them stays in any case.
+std::vector<std::size_t> thinned_but(std::vector<std::size_t> places, std::size_t most,
+                                     const std::function<bool(std::size_t)>& stays) {
+  auto some = thinned(places, most);
+  std::vector<std::size_t> all;
+  for (const auto place : places)
+    if (stays(place) || std::ranges::find(some, place) != some.end()) all.push_back(place);
+  return all;
 }
 
 }  // namespace
@@ -321,7 +332,10 @@ Status DeviceFitter::conclude(const Prospects& prospects) {
     return point_of(prospects.designs[i], prospects.accuracy[i],
                     std::span(*expected).subspan(i * costs, costs));
   };
-  for (const auto i : thinned(places, kPoolShown)) device_.pool.push_back(point_at(i));
+  const auto is_best = [&](std::size_t i) {
+    return best != nullptr && parts_.space.format(prospects.designs[i]) == best->design;
+  };
+  for (const auto i : thinned_but(places, kPoolShown, is_best)) device_.pool.push_back(point_at(i));
   std::vector<std::size_t> beyond;
   std::ranges::copy_if(places, std::back_inserter(beyond), [&](std::size_t i) {
     return first[i] > device_.budgets[0].limit && best != nullptr &&

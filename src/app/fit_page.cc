@@ -126,7 +126,7 @@ std::string use_of_budget(double cost, double limit) {
   const double share = cost / limit;
   if (!std::isfinite(share)) return "";
   return fmt::format(
-      "<span class=\"gauge\"><span class=\"{}\" style=\"width:{:.1f}%\"></span></span> {:.0f} %",
+      "<span class=\"gauge\"><span class=\"{}\" style=\"width:{:.1f}%\"></span></span> {:.1f} %",
       share <= 1 ? "fill" : "fill over", 100 * std::min(share, 1.25) / 1.25, 100 * share);
 }
 
@@ -143,17 +143,17 @@ std::string cost_cells(const FittedDevice& device) {
     costs += fmt::format("{}{}", line, std::isfinite(cost) ? amount(cost, budget.quantity) : "–");
     uses += fmt::format("{}{}", line, use_of_budget(cost, budget.limit));
   }
-  return fmt::format("<td class=\"words\">{}</td><td>{}</td><td class=\"words\">{}</td>", budgets,
-                     costs, uses);
+  return fmt::format("<td>{}</td><td class=\"words\">{}</td><td class=\"words\">{}</td>", costs,
+                     uses, budgets);
 }
 
 std::string device_row(const FitReport& report, std::size_t number) {
   const auto& device = report.devices[number];
   const auto* point = point_of(device);
   return fmt::format(
-      "<tr><td><a href=\"#device-{}\">{}</a></td>{}<td>{}</td><td class=\"words\">{}</td></tr>\n",
-      number, escape_html(device.name), cost_cells(device),
-      point == nullptr ? "–" : percent(report, point->accuracy), verdict(device));
+      "<tr><td><a href=\"#device-{}\">{}</a></td><td class=\"words\">{}</td><td>{}</td>{}</tr>\n",
+      number, escape_html(device.name), verdict(device),
+      point == nullptr ? "–" : percent(report, point->accuracy), cost_cells(device));
 }
 
 std::string table(std::string_view head, std::string_view rows) {
@@ -166,8 +166,8 @@ std::string overview(const FitReport& report) {
   std::string text =
       "<h2>What each device gets</h2>\n" +
       table(
-          "<th>device</th><th class=\"words\">budget</th><th>cost</th><th class=\"words\">of the "
-          "budget</th><th>accuracy</th><th class=\"words\"></th>",
+          "<th>device</th><th class=\"words\">its budget</th><th>accuracy</th><th>cost</th>"
+          "<th class=\"words\">of the budget</th><th class=\"words\">budget</th>",
           rows);
   for (const auto& reason : report.left_out)
     text += fmt::format("<p>Left out: {}</p>\n", escape_html(reason));
@@ -249,7 +249,7 @@ std::string chart_of(const FitReport& report, const FittedDevice& device) {
     const std::vector<ChartPoint> range = {{best.expected[0].low, y}, {best.expected[0].high, y}};
     chart.line(range, "best-line", "where it was expected, nine times out of ten");
   }
-  if (device.original) draw(*device.original, "bar-best");
+  if (device.original) draw(*device.original, "before");
   draw(best, "star");
   return wide(chart.svg());
 }
@@ -344,17 +344,20 @@ std::string device_section(const FitReport& report, std::size_t number) {
       verdict(device), escape_html(device.about), content);
 }
 
-std::string legend() {
+std::string legend(const FitReport& report) {
+  const bool originals = std::ranges::any_of(
+      report.devices, [](const FittedDevice& device) { return device.original.has_value(); });
   return "<ul class=\"legend\">\n" + line_in_legend("roof-two", "budget") +
          point_in_legend("star", "what it gets") +
          line_in_legend("best-line", "where that was expected") +
          point_in_legend("filled", "measured to confirm") +
          point_in_legend("faint", "measured to learn") +
-         point_in_legend("hollow", "the best for each cost") + "</ul>\n";
+         point_in_legend("hollow", "the best for each cost") +
+         (originals ? point_in_legend("before", "the original") : "") + "</ul>\n";
 }
 
 std::string devices(const FitReport& report) {
-  std::string text = "<h2>Device by device</h2>\n" + legend();
+  std::string text = "<h2>Device by device</h2>\n" + legend(report);
   for (std::size_t i = 0; i < report.devices.size(); ++i) text += device_section(report, i);
   return text;
 }
@@ -397,6 +400,17 @@ std::string account(const FitReport& report) {
                                                                escape_html(account.alone_means)));
 }
 
+/// Devices that are not in the fleet yet can fit themselves.
+std::string self_adaptation(const FitReport& report) {
+  if (report.bundle.empty()) return "";
+  const auto name = escape_html(report.bundle.filename().string());
+  return fmt::format(
+      "<h2>Further devices</h2>\n<p>The elastic model, {}, is all that a further device needs to "
+      "fit itself:</p>\n<p><code>fleetfit adapt {} --data DATASET --budget-ms X -o pool.json"
+      "</code></p>\n",
+      name, name);
+}
+
 std::string sources(const FitReport& report) {
   return fmt::format(
       "<h2>Where the numbers come from</h2>\n<ul>\n<li>Costs that are called measured are those of "
@@ -411,9 +425,9 @@ std::string sources(const FitReport& report) {
 }  // namespace
 
 std::string fit_page(const FitReport& report) {
-  return html_page(fmt::format("Fleet {}", report.name), head(report) + overview(report) +
-                                                             sharing(report) + devices(report) +
-                                                             account(report) + sources(report));
+  return html_page(fmt::format("Fleet {}", report.name),
+                   head(report) + overview(report) + sharing(report) + devices(report) +
+                       account(report) + self_adaptation(report) + sources(report));
 }
 
 }  // namespace fleetfit::app

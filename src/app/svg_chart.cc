@@ -37,6 +37,7 @@ figure { margin: .8rem 0; overflow-x: auto; }
 .hollow { fill: var(--page); fill-opacity: .6; stroke: var(--one); opacity: .8; }
 .faint { fill: var(--soft); fill-opacity: .4; }
 .filled { fill: var(--three); stroke: var(--page); }
+.before { fill: var(--ink); }
 .star { fill: var(--two); stroke: var(--page); stroke-width: 1.5; }
 .bar { fill: var(--one); opacity: .45; }
 .bar-finished { fill: var(--one); }
