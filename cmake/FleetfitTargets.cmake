@@ -79,12 +79,13 @@ function(fleetfit_test_headers)
   target_precompile_headers(fleetfit_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
 endfunction()
 
-# fleetfit_test(NAME SOURCES file… USES module… [LIBRARIES target…] [NIGHTLY | NIGHTLY_SANITIZED])
+# fleetfit_test(NAME SOURCES file… USES module… [LIBRARIES target…] [NIGHTLY | NIGHTLY_SANITIZED] [POSTGRES])
 #   A GoogleTest program; each of its cases is a test of ctest, but under sanitizers. NIGHTLY keeps it out of the everyday run,
 #   NIGHTLY_SANITIZED out of the everyday sanitized build, where it takes minutes.
+#   POSTGRES: its cases with "postgres" in their names are run together, beside a server that tools/with-postgres starts for them.
 #   A test sees the private headers of src/, so that a module's inner parts can be tested alone.
 function(fleetfit_test name)
-  cmake_parse_arguments(arg "NIGHTLY;NIGHTLY_SANITIZED" "" "SOURCES;USES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "NIGHTLY;NIGHTLY_SANITIZED;POSTGRES" "" "SOURCES;USES;LIBRARIES" ${ARGN})
   fleetfit_program(${name} SOURCES ${arg_SOURCES} USES ${arg_USES} LIBRARIES GTest::gmock GTest::gtest_main ${arg_LIBRARIES})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(${name} PRIVATE FLEETFIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
@@ -102,7 +103,16 @@ function(fleetfit_test name)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT 1200 LABELS ${labels})
   else()
-    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 LABELS ${labels})
+    set(alone "*")
+    if(arg_POSTGRES)
+      set(alone "-*postgres*:*Postgres*")
+    endif()
+    gtest_discover_tests(${name} TEST_FILTER "${alone}" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 LABELS ${labels})
+  endif()
+  if(arg_POSTGRES AND (NOT FLEETFIT_SANITIZE OR FLEETFIT_NIGHTLY))
+    add_test(NAME ${name}.postgres
+      COMMAND "${PROJECT_SOURCE_DIR}/tools/with-postgres" $<TARGET_FILE:${name}> "--gtest_filter=*postgres*:*Postgres*")
+    set_tests_properties(${name}.postgres PROPERTIES TIMEOUT 600 LABELS ${labels} SKIP_RETURN_CODE 77)
   endif()
 endfunction()
 

@@ -206,10 +206,12 @@ Status Conductor::release(std::int64_t trial) {
 }
 
 void Conductor::wait(milliseconds timeout, const std::stop_token& stop) {
-  if (pricing_ == nullptr) {
-    tune::sleep_unless_stopped(timeout, stop);
-  } else if (!answer_) {
-    answer_ = pricing_->wait(timeout, stop);
+  if (answer_) return;
+  if (pricing_ == nullptr || pricing_->open() == 0) {
+    store_.wait_for_news(study_.name, store::News::ended, timeout, stop);
+  } else {
+    constexpr milliseconds kAlsoForTrials{100};
+    answer_ = pricing_->wait(std::min(timeout, kAlsoForTrials), stop);
   }
 }
 

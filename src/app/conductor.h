@@ -37,7 +37,7 @@ class Conductor {
   /// Takes in what has changed, and decides what can be decided. Fails as the store does.
   Result<Step> step();
 
-  /// Waits for news of inference for a moment.
+  /// Waits for news of trials or of inference for a moment.
   void wait(std::chrono::milliseconds timeout, const std::stop_token& stop);
 
   /// Trials that are running, with who has them.

@@ -10,27 +10,36 @@ namespace fleetfit::app {
 
 using std::chrono::milliseconds;
 
+namespace {
+
+std::chrono::nanoseconds ran(const tune::WorkerStatus& status, std::chrono::nanoseconds lived) {
+  return status.ran ? std::chrono::nanoseconds(*status.ran) : lived;
+}
+
+}  // namespace
+
 Crew::Crew(tune::Executor& executor, const core::Clock& clock, Options options)
     : executor_(executor), clock_(clock), options_(std::move(options)), places_(options_.workers) {}
 
 Status Crew::look_after() {
   const auto statuses = executor_.poll();
   if (!statuses) return tl::unexpected(statuses.error());
+  std::vector<std::size_t> missing;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     if (const auto worker = places_[i].worker) {
       const auto& status = statuses->at(*worker);
       if (status.state != tune::WorkerState::ended) continue;
       if (auto noted = note_end(places_[i], status); !noted) return noted;
     }
-    if (auto replaced = replace(i); !replaced) return replaced;
+    missing.push_back(i);
   }
-  return {};
+  return missing.empty() ? Status{} : replace(missing);
 }
 
 Status Crew::note_end(const Place& place, const tune::WorkerStatus& status) {
   constexpr std::chrono::seconds kQuick{5};
   const bool is_quick_failure =
-      !status.succeeded && !status.killed && clock_.now() - place.since < kQuick;
+      !status.succeeded && !status.killed && ran(status, clock_.now() - place.since) < kQuick;
   quick_failures_ = is_quick_failure ? quick_failures_ + 1 : 0;
   if (quick_failures_ > 2 * places_.size() + 3)
     return fail(ErrorCode::device_failed,
@@ -38,19 +47,23 @@ Status Crew::note_end(const Place& place, const tune::WorkerStatus& status) {
   return {};
 }
 
-Status Crew::replace(std::size_t place) {
-  tune::WorkerSpec spec{.command = options_.command, .name = fmt::format("w{}", ++started_)};
-  spec.command.insert(spec.command.end(), {"--as", spec.name});
-  if (place < options_.cores.size()) spec.cores = options_.cores[place];
-  const auto worker = executor_.submit(spec);
-  if (!worker) return tl::unexpected(worker.error());
-  places_[place] = {.worker = *worker, .since = clock_.now()};
+Status Crew::replace(const std::vector<std::size_t>& places) {
+  std::vector<tune::WorkerSpec> specs;
+  for (const auto place : places) {
+    tune::WorkerSpec spec{.command = options_.command, .name = fmt::format("w{}", ++started_)};
+    spec.command.insert(spec.command.end(), {"--as", spec.name});
+    if (place < options_.cores.size()) spec.cores = options_.cores[place];
+    specs.push_back(std::move(spec));
+  }
+  const auto workers = executor_.submit_all(specs);
+  if (!workers) return tl::unexpected(workers.error());
+  for (std::size_t i = 0; i < places.size(); ++i)
+    places_[places[i]] = {.worker = workers->at(i), .since = clock_.now()};
   return {};
 }
 
 void Crew::dismiss(milliseconds timeout) {
-  for (const auto& place : places_)
-    if (place.worker) static_cast<void>(executor_.cancel(*place.worker));
+  static_cast<void>(executor_.cancel_all());
   const auto deadline = clock_.now() + timeout;
   const auto all_ended = [&] {
     const auto statuses = executor_.poll();

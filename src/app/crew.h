@@ -37,7 +37,7 @@ class Crew {
     std::chrono::nanoseconds since{0};
   };
 
-  Status replace(std::size_t place);
+  Status replace(const std::vector<std::size_t>& places);
   Status note_end(const Place& place, const tune::WorkerStatus& status);
 
   tune::Executor& executor_;

@@ -56,6 +56,13 @@ class Campaign {
         population_(std::move(population)),
         choices_(workplace) {}
 
+  /// What others have measured on devices of these names, wherever that was.
+  Result<std::vector<MeasuredDesign>> look_up() {
+    list_designs();
+    fingerprints_.clear();
+    return read_results();
+  }
+
   Result<std::vector<MeasuredDesign>> run(core::Progress& progress, const std::stop_token& stop) {
     list_designs();
     if (auto ok = read_fingerprints(); !ok) return tl::unexpected(std::move(ok.error()));
@@ -84,6 +91,9 @@ class Campaign {
 
   /// Newest first.
   Result<std::vector<MeasurementRecord>> records_of(std::size_t device, bool operators) {
+    if (fingerprints_.empty())
+      return workplace_.store->list_measurements(
+          {.device = request_.devices[device], .space = named_.name, .operators = operators});
     return workplace_.store->list_measurements({.device_fingerprint = fingerprints_[device],
                                                 .space = named_.name,
                                                 .operators = operators});
@@ -230,6 +240,13 @@ Result<space::Population> designs_of(const space::Space& space, const DesignsReq
   return *request.designs;
 }
 
+Status check_request(const DesignsRequest& request) {
+  if (request.designs ? request.designs->size() == 0 : request.samples == 0)
+    return fail(ErrorCode::invalid_input, "there is no design to measure");
+  if (auto ok = check_devices(request.devices); !ok) return ok;
+  return check(request.protocol);
+}
+
 }  // namespace
 
 Result<std::vector<MeasuredDesign>> measure_designs_of(Workplace& workplace,
@@ -237,10 +254,7 @@ Result<std::vector<MeasuredDesign>> measure_designs_of(Workplace& workplace,
                                                        const DesignsRequest& request,
                                                        core::Progress& progress,
                                                        const std::stop_token& stop) {
-  if (request.designs ? request.designs->size() == 0 : request.samples == 0)
-    return fail(ErrorCode::invalid_input, "there is no design to measure");
-  if (auto ok = check_devices(request.devices); !ok) return tl::unexpected(std::move(ok.error()));
-  if (auto ok = check(request.protocol); !ok) return tl::unexpected(std::move(ok.error()));
+  if (auto ok = check_request(request); !ok) return tl::unexpected(std::move(ok.error()));
   auto population = designs_of(space.space, request);
   if (!population) return tl::unexpected(std::move(population.error()));
   return Campaign(workplace, request, space, *std::move(population)).run(progress, stop);
@@ -253,6 +267,17 @@ Result<std::vector<MeasuredDesign>> measure_designs(Workplace& workplace,
   const auto space = space::find_space(request.space);
   if (!space) return tl::unexpected(space.error());
   return measure_designs_of(workplace, {**space, (*space)->name()}, request, progress, stop);
+}
+
+Result<std::vector<MeasuredDesign>> find_measured_designs(Workplace& workplace,
+                                                          const DesignsRequest& request) {
+  const auto space = space::find_space(request.space);
+  if (!space) return tl::unexpected(space.error());
+  if (auto ok = check_request(request); !ok) return tl::unexpected(std::move(ok.error()));
+  auto population = designs_of(**space, request);
+  if (!population) return tl::unexpected(std::move(population.error()));
+  return Campaign(workplace, request, {**space, (*space)->name()}, *std::move(population))
+      .look_up();
 }
 
 }  // namespace fleetfit::app

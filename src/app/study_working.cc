@@ -8,6 +8,7 @@
 #include "app/worker_name.h"
 #include "fleetfit/app/inference_tuning.h"
 #include "fleetfit/app/tuning.h"
+#include "fleetfit/tune/patience.h"
 #include "fleetfit/tune/worker.h"
 
 namespace fleetfit::app {
@@ -45,7 +46,16 @@ class ParentWatch {
   std::jthread thread_;
 };
 
+void say(std::string_view text) { fmt::print(stderr, "fleetfit: {}\n", text); }
+
 }  // namespace
+
+Result<Workplace> open_workplace_patiently(std::string_view store_url, const core::Clock& clock,
+                                           const std::stop_token& stop) {
+  auto store = tune::Patience(say, stop).keep_trying([&] { return store::open_store(store_url); });
+  if (!store) return tl::unexpected(std::move(store.error()));
+  return Workplace{.store = *std::move(store), .clock = clock};
+}
 
 Status work_on_study(Workplace& workplace, const WorkRequest& request,
                      const std::stop_token& stop) {
@@ -61,14 +71,14 @@ Status work_on_study(Workplace& workplace, const WorkRequest& request,
   if (!command) return tl::unexpected(std::move(command.error()));
 
   const tune::WorkerHooks hooks{
-      .structure_of = [](const auto& model) { return structure_of_model(model); },
-      .say = [](std::string_view text) { fmt::print(stderr, "fleetfit: {}\n", text); }};
+      .structure_of = [](const auto& model) { return structure_of_model(model); }, .say = say};
   const ParentWatch watch(request.parent, stop);
   return tune::work_on_study(studies, *study, workplace.clock,
                              {.name = name_of_this_worker(request.as),
                               .command = *std::move(command),
                               .folder = folder_of_study(request.folder, **record),
-                              .lease = request.lease},
+                              .lease = request.lease,
+                              .idle_limit = request.idle_limit},
                              hooks, watch.token());
 }
 

@@ -108,7 +108,7 @@ class Tuning {
   Result<bool> conduct(Conductor& conductor, Crew& crew, const StudyLead& lead,
                        const std::stop_token& stop) {
     tune::Patience patience([this](std::string_view text) { progress_.say(text); }, stop);
-    tune::GrowingPause pause;
+    auto pause = tune::pause_between_questions(store_);
     began_ = workplace_.clock.now();
     while (!stop.stop_requested()) {
       if (lead.is_lost())

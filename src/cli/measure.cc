@@ -9,6 +9,7 @@
 #include "cli/program.h"
 #include "cli/text_table.h"
 #include "fleetfit/app/measuring.h"
+#include "fleetfit/app/tuning.h"
 #include "fleetfit/core/interrupt.h"
 
 namespace fleetfit::cli {
@@ -32,6 +33,11 @@ struct MeasureFlags {
   std::string power_table;
   std::string soc;
   int cluster = 0;
+  std::string executor = "local";
+  std::size_t jobs = 0;
+  std::size_t designs_of_each = 8;
+  std::string resources;
+  std::string folder = "fleetfit.jobs";
 };
 
 std::string file_name(const MeasuredModel& measured) {
@@ -247,6 +253,55 @@ std::string designs_text(const std::vector<MeasuredDesign>& results,
   return failures.empty() ? table.text() : table.text() + "\n" + failures;
 }
 
+// What a job of the campaign is asked to do.
+Result<std::vector<std::string>> job_command(const Context& context, const MeasureFlags& flags) {
+  auto self = own_program();
+  if (!self) return tl::unexpected(std::move(self.error()));
+  std::vector<std::string> command{*std::move(self),
+                                   "--quiet",
+                                   "--store",
+                                   store_for_others(context),
+                                   "--seed",
+                                   std::to_string(context.flags.seed),
+                                   "measure",
+                                   "--space",
+                                   flags.space,
+                                   "--max-time",
+                                   fmt::format("{}", flags.max_time_s),
+                                   "--target-ci",
+                                   fmt::format("{}", flags.target_percent)};
+  for (const auto& device : flags.devices) command.insert(command.end(), {"--device", device});
+  if (flags.ops) command.emplace_back("--ops");
+  if (flags.retry_unstable) command.emplace_back("--retry-unstable");
+  return command;
+}
+
+Result<std::vector<MeasuredDesign>> measure_on_cluster(Context& context, const MeasureFlags& flags,
+                                                       const app::DesignsRequest& request,
+                                                       app::Workplace& workplace,
+                                                       const std::stop_token& stop) {
+  if (context.flags.store == "memory:")
+    return fail(ErrorCode::invalid_input,
+                "--store memory: is seen by one process alone; jobs need one that they can open");
+  if (!flags.power_table.empty())
+    return fail(ErrorCode::invalid_input, "--power-table does not go with --executor slurm");
+  const auto resources =
+      tune::parse_resources(flags.resources.empty() ? "{}" : flags.resources, "--resources");
+  if (!resources) return tl::unexpected(resources.error());
+  auto command = job_command(context, flags);
+  if (!command) return tl::unexpected(std::move(command.error()));
+  const auto executor = app::make_slurm_executor(
+      {.work = fmt::format("measure {} {}", flags.space, context.flags.seed),
+       .folder = std::filesystem::absolute(flags.folder),
+       .resources = *resources,
+       .most_at_once = flags.jobs},
+      workplace.clock, context.progress());
+  return app::measure_designs_elsewhere(
+      workplace, request,
+      {.command = *std::move(command), .designs_of_each = flags.designs_of_each}, *executor,
+      context.progress(), stop);
+}
+
 Result<int> measure_space(Context& context, const MeasureFlags& flags) {
   const auto request = designs_of(context, flags);
   if (!request) return tl::unexpected(request.error());
@@ -254,7 +309,9 @@ Result<int> measure_space(Context& context, const MeasureFlags& flags) {
   auto workplace = context.open_workplace();
   if (!workplace) return tl::unexpected(workplace.error());
   const auto results =
-      app::measure_designs(*workplace, *request, context.progress(), interrupt.token());
+      flags.executor == "slurm"
+          ? measure_on_cluster(context, flags, *request, *workplace, interrupt.token())
+          : app::measure_designs(*workplace, *request, context.progress(), interrupt.token());
   if (!results) return tl::unexpected(results.error());
   if (context.flags.json) {
     context.print(app::to_json(*results));
@@ -270,6 +327,8 @@ Result<int> measure_space(Context& context, const MeasureFlags& flags) {
 
 Result<int> run_measure(Context& context, const MeasureFlags& flags) {
   if (flags.space.empty()) {
+    if (flags.executor != "local")
+      return fail(ErrorCode::invalid_input, "--executor slurm goes with a --space");
     if (flags.samples > 0 || flags.first > 0 || flags.retry_unstable) {
       return fail(ErrorCode::invalid_input,
                   "--samples, --first and --retry-unstable go with a --space");
@@ -331,6 +390,27 @@ void add_export(CLI::App& measure, Context& context, const MeasureFlags& measure
 
 }  // namespace
 
+namespace {
+
+void add_cluster_flags(CLI::App& verb, MeasureFlags& flags) {
+  verb.add_option("--executor", flags.executor,
+                  "Where the designs of a --space are measured: here, or by jobs of a cluster "
+                  "(docs/slurm.md)")
+      ->check(CLI::IsMember({"local", "slurm"}))
+      ->capture_default_str();
+  verb.add_option("--jobs", flags.jobs, "So many jobs at a time; 0: as the cluster likes")
+      ->check(CLI::Range(0, 100'000));
+  verb.add_option("--designs-per-job", flags.designs_of_each, "Designs that one job measures")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  verb.add_option("--resources", flags.resources,
+                  "What a job needs, as in study files: '{cores: 2, partition: edge}'");
+  verb.add_option("--folder", flags.folder, "For the logs of jobs; all nodes can write it")
+      ->capture_default_str();
+}
+
+}  // namespace
+
 void add_measure(CLI::App& program, Context& context) {
   auto flags = std::make_shared<MeasureFlags>();
   auto* verb = program.add_subcommand("measure", "Measure how long models take on devices");
@@ -367,6 +447,7 @@ void add_measure(CLI::App& program, Context& context) {
       ->needs(table)
       ->capture_default_str();
   add_open_dimension_flags(*verb, flags->open);
+  add_cluster_flags(*verb, *flags);
   verb->require_subcommand(0, 1);
   verb->footer(
       "Results are kept in the store. The exit status is 1 if one of them is unstable or "

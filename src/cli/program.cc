@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -20,7 +21,10 @@ void add_global_flags(CLI::App& program, GlobalFlags& flags) {
   program.add_flag("--json", flags.json, "Print one JSON document and nothing else");
   program.add_flag("--quiet", flags.quiet, "No progress on the terminal");
   program.add_flag("--verbose", flags.verbose, "Say more about what is done");
-  program.add_option("--store", flags.store, "Where results are kept: sqlite:FILE or memory:")
+  program
+      .add_option("--store", flags.store,
+                  "Where results are kept: sqlite:FILE, postgres://… or memory:")
+      ->envname("FLEETFIT_STORE")
       ->capture_default_str();
   program.add_option("--seed", flags.seed, "Seed of everything random")->capture_default_str();
   program.add_option("--threads", flags.threads, "Threads to use; 0: all that there are")
@@ -55,6 +59,7 @@ int parse_and_run(int argc, char** argv) {
   add_predict(program, context);
   add_search(program, context);
   add_space(program, context);
+  add_store(program, context);
   add_bundle(program, context);
   add_study(program, context);
   add_transfer(program, context);
@@ -103,6 +108,21 @@ void Context::print(const nlohmann::ordered_json& document) const {
 
 void Context::print(const std::string& text) const {
   std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+Result<std::string> own_program() {
+  std::error_code error;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error)
+    return fail(ErrorCode::io, fmt::format("cannot find fleetfit itself: {}", error.message()));
+  return path.string();
+}
+
+std::string store_for_others(const Context& context) {
+  const auto address = store::without_password(context.flags.store);
+  if (!address.password.empty())
+    ::setenv("PGPASSWORD", address.password.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  return address.url;
 }
 
 int run_program(int argc, char** argv) {

@@ -51,6 +51,13 @@ class Context {
   std::unique_ptr<core::Progress> progress_;
 };
 
+/// The program that is running, for processes that do a part of the work.
+Result<std::string> own_program();
+
+/// The store for such a process: its password, if it has one, goes by the environment, as everybody
+/// sees command lines.
+std::string store_for_others(const Context& context);
+
 /// Parses the arguments, runs the verb, prints errors as one line; gives the exit status.
 int run_program(int argc, char** argv);
 
@@ -68,6 +75,7 @@ void add_serving_run(CLI::App& program, Context& context);
 void add_runtime(CLI::App& program, Context& context);
 void add_space(CLI::App& program, Context& context);
 void add_fit(CLI::App& program, Context& context);
+void add_store(CLI::App& program, Context& context);
 void add_adapt(CLI::App& program, Context& context);
 void add_bundle(CLI::App& program, Context& context);
 void add_study(CLI::App& program, Context& context);

@@ -14,18 +14,21 @@ struct WorkFlags {
   std::string as = "worker";
   std::string folder;
   std::int64_t lease_ms = 10'000;
+  std::int64_t idle_limit_s = 0;
   bool until_input_ends = false;
 };
 
 Result<int> work(const Context& context, const WorkFlags& flags) {
   const core::Interrupt interrupt;
-  auto workplace = context.open_workplace();
+  const core::SystemClock clock;
+  auto workplace = app::open_workplace_patiently(context.flags.store, clock, interrupt.token());
   if (!workplace) return tl::unexpected(workplace.error());
   app::WorkRequest request{.study = flags.study,
                            .as = flags.as,
                            .folder = flags.folder,
                            .lease = std::chrono::milliseconds(flags.lease_ms),
                            .parent = flags.until_input_ends ? STDIN_FILENO : -1};
+  if (flags.idle_limit_s > 0) request.idle_limit = std::chrono::seconds(flags.idle_limit_s);
   if (flags.folder.empty()) {
     auto folder = app::default_study_folder(context.flags.store);
     if (!folder) return tl::unexpected(std::move(folder.error()));
@@ -47,6 +50,9 @@ void add_study_work(CLI::App& study, Context& context) {
   verb->add_option("--folder", flags->folder, "Where checkpoints and logs are kept");
   verb->add_option("--lease-ms", flags->lease_ms, "As `fleetfit tune` was told")
       ->check(CLI::Range(100, 3'600'000));
+  verb->add_option("--idle-limit", flags->idle_limit_s,
+                   "End after so many seconds with nothing to do; 0: never")
+      ->check(CLI::Range(0, 1'000'000));
   verb->add_flag("--until-input-ends", flags->until_input_ends, "End when the standard input does");
   verb->callback(
       [flags, &context] { context.action = [flags, &context] { return work(context, *flags); }; });

@@ -19,14 +19,35 @@ struct TuneFlags {
   std::string executor = "local";
   double lease_s = 10;
   std::string report;
+  std::string folder;
 };
 
-Result<std::string> own_program() {
-  std::error_code error;
-  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error)
-    return fail(ErrorCode::io, fmt::format("cannot find fleetfit itself: {}", error.message()));
-  return path.string();
+Result<std::filesystem::path> folder_of(const Context& context, const TuneFlags& flags) {
+  auto standard = app::default_study_folder(context.flags.store);
+  if (!standard || flags.folder.empty()) return standard;
+  return std::filesystem::absolute(flags.folder);
+}
+
+bool is_on_cluster(const TuneFlags& flags) { return flags.executor == "slurm"; }
+
+// Local workers end with the tuner. Those of a cluster outlive it for a while, for its successor.
+std::vector<std::string> worker_command(std::string self, std::string store, const TuneFlags& flags,
+                                        std::string study) {
+  std::vector<std::string> command{std::move(self), "--store", std::move(store), "study", "work"};
+  if (is_on_cluster(flags)) {
+    command.insert(command.end(), {"--idle-limit", "300"});
+  } else {
+    command.emplace_back("--until-input-ends");
+  }
+  command.push_back(std::move(study));
+  return command;
+}
+
+std::unique_ptr<tune::Executor> executor_of(Context& context, const TuneFlags& flags,
+                                            const app::TuneRequest& request,
+                                            const core::Clock& clock) {
+  if (!is_on_cluster(flags)) return tune::make_local_executor();
+  return app::make_slurm_executor(request, clock, context.progress());
 }
 
 Result<app::TuneRequest> request_of(const Context& context, const TuneFlags& flags) {
@@ -35,7 +56,7 @@ Result<app::TuneRequest> request_of(const Context& context, const TuneFlags& fla
   auto study = tune::parse_study(*text, flags.file);
   if (!study) return tl::unexpected(std::move(study.error()));
   if (context.flags.seed != GlobalFlags{}.seed) study->seed = context.flags.seed;
-  auto folder = app::default_study_folder(context.flags.store);
+  auto folder = folder_of(context, flags);
   if (!folder) return tl::unexpected(std::move(folder.error()));
   auto self = own_program();
   if (!self) return tl::unexpected(std::move(self.error()));
@@ -45,8 +66,7 @@ Result<app::TuneRequest> request_of(const Context& context, const TuneFlags& fla
       .definition = *std::move(text),
       .resume = flags.resume,
       .workers = flags.workers,
-      .worker_command = {*std::move(self), "--store", context.flags.store, "study", "work",
-                         "--until-input-ends", name},
+      .worker_command = worker_command(*std::move(self), store_for_others(context), flags, name),
       .folder = *std::move(folder),
       .lease = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * flags.lease_s))};
 }
@@ -86,7 +106,7 @@ Result<int> run(Context& context, const TuneFlags& flags) {
   auto workplace = context.open_workplace();
   if (!workplace) return tl::unexpected(workplace.error());
   const auto inference = app::make_inference_tuner(*workplace, request->study);
-  const auto executor = tune::make_local_executor();
+  const auto executor = executor_of(context, flags, *request, workplace->clock);
   const auto summary =
       app::tune_study(*workplace, *request,
                       {.executor = *executor,
@@ -115,9 +135,14 @@ void add_tune(CLI::App& program, Context& context) {
   verb->add_option("--workers", flags->workers, "So many trials are trained at a time")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  verb->add_option("--executor", flags->executor, "Where workers run: local")
-      ->check(CLI::IsMember({"local"}))
+  verb->add_option("--executor", flags->executor,
+                   "Where workers run: processes here, or jobs of a cluster (docs/slurm.md)")
+      ->check(CLI::IsMember({"local", "slurm"}))
       ->capture_default_str();
+  verb->add_option(
+      "--folder", flags->folder,
+      "Where checkpoints and logs are kept, which all workers can write; beside a file "
+      "of SQLite, else fleetfit.studies here");
   verb->add_option("--report", flags->report, "A page of HTML to write at the end, with charts");
   verb->add_option("--lease", flags->lease_s,
                    "Seconds without a sign of life after which a worker of another machine is "

@@ -129,6 +129,15 @@ class MemoryStore final : public Store {
     }
     return list;
   }
+  Result<std::vector<MeasurementRecord>> list_measurements_after(std::int64_t id,
+                                                                 std::size_t limit) override {
+    const std::scoped_lock lock(mutex_);
+    std::vector<MeasurementRecord> list;
+    for (auto next = measurements_.upper_bound(id);
+         next != measurements_.end() && list.size() < limit; ++next)
+      list.push_back(next->second);
+    return list;
+  }
   Result<bool> remove_measurement(std::int64_t id) override {
     const std::scoped_lock lock(mutex_);
     return measurements_.erase(id) > 0;
@@ -146,6 +155,12 @@ class MemoryStore final : public Store {
     const auto found = choices_.find(cpu);
     if (found == choices_.end()) return std::vector<KernelChoiceRecord>{};
     return list_of(found->second);
+  }
+  Result<std::vector<std::string>> list_kernel_cpus() override {
+    const std::scoped_lock lock(mutex_);
+    std::vector<std::string> cpus;
+    for (const auto& [cpu, choices] : choices_) cpus.push_back(cpu);
+    return cpus;
   }
   Result<std::int64_t> remove_kernel_choices(std::string_view cpu) override {
     const std::scoped_lock lock(mutex_);

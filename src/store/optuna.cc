@@ -32,12 +32,12 @@ tl::unexpected<Error> wrong(std::string message) {
 
 // Rows as they stand in the tables, whose columns may hold anything: SQLite does not mind.
 
-Result<std::string> read_text(SqliteRow row) { return row.text(); }
+Result<std::string> read_text(SqlRow& row) { return row.text(); }
 
 struct StudyRow {
   std::int64_t id = 0;
 };
-Result<StudyRow> read_study_row(SqliteRow row) { return StudyRow{.id = row.integer()}; }
+Result<StudyRow> read_study_row(SqlRow& row) { return StudyRow{.id = row.integer()}; }
 
 struct TrialRow {
   std::int64_t id = 0;
@@ -46,7 +46,7 @@ struct TrialRow {
   std::optional<std::string> started = std::nullopt;
   std::optional<std::string> completed = std::nullopt;
 };
-Result<TrialRow> read_trial_row(SqliteRow row) {
+Result<TrialRow> read_trial_row(SqlRow& row) {
   return TrialRow{.id = row.integer(),
                   .number = row.optional_integer(),
                   .state = row.text(),
@@ -60,7 +60,7 @@ struct ParameterRow {
   std::optional<double> value = std::nullopt;
   std::string distribution = {};
 };
-Result<ParameterRow> read_parameter_row(SqliteRow row) {
+Result<ParameterRow> read_parameter_row(SqlRow& row) {
   return ParameterRow{.trial = row.integer(),
                       .name = row.text(),
                       .value = row.optional_number(),
@@ -73,7 +73,7 @@ struct ValueRow {
   std::optional<double> value = std::nullopt;
   std::string type = {};
 };
-Result<ValueRow> read_value_row(SqliteRow row) {
+Result<ValueRow> read_value_row(SqlRow& row) {
   return ValueRow{.trial = row.integer(),
                   .index = row.integer(),
                   .value = row.optional_number(),

@@ -72,6 +72,23 @@ std::string on_one_line(std::string text) {
   return text;
 }
 
+int bind(sqlite3_stmt* statement, int index, std::string_view text) {
+  // A null pointer would be NULL.
+  const char* bytes = text.data() == nullptr ? "" : text.data();
+  return sqlite3_bind_text64(statement, index, bytes, text.size(), nullptr, SQLITE_UTF8);
+}
+
+int bind(sqlite3_stmt* statement, int index, const SqlValue& value) {
+  if (value.is_null) return sqlite3_bind_null(statement, index);
+  if (const auto* text = std::get_if<std::string_view>(&value.value))
+    return bind(statement, index, *text);
+  if (const auto* number = std::get_if<double>(&value.value))
+    return sqlite3_bind_double(statement, index, *number);
+  if (const auto* truth = std::get_if<bool>(&value.value))
+    return sqlite3_bind_int(statement, index, *truth ? 1 : 0);
+  return sqlite3_bind_int64(statement, index, std::get<std::int64_t>(value.value));
+}
+
 }  // namespace
 
 bool SqliteRow::skip_null() {
@@ -88,54 +105,9 @@ std::string SqliteRow::text() {
   return {reinterpret_cast<const char*>(bytes), size};
 }
 
-std::optional<std::string> SqliteRow::optional_text() {
-  if (skip_null()) return std::nullopt;
-  return text();
-}
-
-std::optional<std::int64_t> SqliteRow::optional_integer() {
-  if (skip_null()) return std::nullopt;
-  return integer();
-}
-
-std::optional<double> SqliteRow::optional_number() {
-  if (skip_null()) return std::nullopt;
-  return number();
-}
-
-void SqliteQuery::Reset::operator()(sqlite3_stmt* statement) const {
+void SqliteConnection::Reset::operator()(sqlite3_stmt* statement) const {
   sqlite3_reset(statement);
   sqlite3_clear_bindings(statement);
-}
-
-int SqliteQuery::bind_one(int index, std::int64_t value) {
-  return sqlite3_bind_int64(statement_.get(), index, value);
-}
-
-int SqliteQuery::bind_one(int index, double value) {
-  return sqlite3_bind_double(statement_.get(), index, value);
-}
-
-int SqliteQuery::bind_one(int index, std::string_view value) {
-  // A null pointer would be taken for NULL instead of the empty text.
-  const char* bytes = value.data() == nullptr ? "" : value.data();
-  return sqlite3_bind_text64(statement_.get(), index, bytes, value.size(), nullptr, SQLITE_UTF8);
-}
-
-Result<bool> SqliteQuery::next() {
-  if (bound_ != SQLITE_OK)
-    return connection_->failure(ErrorCode::invalid_input, sqlite3_errstr(bound_));
-  const int code = sqlite3_step(statement_.get());
-  if (code == SQLITE_ROW) return true;
-  if (code == SQLITE_DONE) return false;
-  return connection_->failure();
-}
-
-Status SqliteQuery::run() {
-  const auto stepped = next();
-  sqlite3_reset(statement_.get());
-  if (!stepped) return tl::unexpected(stepped.error());
-  return {};
 }
 
 Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open(
@@ -193,7 +165,8 @@ Status SqliteConnection::check_still_there() {
   return failure(ErrorCode::io, "it was removed or replaced while it was in use");
 }
 
-Result<SqliteQuery> SqliteConnection::query(std::string_view sql) {
+Result<SqliteConnection::Statement> SqliteConnection::prepare(std::string_view sql,
+                                                              std::span<const SqlValue> values) {
   auto found = statements_.find(sql);
   if (found == statements_.end()) {
     sqlite3_stmt* statement = nullptr;
@@ -202,20 +175,55 @@ Result<SqliteQuery> SqliteConnection::query(std::string_view sql) {
     if (code != SQLITE_OK) return failure();
     found = statements_.try_emplace(std::string(sql), statement).first;
   }
-  return SqliteQuery(*this, found->second.get());
+  Statement statement(found->second.get());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const int bound = bind(statement.get(), static_cast<int>(i) + 1, values[i]);
+    if (bound != SQLITE_OK) return failure(ErrorCode::invalid_input, sqlite3_errstr(bound));
+  }
+  return statement;
+}
+
+Status SqliteConnection::query(std::string_view sql, std::span<const SqlValue> values,
+                               const RowReader& read) {
+  const auto statement = prepare(sql, values);
+  if (!statement) return tl::unexpected(statement.error());
+  for (;;) {
+    const int code = sqlite3_step(statement->get());
+    if (code == SQLITE_DONE) return {};
+    if (code != SQLITE_ROW) return failure();
+    SqliteRow row(statement->get());
+    if (auto taken = read(row); !taken) return taken;
+  }
+}
+
+Status SqliteConnection::run(std::string_view sql, std::span<const SqlValue> values) {
+  if (auto there = check_still_there(); !there) return there;
+  return query(sql, values, [](SqlRow& /*row*/) { return Status{}; });
+}
+
+Result<std::int64_t> SqliteConnection::run_counted(std::string_view sql,
+                                                   std::span<const SqlValue> values) {
+  return run(sql, values).map([&] { return sqlite3_changes64(database_.get()); });
 }
 
 Result<std::int64_t> SqliteConnection::integer(std::string_view sql) {
-  auto asked = query(sql);
+  std::int64_t value = 0;
+  auto asked = query(sql, {}, [&](SqlRow& row) {
+    value = row.integer();
+    return Status{};
+  });
   if (!asked) return tl::unexpected(std::move(asked.error()));
-  const auto has_row = asked->next();
-  if (!has_row) return tl::unexpected(has_row.error());
-  return asked->row().integer();
+  return value;
 }
 
-void SqliteConnection::Rollback::operator()(sqlite3* database) const {
-  if (sqlite3_get_autocommit(database) == 0)
-    sqlite3_exec(database, "ROLLBACK", nullptr, nullptr, nullptr);
+Status SqliteConnection::begin(Transaction kind) {
+  if (auto there = check_still_there(); !there) return there;
+  return execute(kind == Transaction::read ? "BEGIN" : "BEGIN IMMEDIATE");
+}
+
+void SqliteConnection::rollback() {
+  if (sqlite3_get_autocommit(database_.get()) == 0)
+    sqlite3_exec(database_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
 }
 
 tl::unexpected<Error> SqliteConnection::failure(ErrorCode code, std::string_view problem) const {

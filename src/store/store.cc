@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "store/memory_store.h"
+#include "store/postgres_store.h"
 #include "store/sqlite_store.h"
 
 namespace fleetfit::store {
@@ -27,12 +28,13 @@ Result<std::unique_ptr<Store>> open_store(std::string_view url) {
   constexpr std::string_view kSqlite = "sqlite:";
   if (url == "memory:") return make_memory_store();
   if (url.starts_with(kSqlite)) return open_sqlite(url.substr(kSqlite.size()));
-  // Not repeated in the message, as such a text often holds a password.
-  if (url.starts_with("postgres://") || url.starts_with("postgresql://"))
-    return fail(ErrorCode::unsupported,
-                "a store in PostgreSQL is not supported yet; use sqlite:PATH or memory:");
+  if (is_postgres(url)) {
+    const auto address = parse_postgres(url);
+    if (!address) return tl::unexpected(address.error());
+    return open_postgres_store(*address);
+  }
   return fail(ErrorCode::invalid_input,
-              fmt::format("'{}' is no store; expected sqlite:PATH or memory:", url));
+              fmt::format("'{}' is no store; expected sqlite:PATH, postgres://… or memory:", url));
 }
 
 }  // namespace fleetfit::store

@@ -2,19 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <condition_variable>
-#include <mutex>
-
 namespace fleetfit::tune {
 
 using std::chrono::milliseconds;
 
-bool sleep_unless_stopped(milliseconds duration, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any nothing;
-  std::unique_lock lock(mutex);
-  nothing.wait_for(lock, stop, duration, [] { return false; });
-  return !stop.stop_requested();
+GrowingPause pause_between_questions(const store::StudyStore& store) {
+  constexpr milliseconds kWoken{1000};
+  return store.hears_of_changes() ? GrowingPause(kWoken) : GrowingPause();
 }
 
 bool Patience::waited(const Error& error) {

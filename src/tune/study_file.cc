@@ -44,14 +44,6 @@ Result<std::vector<std::string>> read_devices(const YamlView& view) {
   return devices;
 }
 
-Result<std::optional<std::int64_t>> read_bytes(const YamlView& view) {
-  const auto text = view.as_text();
-  if (!text) return tl::unexpected(text.error());
-  const auto bytes = measure::parse_bytes(*text);
-  if (!bytes) return view.error(bytes.error().message);
-  return *bytes;
-}
-
 Result<Workload> read_workload(const YamlView& view) {
   Workload workload;
   const Status good =
@@ -258,7 +250,7 @@ Result<Study> read_document(const YamlView& view) {
   Study study;
   const Status good =
       first_error({view.allow_only({"name", "workload", "parameters", "inference", "objective",
-                                    "constraints", "budget", "algorithm", "seed"}),
+                                    "constraints", "budget", "algorithm", "resources", "seed"}),
                    require(view, {"name", "parameters", "objective", "budget"}),
                    read_field(view, "name", study.name, read_name),
                    read_field(view, "workload", study.workload, read_workload),
@@ -266,6 +258,7 @@ Result<Study> read_document(const YamlView& view) {
                    read_field(view, "inference", study.inference, read_optional_inference),
                    read_field(view, "budget", study.budget, read_budget),
                    read_field(view, "algorithm", study.algorithm, read_algorithm),
+                   read_field(view, "resources", study.resources, read_resources),
                    read_field(view, "seed", study.seed, read_seed)});
   if (!good) return tl::unexpected(good.error());
   if (Status builtin = check_builtin(view, study.workload); !builtin)
@@ -283,6 +276,14 @@ Result<Study> read_document(const YamlView& view) {
 }
 
 }  // namespace
+
+Result<std::optional<std::int64_t>> read_bytes(const YamlView& view) {
+  const auto text = view.as_text();
+  if (!text) return tl::unexpected(text.error());
+  const auto bytes = measure::parse_bytes(*text);
+  if (!bytes) return view.error(bytes.error().message);
+  return *bytes;
+}
 
 Result<InferenceStudy> read_inference(const YamlView& view) {
   InferenceStudy inference;
@@ -317,9 +318,15 @@ Result<Study> parse_study(std::string_view text, std::string_view file) {
   return read_document(YamlView(*document, file));
 }
 
+Result<Resources> parse_resources(std::string_view text, std::string_view name) {
+  const auto document = yaml::parse_yaml(text, name);
+  if (!document) return tl::unexpected(document.error());
+  return read_resources(YamlView(*document, name));
+}
+
 Result<Study> read_study(const std::filesystem::path& file) {
-  const auto text = core::read_file(
-      file, {.max_bytes = yaml::YamlLimits{}.max_bytes, .special_files = core::SpecialFiles::allow});
+  const auto text = core::read_file(file, {.max_bytes = yaml::YamlLimits{}.max_bytes,
+                                           .special_files = core::SpecialFiles::allow});
   if (!text) return tl::unexpected(text.error());
   return parse_study(*text, file.string());
 }

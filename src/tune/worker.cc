@@ -102,7 +102,8 @@ class Worker {
         meter_(clock) {}
 
   Status work() {
-    GrowingPause pause;
+    GrowingPause pause = pause_between_questions(store_);
+    auto idle_since = clock_.now();
     while (!stop_.stop_requested()) {
       auto claimed = patience_.keep_trying([&] {
         return store_.claim_trial(study_.name, options_.name, clock_.run_out_before(),
@@ -112,6 +113,7 @@ class Worker {
       if (*claimed) {
         pause.something_happened();
         if (auto ran = run(**claimed); !ran) return unless_stopped(std::move(ran.error()));
+        idle_since = clock_.now();
         continue;
       }
       if (pause.is_long()) {
@@ -119,7 +121,8 @@ class Worker {
         if (!done) return unless_stopped(done.error());
         if (*done) return {};
       }
-      sleep_unless_stopped(pause.next(), stop_);
+      if (options_.idle_limit && clock_.now() - idle_since > *options_.idle_limit) return {};
+      store_.wait_for_news(study_.name, store::News::queued, pause.next(), stop_);
     }
     return {};
   }

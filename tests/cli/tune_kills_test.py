@@ -1,6 +1,7 @@
-"""Eight workers and their tuner under random kill -9: nothing is lost, nothing is done twice.
+"""Eight workers, their tuner and their data base under random kill -9: nothing is lost, nothing is done twice.
 
-FLEETFIT_KILLS says how many kills; 10 if it is not set.
+FLEETFIT_KILLS says how many kills; 10 if it is not set. The store is a file or, beside a server of tools/with-postgres, in that; of the
+server any process may be killed. Beside a cluster of tools/with-slurm workers are its jobs, and its daemons are killed as well.
 """
 import collections
 import os
@@ -12,6 +13,7 @@ import subprocess
 import time
 
 import cli
+import postgres
 
 KILLS = int(os.environ.get("FLEETFIT_KILLS", "10"))
 TRIALS = 24
@@ -61,7 +63,9 @@ class Kills(cli.Case):
     def setUp(self):
         super().setUp()
         self.random = random.Random(7)
-        self.store = f"sqlite:{self.folder}/store.db"
+        self.server = postgres.Server()
+        self.store = self.server.new_store() if self.server.is_there() else f"sqlite:{self.folder}/store.db"
+        self.cluster = os.environ.get("FLEETFIT_TEST_SLURM_FOLDER")
         self.witness = self.folder / "witness"
         self.witness.touch()
         (self.folder / "train.sh").write_text(TRAIN.replace("WITNESS", str(self.witness)))
@@ -79,14 +83,26 @@ class Kills(cli.Case):
 
     def start(self, name):
         return subprocess.Popen([cli.program(), "--store", self.store, "tune", str(self.study_file(name)), "--resume",
-                                 "--workers", str(WORKERS), "--lease", "1"],
+                                 "--workers", str(WORKERS), "--lease", "1", "--folder", str(self.folder / "studies"),
+                                 "--executor", "slurm" if self.cluster else "local"],
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
     def kill_one(self, tuner):
-        """The tuner now and then, a worker mostly; says whether somebody was there to be killed."""
-        if self.random.random() < 0.2:
+        """The tuner and the data base now and then, a worker mostly; says whether somebody was there to be killed."""
+        dice = self.random.random()
+        if dice < 0.2:
             self.tuners_killed += 1
             return kill(tuner.pid)
+        if dice < 0.3 and self.server.is_there():
+            processes = self.server.processes()
+            killed = bool(processes) and kill(self.random.choice(processes))
+            self.servers_killed += killed
+            return killed
+        if dice < 0.4 and self.cluster:
+            daemon = self.random.choice(["slurmctld", "n1", "n2", "n3"])
+            killed = kill(int(pathlib.Path(self.cluster, daemon + ".running").read_text()))
+            self.daemons_killed += killed
+            return killed
         workers = self.processes("study work")
         return bool(workers) and kill(self.random.choice(workers))
 
@@ -101,10 +117,15 @@ class Kills(cli.Case):
             _, said = tuner.communicate(timeout=300)
             if tuner.returncode == 0:
                 return done
+            if self.server.is_there() and tuner.returncode != -signal.SIGKILL and "postgres://" in said.splitlines()[-1]:
+                time.sleep(0.5)  # it was started while the data base was down
+                continue
             self.assertEqual(tuner.returncode, -signal.SIGKILL, said)
 
     def test_nothing_is_lost_and_nothing_done_twice(self):
         self.tuners_killed = 0
+        self.servers_killed = 0
+        self.daemons_killed = 0
         kills = 0
         names = []
         began = time.monotonic()
@@ -115,9 +136,12 @@ class Kills(cli.Case):
         self.assertEqual([line for line in runs if line.startswith("overlap")], [])
         levels = sum(self.check_study(name, runs) for name in names)
         begun = sum(count for line, count in runs.items() if line.startswith("begin"))
-        print(f"{kills} kills ({self.tuners_killed} of tuners), {len(names)} studies, {len(names) * TRIALS} trials, "
+        print(f"{kills} kills ({self.tuners_killed} of tuners, {self.servers_killed} of the server, {self.daemons_killed} of Slurm), {len(names)} studies, {len(names) * TRIALS} trials, "
               f"{levels} levels, {begun} runs, {time.monotonic() - began:.0f} s")
-        self.assertEqual(self.processes("study work") + self.processes("train.sh"), [])
+        for _ in range(100 if self.cluster else 1):  # jobs are cancelled in their own time
+            left = self.processes("study work") + self.processes("train.sh")
+            time.sleep(0.2 if left and self.cluster else 0)
+        self.assertEqual(left, [])
 
     def check_study(self, name, runs):
         trials = self.succeed_json("--store", self.store, "study", "show", name)["trials"]
@@ -133,10 +157,12 @@ class Kills(cli.Case):
 
     def levels(self, name):
         """(trial, epochs) of all levels that the store calls ended."""
+        sql = ("SELECT trial, epochs FROM levels JOIN studies ON studies.id = levels.study "
+               f"WHERE studies.name = '{name}'")
+        if self.server.is_there():
+            return [(int(trial), int(epochs)) for trial, epochs in self.server.rows(self.store, sql)]
         with sqlite3.connect(self.folder / "store.db") as connection:
-            return connection.execute(
-                "SELECT trial, epochs FROM levels JOIN studies ON studies.id = levels.study "
-                "WHERE studies.name = ?", (name,)).fetchall()
+            return connection.execute(sql).fetchall()
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ VERBS = [
     ["study", "tell"],
     ["study", "serve"],
     ["study", "remove"],
+    ["store", "copy"],
 ]
 
 

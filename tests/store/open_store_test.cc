@@ -35,16 +35,18 @@ TEST(OpenStore, RefusesTextsThatAreNoStore) {
     EXPECT_EQ(error_of(url).code, ErrorCode::invalid_input) << url;
   EXPECT_EQ(error_of(std::string_view("sqlite:a\0b", 10)).code, ErrorCode::invalid_input);
   EXPECT_EQ(error_of("fleetfit.db").message,
-            "'fleetfit.db' is no store; expected sqlite:PATH or memory:");
+            "'fleetfit.db' is no store; expected sqlite:PATH, postgres://… or memory:");
 }
 
-TEST(OpenStore, SaysThatPostgresIsNotSupportedAndKeepsThePasswordToItself) {
+TEST(OpenStore, SaysThatThereIsNoServerAndKeepsThePasswordToItself) {
   for (const std::string_view url :
-       {"postgres://me:secret@host/db", "postgresql://me:secret@host/db"}) {
+       {"postgres://me:secret@127.0.0.1:1/db", "postgresql://me@127.0.0.1:1/db?password=secret"}) {
     const auto error = error_of(url);
-    EXPECT_EQ(error.code, ErrorCode::unsupported);
-    EXPECT_THAT(error.message, HasSubstr("PostgreSQL is not supported yet"));
+    EXPECT_EQ(error.code, ErrorCode::io);
+    EXPECT_THAT(error.message, HasSubstr("postgres://127.0.0.1:1/db: cannot connect: "));
+    EXPECT_THAT(error.message, HasSubstr("refused"));
     EXPECT_THAT(error.message, Not(HasSubstr("secret")));
+    EXPECT_THAT(error.message, Not(HasSubstr("\n")));
   }
 }
 

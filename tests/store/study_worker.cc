@@ -57,7 +57,9 @@ class Worker {
     const auto decided = level < kLastLevel
                              ? studies_.queue_level(study_, trial, level + 1)
                              : studies_.end_trial(study_, trial, TrialState::finished, "");
-    if (!decided) return tl::unexpected(decided.error());
+    // Somebody else may have decided it, and another one ended the next level meanwhile.
+    if (!decided && decided.error().code != ErrorCode::invalid_input)
+      return tl::unexpected(decided.error());
     return {};
   }
 

@@ -18,6 +18,7 @@
 #include "fleetfit/measure/measure.h"
 #include "fleetfit/space/design.h"
 #include "fleetfit/store/records.h"
+#include "fleetfit/tune/executor.h"
 
 /// Use cases of measuring: models on devices, and tables of what was measured.
 namespace fleetfit::app {
@@ -102,6 +103,25 @@ Result<std::vector<MeasuredDesign>> measure_designs(Workplace& workplace,
                                                     const DesignsRequest& request,
                                                     core::Progress& progress,
                                                     const std::stop_token& stop);
+
+/// What is known of these designs on devices of these names, whatever their fingerprints.
+Result<std::vector<MeasuredDesign>> find_measured_designs(Workplace& workplace,
+                                                          const DesignsRequest& request);
+
+/// A campaign in pieces that are measured elsewhere.
+struct CampaignJobs {
+  /// Measures designs and keeps them in the same store; `--first N --samples N` are added.
+  std::vector<std::string> command = {};
+  std::size_t designs_of_each = 8;
+  int attempts = 3;  ///< of a piece whose process is killed
+};
+
+/// Sees to it that the designs of a request are measured by processes of the executor, which is
+/// borrowed, and gives what is known of them then. A device is one of that name where the process
+/// runs. When stopped, what was measured is kept.
+Result<std::vector<MeasuredDesign>> measure_designs_elsewhere(
+    Workplace& workplace, const DesignsRequest& request, const CampaignJobs& jobs,
+    tune::Executor& executor, core::Progress& progress, const std::stop_token& stop);
 
 /// As short as the contract allows.
 nlohmann::ordered_json to_json(const MeasuredDesign& measured);

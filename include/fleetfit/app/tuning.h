@@ -77,17 +77,42 @@ struct TuningParts {
 Result<TuneSummary> tune_study(Workplace& workplace, const TuneRequest& request,
                                const TuningParts& parts, const std::stop_token& stop);
 
+struct ClusterRequest {
+  std::string work = {};              ///< what the jobs do; the same for the same work
+  std::filesystem::path folder = {};  ///< that all nodes see; logs are in its folder `slurm`
+  tune::Resources resources = {};
+  std::size_t most_at_once = 0;  ///< 0: as many as the cluster gives
+};
+/// Jobs of a Slurm cluster; the others as below.
+std::unique_ptr<tune::Executor> make_slurm_executor(const ClusterRequest& request,
+                                                    const core::Clock& clock,
+                                                    core::Progress& progress);
+
+/// Workers are jobs of a Slurm cluster with the resources that the study asks for; their logs are
+/// in `slurm` of the folder. Clock and progress are borrowed; the progress is told when the cluster
+/// is waited for.
+std::unique_ptr<tune::Executor> make_slurm_executor(const TuneRequest& request,
+                                                    const core::Clock& clock,
+                                                    core::Progress& progress);
+
 struct WorkRequest {
   std::string study = {};
   std::string as = "worker";  ///< the beginning of its name
   std::filesystem::path folder = {};
   std::chrono::milliseconds lease{10'000};
+  /// Ends when there was nothing to do for so long.
+  std::optional<std::chrono::seconds> idle_limit = std::nullopt;
   /// A descriptor whose end of input tells that whoever started the worker has ended; -1: none.
   int parent = -1;
 };
 
 /// What the verb `study work` does: works on a study until it is done, or the parent has ended.
 Status work_on_study(Workplace& workplace, const WorkRequest& request, const std::stop_token& stop);
+
+/// As `open_workplace`, but a store that fails with `io` is waited for: a worker may be started
+/// while its data base is.
+Result<Workplace> open_workplace_patiently(std::string_view store_url, const core::Clock& clock,
+                                           const std::stop_token& stop);
 
 /// Where checkpoints and logs are kept if nothing else is said: beside the data base. Fails with
 /// `invalid_input` for a store that only one process sees.

@@ -62,6 +62,10 @@ class Store {
   /// Those that were started last come first; of equal ones those that were added last.
   virtual Result<std::vector<MeasurementRecord>> list_measurements(
       const MeasurementFilter& filter) = 0;
+  /// By id, those with ids above `id`, at most `limit`. To be repeated with the last one's id to go
+  /// through all.
+  virtual Result<std::vector<MeasurementRecord>> list_measurements_after(std::int64_t id,
+                                                                         std::size_t limit) = 0;
   /// Says whether there was one.
   virtual Result<bool> remove_measurement(std::int64_t id) = 0;
 
@@ -69,6 +73,8 @@ class Store {
   virtual Status save_kernel_choices(std::span<const KernelChoiceRecord> choices) = 0;
   /// All that is known of a CPU, by key.
   virtual Result<std::vector<KernelChoiceRecord>> list_kernel_choices(std::string_view cpu) = 0;
+  /// Those of which something is known.
+  virtual Result<std::vector<std::string>> list_kernel_cpus() = 0;
   /// Forgets what is known of a CPU and says how many there were.
   virtual Result<std::int64_t> remove_kernel_choices(std::string_view cpu) = 0;
 
@@ -79,9 +85,18 @@ class Store {
 /// Opens a store, creating it if need be:
 ///   memory:       a new one that lives as long as the object
 ///   sqlite:PATH   a file, for several processes at once (docs/formats/store.md)
-/// Fails with `unsupported` for postgres:// and for a file written by a newer fleetfit, with
-/// `invalid_input` for other texts and for a file that is no store of fleetfit (which is left as it
-/// is), with `io` if the file cannot be created, read or written.
+///   postgres://…  a data base of PostgreSQL, for many processes on many machines, as libpq takes
+///                 it; `schema=NAME` among its parameters names another schema than `fleetfit`
+/// Fails with `unsupported` for a store written by a newer fleetfit, with `invalid_input` for other
+/// texts and for what is no store of fleetfit (which is left as it is), with `io` if it cannot be
+/// created, read or written. No message holds a password.
 Result<std::unique_ptr<Store>> open_store(std::string_view url);
+
+/// A store's URL in two parts, as what stands in a command line is seen by everybody.
+struct StoreAddress {
+  std::string url = {};       ///< without the password
+  std::string password = {};  ///< to be given in the environment, as PGPASSWORD; empty if none
+};
+StoreAddress without_password(std::string_view url);
 
 }  // namespace fleetfit::store

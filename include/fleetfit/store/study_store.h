@@ -1,9 +1,11 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -53,6 +55,12 @@ using TrialDecision = std::variant<QueueLevel, EndTrial, SaveScore>;
 
 /// Whether trials come with what they had reached at the end of their levels.
 enum class LevelDetail : std::uint8_t { none, all };
+
+/// What can be waited for.
+enum class News : std::uint8_t {
+  queued,  ///< there may be a trial to take, or the study is done
+  ended,   ///< a worker has written something
+};
 
 /// The part of a Store that keeps studies; the same promises hold. Calls on a study or trial that
 /// does not exist fail with `not_found`. Of calls that take many of something, each is one step:
@@ -135,6 +143,14 @@ class StudyStore {
   /// Asks the worker that has it to stop. False if it is not running.
   virtual Result<bool> request_stop(std::string_view study, std::int64_t trial,
                                     std::string_view reason) = 0;
+
+  /// Whether `wait_for_news` is woken by what other processes write; otherwise it sleeps.
+  virtual bool hears_of_changes() const { return false; }
+  /// Waits until there may be news of the study since the last call, or the time is over, or `stop`
+  /// asks for it. Wakes too often rather than too seldom, and a lost data base tells nothing: ask
+  /// again in any case. Belongs to one thread for each kind of news.
+  virtual void wait_for_news(std::string_view study, News news, std::chrono::milliseconds timeout,
+                             const std::stop_token& stop);
 
   virtual Result<std::optional<InferenceRecord>> find_inference(std::string_view structure,
                                                                 std::string_view fingerprint,

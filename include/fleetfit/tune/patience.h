@@ -9,25 +9,33 @@
 #include <utility>
 
 #include "fleetfit/core/result.h"
+#include "fleetfit/core/sleep.h"
+#include "fleetfit/store/study_store.h"
 
 namespace fleetfit::tune {
 
-/// Sleeps; false if it was woken by a request to stop.
-bool sleep_unless_stopped(std::chrono::milliseconds duration, const std::stop_token& stop);
+using core::sleep_unless_stopped;
 
-/// Pauses that grow from 5 to 100 ms as long as nothing happens, so that waiting costs next to
-/// nothing and news are seen soon when there are many.
+/// Pauses that grow from 5 ms as long as nothing happens, so that waiting costs next to nothing and
+/// news are seen soon when there are many.
 class GrowingPause {
  public:
-  std::chrono::milliseconds next() {
-    return std::exchange(pause_, std::min(pause_ * 2, std::chrono::milliseconds(100)));
-  }
+  explicit GrowingPause(std::chrono::milliseconds longest = kLong) : longest_(longest) {}
+
+  std::chrono::milliseconds next() { return std::exchange(pause_, std::min(pause_ * 2, longest_)); }
   void something_happened() { pause_ = std::chrono::milliseconds(5); }
-  bool is_long() const { return pause_ >= std::chrono::milliseconds(100); }
+  bool is_long() const { return pause_ >= kLong; }
 
  private:
+  static constexpr std::chrono::milliseconds kLong{100};
+
+  std::chrono::milliseconds longest_;
   std::chrono::milliseconds pause_{5};
 };
+
+/// Between questions to a store: one that wakes who waits for its news is asked seldom, for what
+/// it does not tell of, as leases that run out.
+GrowingPause pause_between_questions(const store::StudyStore& store);
 
 /// Keeps asking a store that refuses (a full disk, a lock, a lost connection) until it answers
 /// again, and says once that it waits and once that it goes on. Belongs to one thread.

@@ -10,6 +10,7 @@
 #include "fleetfit/core/result.h"
 #include "fleetfit/tune/budget.h"
 #include "fleetfit/tune/parameters.h"
+#include "fleetfit/tune/resources.h"
 #include "fleetfit/tune/scenario.h"
 
 /// A study: what is tuned, for what, and within which limits (docs/formats/study.md).
@@ -105,6 +106,7 @@ struct Study {
   Constraints constraints = {};
   BudgetOptions budget = {};
   Algorithm algorithm = {};
+  Resources resources = {};  ///< of each worker, on a cluster
   std::uint64_t seed = 1;
 
   bool operator==(const Study&) const = default;
@@ -117,5 +119,7 @@ struct Study {
 /// is {sampler: …, scheduler: …}.
 Result<Study> parse_study(std::string_view text, std::string_view file);
 Result<Study> read_study(const std::filesystem::path& file);
+/// The same of the section `resources` alone, such as "{cores: 2, partition: gpu}".
+Result<Resources> parse_resources(std::string_view text, std::string_view name);
 
 }  // namespace fleetfit::tune

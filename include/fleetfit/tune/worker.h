@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ struct WorkerOptions {
   /// Without a sign of life for so long, and once more for clocks that differ, its trial is given
   /// to another worker.
   std::chrono::milliseconds lease{10'000};
+  /// Ends when there was nothing to take for so long; absent: never.
+  std::optional<std::chrono::seconds> idle_limit = std::nullopt;
   /// A trial whose workers die so often while they run it fails.
   std::int64_t max_deaths = 20;
   TrialProcessOptions process = {};
@@ -61,6 +64,7 @@ class LeaseClock {
   /// The end of a lease that begins now.
   store::Time end_of_lease() const;
   store::Time date() const;
+  std::chrono::nanoseconds now() const { return clock_.now(); }
 
  private:
   const core::Clock& clock_;

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "fleetfit/store/study_records.h"
-#include "store/sqlite_connection.h"
+#include "store/sql_connection.h"
 
 /// Rows of the tables of studies, and the columns that each is read from.
 namespace fleetfit::store {
@@ -43,11 +43,11 @@ inline constexpr std::string_view kLevelColumns =
 inline constexpr std::string_view kInferenceColumns =
     "structure, device_fingerprint, question, device, result, failed, elapsed_s, study, found";
 
-Result<StudyRecord> read_study(SqliteRow row);
-Result<Progress> read_progress(SqliteRow row);
-Result<Lead> read_lead(SqliteRow row);
-Result<TrialRecord> read_trial(SqliteRow row);
-Result<LevelOfTrial> read_level(SqliteRow row);
-Result<InferenceRecord> read_inference(SqliteRow row);
+Result<StudyRecord> read_study(SqlRow& row);
+Result<Progress> read_progress(SqlRow& row);
+Result<Lead> read_lead(SqlRow& row);
+Result<TrialRecord> read_trial(SqlRow& row);
+Result<LevelOfTrial> read_level(SqlRow& row);
+Result<InferenceRecord> read_inference(SqlRow& row);
 
 }  // namespace fleetfit::store

@@ -7,10 +7,13 @@
 
 #include "fleetfit/store/records.h"
 
-/// How values stand in the database.
+/// How values stand in a data base.
 namespace fleetfit::store {
 
 inline std::int64_t to_ms(Time time) { return time.time_since_epoch().count(); }
+inline std::optional<std::int64_t> to_ms(std::optional<Time> time) {
+  return time ? std::optional(to_ms(*time)) : std::nullopt;
+}
 inline Time from_ms(std::int64_t ms) { return Time(std::chrono::milliseconds(ms)); }
 
 inline constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();

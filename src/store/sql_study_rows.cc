@@ -1,13 +1,13 @@
-#include "store/sqlite_study_rows.h"
+#include "store/sql_study_rows.h"
 
 #include <fmt/format.h>
 
-#include "store/sqlite_values.h"
+#include "store/sql_values.h"
 
 namespace fleetfit::store {
 namespace {
 
-std::optional<Time> read_time(SqliteRow& row) {
+std::optional<Time> read_time(SqlRow& row) {
   const auto ms = row.optional_integer();
   return ms ? std::optional(from_ms(*ms)) : std::nullopt;
 }
@@ -16,17 +16,17 @@ std::optional<Time> read_time(SqliteRow& row) {
 
 // Fields are read in the order in which they are written here, that of the columns.
 
-Result<StudyRecord> read_study(SqliteRow row) {
+Result<StudyRecord> read_study(SqlRow& row) {
   return StudyRecord{.name = row.text(),
                      .definition = row.text(),
                      .seed = static_cast<std::uint64_t>(row.integer()),
-                     .done = row.integer() != 0,
+                     .done = row.boolean(),
                      .created = from_ms(row.integer()),
                      .tuning_s = row.number(),
                      .tuning_j = row.optional_number()};
 }
 
-Result<Progress> read_progress(SqliteRow row) {
+Result<Progress> read_progress(SqlRow& row) {
   return Progress{.study = row.integer(),
                   .change = row.integer(),
                   .counts = {.queued = row.integer(),
@@ -37,11 +37,11 @@ Result<Progress> read_progress(SqliteRow row) {
                              .failed = row.integer()}};
 }
 
-Result<Lead> read_lead(SqliteRow row) {
+Result<Lead> read_lead(SqlRow& row) {
   return Lead{.study = row.integer(), .tuner = row.text(), .until = read_time(row)};
 }
 
-Result<TrialRecord> read_trial(SqliteRow row) {
+Result<TrialRecord> read_trial(SqlRow& row) {
   TrialRecord trial{.number = row.integer(),
                     .params = row.text(),
                     .bracket = row.integer(),
@@ -55,13 +55,13 @@ Result<TrialRecord> read_trial(SqliteRow row) {
   trial.attempts = row.integer();
   trial.worker = row.text();
   trial.lease_until = read_time(row);
-  trial.stop_requested = row.integer() != 0;
+  trial.stop_requested = row.boolean();
   trial.score = row.optional_number();
   trial.change = row.integer();
   return trial;
 }
 
-Result<LevelOfTrial> read_level(SqliteRow row) {
+Result<LevelOfTrial> read_level(SqlRow& row) {
   return LevelOfTrial{.trial = row.integer(),
                       .level = {.level = row.integer(),
                                 .epochs = row.integer(),
@@ -77,13 +77,13 @@ Result<LevelOfTrial> read_level(SqliteRow row) {
                                 .ended = from_ms(row.integer())}};
 }
 
-Result<InferenceRecord> read_inference(SqliteRow row) {
+Result<InferenceRecord> read_inference(SqlRow& row) {
   return InferenceRecord{.structure = row.text(),
                          .device_fingerprint = row.text(),
                          .question = row.text(),
                          .device = row.text(),
                          .result = row.text(),
-                         .failed = row.integer() != 0,
+                         .failed = row.boolean(),
                          .elapsed_s = row.number(),
                          .study = row.text(),
                          .found = from_ms(row.integer())};

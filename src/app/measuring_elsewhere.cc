@@ -1,0 +1,112 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "fleetfit/app/measuring.h"
+#include "fleetfit/core/sleep.h"
+
+namespace fleetfit::app {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Some designs that follow each other.
+struct Piece {
+  std::size_t first = 0;
+  std::size_t samples = 0;
+  std::size_t worker = 0;  ///< its handle
+  int attempts = 1;
+  bool has_ended = false;
+};
+
+class Pieces {
+ public:
+  Pieces(const DesignsRequest& request, const CampaignJobs& jobs, tune::Executor& executor,
+         core::ProgressTask& task)
+      : jobs_(jobs), executor_(executor), task_(task) {
+    const std::size_t end = request.first + request.samples;
+    for (std::size_t first = request.first; first < end; first += jobs.designs_of_each)
+      pieces_.push_back({.first = first, .samples = std::min(jobs.designs_of_each, end - first)});
+  }
+
+  Status start() {
+    std::vector<tune::WorkerSpec> specs;
+    for (const auto& piece : pieces_) specs.push_back(spec_of(piece));
+    const auto workers = executor_.submit_all(specs);
+    if (!workers) return tl::unexpected(workers.error());
+    for (std::size_t i = 0; i < pieces_.size(); ++i) pieces_[i].worker = workers->at(i);
+    return {};
+  }
+
+  /// Says whether all have ended.
+  Result<bool> look() {
+    const auto statuses = executor_.poll();
+    if (!statuses) return tl::unexpected(statuses.error());
+    for (auto& piece : pieces_) {
+      const auto& status = statuses->at(piece.worker);
+      if (piece.has_ended || status.state != tune::WorkerState::ended) continue;
+      if (auto noted = note_end(piece, status); !noted) return tl::unexpected(noted.error());
+    }
+    return std::ranges::all_of(pieces_, &Piece::has_ended);
+  }
+
+ private:
+  tune::WorkerSpec spec_of(const Piece& piece) const {
+    tune::WorkerSpec spec{.command = jobs_.command, .name = fmt::format("designs{}", piece.first)};
+    spec.command.insert(spec.command.end(), {"--first", std::to_string(piece.first), "--samples",
+                                             std::to_string(piece.samples)});
+    return spec;
+  }
+
+  // One that was killed is tried again; what it has measured is not measured twice.
+  Status note_end(Piece& piece, const tune::WorkerStatus& status) {
+    if (status.killed && piece.attempts < jobs_.attempts) {
+      const auto worker = executor_.submit(spec_of(piece));
+      if (!worker) return tl::unexpected(worker.error());
+      piece.worker = *worker;
+      ++piece.attempts;
+      return {};
+    }
+    if (!status.succeeded)
+      task_.message(fmt::format("designs {} to {}: {}", piece.first,
+                                piece.first + piece.samples - 1, status.ending));
+    piece.has_ended = true;
+    task_.advance(piece.samples);
+    return {};
+  }
+
+  const CampaignJobs& jobs_;
+  tune::Executor& executor_;
+  core::ProgressTask& task_;
+  std::vector<Piece> pieces_;
+};
+
+Status run_pieces(const DesignsRequest& request, const CampaignJobs& jobs, tune::Executor& executor,
+                  core::Progress& progress, const std::stop_token& stop) {
+  core::ProgressTask task(progress,
+                          {.name = "measure", .total = request.samples, .unit = "designs"});
+  Pieces pieces(request, jobs, executor, task);
+  if (auto started = pieces.start(); !started) return started;
+  constexpr milliseconds kBetween{200};
+  do {
+    const auto done = pieces.look();
+    if (!done) return tl::unexpected(done.error());
+    if (*done) return {};
+  } while (core::sleep_unless_stopped(kBetween, stop));
+  return executor.cancel_all();
+}
+
+}  // namespace
+
+Result<std::vector<MeasuredDesign>> measure_designs_elsewhere(
+    Workplace& workplace, const DesignsRequest& request, const CampaignJobs& jobs,
+    tune::Executor& executor, core::Progress& progress, const std::stop_token& stop) {
+  // Finds out what is wrong with the request before anything is started.
+  const auto known = find_measured_designs(workplace, request);
+  if (!known) return tl::unexpected(known.error());
+  if (auto done = run_pieces(request, jobs, executor, progress, stop); !done)
+    return tl::unexpected(std::move(done.error()));
+  return find_measured_designs(workplace, request);
+}
+
+}  // namespace fleetfit::app

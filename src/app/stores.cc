@@ -1,0 +1,30 @@
+#include "fleetfit/app/stores.h"
+
+#include <nlohmann/json.hpp>
+
+namespace fleetfit::app {
+
+Result<store::CopyCounts> copy_store(std::string_view from, std::string_view to,
+                                     core::Progress& progress) {
+  const auto source = store::open_store(from);
+  if (!source) return tl::unexpected(source.error());
+  const auto target = store::open_store(to);
+  if (!target) return tl::unexpected(target.error());
+  core::ProgressTask task(progress, {.name = "copy", .unit = "records"});
+  std::int64_t told = 0;
+  return store::copy_records(**source, **target, [&](const store::CopyCounts& counts) {
+    const auto done = counts.devices + counts.models + counts.measurements + counts.kernel_choices +
+                      counts.trials + counts.inferences;
+    task.advance(static_cast<std::size_t>(done - told));
+    told = done;
+  });
+}
+
+nlohmann::ordered_json to_json(const store::CopyCounts& counts) {
+  return {{"devices", counts.devices},           {"models", counts.models},
+          {"measurements", counts.measurements}, {"kernel_choices", counts.kernel_choices},
+          {"studies", counts.studies},           {"trials", counts.trials},
+          {"inferences", counts.inferences}};
+}
+
+}  // namespace fleetfit::app

@@ -1,0 +1,232 @@
+#include "fleetfit/tune/slurm_executor.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+#include <map>
+#include <system_error>
+
+#include "fleetfit/core/process.h"
+#include "fleetfit/core/program.h"
+
+namespace fleetfit::tune {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Of one command to the controller; its own time-out is shorter.
+constexpr seconds kPatience{90};
+// A job that was submitted so long ago and is not in the list has ended and been forgotten.
+constexpr seconds kForgotten{60};
+
+// What Slurm's commands say when the controller does not answer, is starting, or has too much to
+// do.
+bool is_passing(std::string_view message) {
+  constexpr std::array<std::string_view, 8> kSigns{
+      "Unable to contact slurm controller", "Socket timed out", "Connection refused",
+      "Zero Bytes were transmitted",        "Connection reset", "Transport endpoint",
+      "Resource temporarily unavailable",   "backup controller"};
+  for (const auto sign : kSigns)
+    if (message.find(sign) != std::string_view::npos) return true;
+  return false;
+}
+
+// The output; `io` if it can be tried again later.
+Result<std::string> ask_slurm(std::vector<std::string> command, std::string input = {}) {
+  const std::string program = command.front();
+  auto done = core::run(std::move(command), {.input = std::move(input), .timeout = kPatience});
+  if (!done) return tl::unexpected(std::move(done.error()));
+  if (done->succeeded()) return std::move(done->output);
+  const auto said = core::one_line(done->error_output);
+  const bool passing = done->timed_out || is_passing(said);
+  return fail(passing ? ErrorCode::io : ErrorCode::device_failed,
+              fmt::format("{}: {}", program, said.empty() ? to_string(done->status) : said));
+}
+
+// The end of a job's log, as far as it can be seen here by now.
+std::string last_line(const fs::path& log) {
+  std::ifstream file(log);
+  std::string last;
+  for (std::string line; std::getline(file, line);)
+    if (!line.empty()) last = line;
+  return core::one_line(last);
+}
+
+class SlurmExecutor final : public Executor {
+ public:
+  SlurmExecutor(const core::Clock& clock, SlurmOptions options)
+      : clock_(clock), options_(std::move(options)) {}
+  SlurmExecutor(const SlurmExecutor&) = delete;
+  SlurmExecutor& operator=(const SlurmExecutor&) = delete;
+  ~SlurmExecutor() override {
+    for (const auto& worker : workers_)
+      if (worker.status.state != WorkerState::ended) {
+        static_cast<void>(cancel_all());
+        return;
+      }
+  }
+
+  Result<std::size_t> submit(const WorkerSpec& worker) override {
+    return submit_all(std::span(&worker, 1)).map([](const auto& handles) {
+      return handles.front();
+    });
+  }
+
+  Result<std::vector<std::size_t>> submit_all(std::span<const WorkerSpec> specs) override {
+    std::vector<std::size_t> handles;
+    for (const auto& spec : specs) {
+      handles.push_back(workers_.size());
+      workers_.push_back({.spec = spec});
+    }
+    if (auto sent = send_waiting(); !sent) return tl::unexpected(std::move(sent.error()));
+    return handles;
+  }
+
+  Result<std::vector<WorkerStatus>> poll() override {
+    const auto now = clock_.now();
+    if (!asked_at_ || now - *asked_at_ >= options_.between_questions) {
+      asked_at_ = now;
+      if (auto sent = send_waiting(); !sent) return tl::unexpected(std::move(sent.error()));
+      if (auto asked = look(); !asked) return tl::unexpected(std::move(asked.error()));
+    }
+    std::vector<WorkerStatus> statuses;
+    for (const auto& worker : workers_) statuses.push_back(worker.status);
+    return statuses;
+  }
+
+  Status cancel(std::size_t worker) override {
+    if (worker >= workers_.size())
+      return fail(ErrorCode::not_found, fmt::format("there is no worker {}", worker));
+    auto& one = workers_[worker];
+    if (one.id.empty()) {
+      one.status = {.state = WorkerState::ended, .succeeded = true};
+      return {};
+    }
+    return ask_slurm({"scancel", one.id}).map([](const std::string& /*nothing*/) {});
+  }
+
+  // By name: also what sbatch has taken without our hearing its answer.
+  Status cancel_all() override {
+    for (auto& worker : workers_)
+      if (worker.id.empty()) worker.status = {.state = WorkerState::ended, .succeeded = true};
+    asked_at_.reset();
+    return ask_slurm(
+               {"scancel", "--name=" + options_.job_name, "--user=" + std::to_string(::getuid())})
+        .map([](const std::string& /*nothing*/) {});
+  }
+
+ private:
+  struct Worker {
+    WorkerSpec spec = {};
+    std::string id = {};  // "JOB_TASK"; empty: not submitted yet
+    std::chrono::nanoseconds submitted{0};
+    WorkerStatus status = {};
+  };
+
+  // All that were not submitted yet, as one array. Fails only on what will not pass.
+  Status send_waiting() {
+    std::vector<std::size_t> waiting;
+    std::vector<WorkerSpec> specs;
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+      if (!workers_[i].id.empty() || workers_[i].status.state == WorkerState::ended) continue;
+      waiting.push_back(i);
+      specs.push_back(workers_[i].spec);
+    }
+    if (waiting.empty()) return {};
+    if (auto begun = begin(); !begun) return unless_passing(begun.error());
+    const auto answer = ask_slurm({"sbatch", "--parsable"}, slurm_script(options_, specs));
+    if (!answer) return unless_passing(answer.error());
+    answered();
+    // "JOB" or "JOB;CLUSTER".
+    const auto job = answer->substr(0, answer->find_first_of(";\n"));
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      workers_[waiting[i]].id = fmt::format("{}_{}", job, i);
+      workers_[waiting[i]].submitted = clock_.now();
+    }
+    return {};
+  }
+
+  // Jobs of a predecessor that was killed would work beside ours.
+  Status begin() {
+    if (has_begun_) return {};
+    std::error_code error;
+    fs::create_directories(options_.folder, error);
+    if (error)
+      return fail(ErrorCode::device_failed, fmt::format("{}: cannot be created: {}",
+                                                        options_.folder.string(), error.message()));
+    if (auto cancelled = cancel_predecessors(); !cancelled) return cancelled;
+    has_begun_ = true;
+    return {};
+  }
+
+  Status cancel_predecessors() const {
+    return ask_slurm(
+               {"scancel", "--name=" + options_.job_name, "--user=" + std::to_string(::getuid())})
+        .map([](const std::string& /*nothing*/) {});
+  }
+
+  Status look() {
+    const auto answer =
+        ask_slurm({"squeue", "--noheader", "--array", "--states=all", "--name=" + options_.job_name,
+                   fmt::format("--Format={}", kSqueueFormat)});
+    if (!answer) return unless_passing(answer.error());
+    answered();
+    std::map<std::string, WorkerStatus, std::less<>> states;
+    for (std::string_view rest = *answer; !rest.empty();) {
+      const auto end = std::min(rest.find('\n'), rest.size());
+      const auto line = rest.substr(0, end);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      // An array that nothing of has been started yet may stand there as a whole.
+      if (auto job = parse_squeue_line(line)) states[job->id] = job->status;
+    }
+    for (auto& worker : workers_) note(worker, states);
+    return {};
+  }
+
+  void note(Worker& worker, const std::map<std::string, WorkerStatus, std::less<>>& states) const {
+    if (worker.id.empty() || worker.status.state == WorkerState::ended) return;
+    const auto found = states.find(worker.id);
+    if (found != states.end()) {
+      worker.status = found->second;
+    } else if (clock_.now() - worker.submitted > kForgotten) {
+      worker.status = {
+          .state = WorkerState::ended, .killed = true, .ending = "Slurm does not know it any more"};
+    }
+    if (worker.status.state != WorkerState::ended || worker.status.succeeded) return;
+    if (const auto said = last_line(options_.folder / (worker.id + ".log")); !said.empty())
+      worker.status.ending += ": " + said;
+  }
+
+  // A controller that does not answer is waited for.
+  Status unless_passing(const Error& error) {
+    if (error.code != ErrorCode::io) return tl::unexpected(error);
+    if (!is_waiting_ && options_.say)
+      options_.say(fmt::format("waiting until Slurm answers again: {}", error.message));
+    is_waiting_ = true;
+    return {};
+  }
+
+  void answered() {
+    if (is_waiting_ && options_.say) options_.say("Slurm answers again");
+    is_waiting_ = false;
+  }
+
+  const core::Clock& clock_;
+  SlurmOptions options_;
+  std::vector<Worker> workers_;
+  std::optional<std::chrono::nanoseconds> asked_at_;
+  bool has_begun_ = false;
+  bool is_waiting_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> make_slurm_executor(const core::Clock& clock, SlurmOptions options) {
+  return std::make_unique<SlurmExecutor>(clock, std::move(options));
+}
+
+}  // namespace fleetfit::tune
