@@ -53,6 +53,9 @@ if(TARGET fleetfit_python)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
   # A compiled module is good for one minor version of the interpreter.
   set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "fleetfit ${same_version}, python3-numpy, ${FLEETFIT_PYTHON_DEPENDS}")
+  # Compiled files of Python come and go with the package.
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA "${PROJECT_SOURCE_DIR}/cmake/debian/python/postinst;${PROJECT_SOURCE_DIR}/cmake/debian/python/prerm")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_STRICT_PERMISSION ON)
   set(CPACK_DEBIAN_PYTHON_DESCRIPTION "${PROJECT_DESCRIPTION} (Python)
  The Python package fleetfit.")
 endif()
