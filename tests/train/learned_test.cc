@@ -81,7 +81,9 @@ class Learned : public testing::Test {
   std::stop_source stop_;
 };
 
-constexpr LearnOptions kQuick{.members = 3, .accuracy_members = 1, .optimizers = 1, .effort = 0.2};
+LearnOptions quick() {
+  return {.members = 3, .accuracy_members = 1, .optimizers = 1, .effort = 0.2};
+}
 
 /// Points lost against the best design within the budget on a device that was left out.
 double points_lost(const learned::Model& model, const Costs& costs, double share) {
@@ -103,14 +105,14 @@ double points_lost(const learned::Model& model, const Costs& costs, double share
 }
 
 TEST_F(Learned, SupervisedAnswersForADeviceThatItHasNotSeen) {
-  const auto model = train(samples_of(9), kQuick).value();
+  const auto model = train(samples_of(9), quick()).value();
   EXPECT_EQ(model.parts().optimizers.size(), 1);
   EXPECT_GT(model.parts().costs[0].rank_correlation, 0.9);
   for (const double share : {0.3, 0.5, 0.8}) EXPECT_LT(points_lost(model, devices()[9], share), 2);
 }
 
 TEST_F(Learned, UnsupervisedAnswersForADeviceThatItHasNotSeen) {
-  auto options = kQuick;
+  auto options = quick();
   options.method = LearnMethod::unsupervised;
   options.effort = 0.1;
   const auto model = train(samples_of(9), options).value();
@@ -120,16 +122,16 @@ TEST_F(Learned, UnsupervisedAnswersForADeviceThatItHasNotSeen) {
 
 TEST_F(Learned, ProposalsOfTheOptimizerComeNearTheBestWithoutRefinement) {
   for (const auto method : {LearnMethod::supervised, LearnMethod::unsupervised}) {
-    auto options = kQuick;
+    auto options = quick();
     options.method = method;
     const auto model = train(samples_of(9), options).value();
     core::ThreadPool pool(1);
+    const auto small = samples_of(9, 30);
     std::vector<double> lost;
     for (const double factor : {0.6, 0.8, 1.0, 1.3, 1.6}) {
       for (std::size_t d = 0; d < 9; ++d) {
-        const auto row = samples_of(9, 30).features.row(d);
-        const learned::DeviceJudge judge(
-            model, model.parts().device.read({row.begin(), row.end()}).value());
+        const auto row = small.features.row(d);
+        const learned::DeviceJudge judge(model, model.parts().device.read(row).value());
         const learned::Goal goal{.limits = {factor * std::exp(judge.typical(0))}};
         const auto proposed = learned::answer(judge, goal, {.beam = 8, .refinements = 0});
         const auto searched = learned::searched_answer(judge, goal, pool, 1).value();
@@ -141,7 +143,7 @@ TEST_F(Learned, ProposalsOfTheOptimizerComeNearTheBestWithoutRefinement) {
 }
 
 TEST_F(Learned, GivesTheSameModelWhateverTheNumberOfThreads) {
-  auto options = kQuick;
+  auto options = quick();
   options.effort = 0.02;
   const auto samples = samples_of(5, 80);
   const auto one = train(samples, options, 1).value();
@@ -159,7 +161,7 @@ TEST_F(Learned, LearnsEnergyBesideLatency) {
   auto samples = samples_of(6, 200);
   samples.costs.push_back({.name = "energy_mj"});
   for (const double ms : samples.costs[0].values) samples.costs[1].values.push_back(3 * ms * ms);
-  const auto model = train(samples, kQuick).value();
+  const auto model = train(samples, quick()).value();
   ASSERT_EQ(model.parts().costs.size(), 2);
   const learned::DeviceJudge judge(model,
                                    model.parts().device.read(samples.features.row(0)).value());
@@ -173,7 +175,7 @@ TEST_F(Learned, LearnsEnergyBesideLatency) {
 
 TEST_F(Learned, GoesOnAfterTheNetworksThatWereFinished) {
   const core::TemporaryFolder folder;
-  auto options = kQuick;
+  auto options = quick();
   options.effort = 0.02;
   const auto samples = samples_of(5, 80);
   const auto whole = train(samples, options).value();
@@ -211,7 +213,7 @@ TEST_F(Learned, LearnsInEverySpace) {
       }
     }
     for (const auto method : {LearnMethod::supervised, LearnMethod::unsupervised}) {
-      auto options = kQuick;
+      auto options = quick();
       options.method = method;
       options.effort = 0.01;
       const auto model = train(samples, options);
@@ -225,7 +227,7 @@ TEST_F(Learned, LearnsInEverySpace) {
 }
 
 TEST_F(Learned, RefusesSamplesOfTooFewDevices) {
-  const auto model = train(samples_of(2), kQuick);
+  const auto model = train(samples_of(2), quick());
   EXPECT_THAT(model.error().message, testing::HasSubstr("at least 3"));
 }
 
