@@ -6,9 +6,9 @@
 
 #include "elastic/prepare.h"
 #include "elastic/segments.h"
-#include "elastic/shrink.h"
 #include "fleetfit/cost/cost.h"
 #include "fleetfit/elastic/expand.h"
+#include "fleetfit/graph/shrink.h"
 
 namespace fleetfit::elastic {
 namespace {

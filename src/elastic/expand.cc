@@ -7,8 +7,8 @@
 #include "elastic/cut.h"
 #include "elastic/merge.h"
 #include "elastic/random_weights.h"
-#include "elastic/shrink.h"
 #include "fleetfit/core/random.h"
+#include "fleetfit/graph/shrink.h"
 
 namespace fleetfit::elastic {
 namespace {

@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <set>
 
-#include "elastic/channels.h"
-#include "elastic/reindex.h"
 #include "fleetfit/cost/cost.h"
+#include "fleetfit/graph/channels.h"
+#include "fleetfit/graph/reindex.h"
 #include "fleetfit/graph/shape_inference.h"
 
 namespace fleetfit::elastic {
 namespace {
 
+using graph::Channels;
+using graph::FreeEnd;
 using graph::Graph;
+using graph::Positions;
 using graph::Shape;
 using graph::TensorId;
 

@@ -3,11 +3,38 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <mutex>
+#include <optional>
 
 #include "fleetfit/space/space.h"
 #include "space/all_spaces.h"
+#include "space/policy_space.h"
 
 namespace fleetfit::space {
+namespace {
+
+std::optional<Policies> policies_named(std::string_view text) {
+  for (const bool precision : {false, true}) {
+    for (const bool pruning : {false, true}) {
+      const auto name = std::string(precision ? "+precision" : "") + (pruning ? "+pruning" : "");
+      if (text == name) return Policies{.precision = precision, .pruning = pruning};
+    }
+  }
+  return std::nullopt;
+}
+
+/// Made when somebody first asks for it, and kept.
+const Space* with_policies(std::string_view name, const Space& base, const Policies& policies) {
+  static std::mutex mutex;
+  static std::map<std::string, std::unique_ptr<const Space>, std::less<>> made;
+  const std::scoped_lock lock(mutex);
+  const auto known = made.find(name);
+  if (known != made.end()) return known->second.get();
+  return made.emplace(name, make_policy_space(base, policies)).first->second.get();
+}
+
+}  // namespace
 
 std::span<const std::unique_ptr<const Space>> spaces() {
   static const std::array<std::unique_ptr<const Space>, 7> kSpaces = {
@@ -17,13 +44,19 @@ std::span<const std::unique_ptr<const Space>> spaces() {
 }
 
 Result<const Space*> find_space(std::string_view name) {
+  const auto plus = std::min(name.find('+'), name.size());
+  const auto policies = policies_named(name.substr(plus));
   std::vector<std::string_view> names;
   for (const auto& space : spaces()) {
-    if (space->name() == name) return space.get();
+    const bool is_it = space->name() == name.substr(0, plus);
+    if (is_it && policies)
+      return *policies == Policies{} ? space.get() : with_policies(name, *space, *policies);
     names.push_back(space->name());
   }
   return fail(ErrorCode::not_found,
-              fmt::format("there is no space '{}'; there are {}", name, fmt::join(names, ", ")));
+              fmt::format("there is no space '{}'; there are {}, each also with +precision, "
+                          "+pruning or +precision+pruning behind it",
+                          name, fmt::join(names, ", ")));
 }
 
 }  // namespace fleetfit::space

@@ -1,4 +1,4 @@
-#include "elastic/shrink.h"
+#include "fleetfit/graph/shrink.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,11 @@
 namespace fleetfit::elastic {
 namespace {
 
+using graph::can_shrink;
+using graph::kept_channels;
 using graph::NetBuilder;
 using graph::Shape;
+using graph::shrunk;
 
 Shape weights_shape(const graph::Graph& graph, std::size_t node) {
   return *graph.tensor(graph.nodes[node].inputs[1]).shape;

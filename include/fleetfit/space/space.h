@@ -120,6 +120,9 @@ class Space {
   /// runtime that removes dead paths.
   virtual SlotSet live_slots(Design design) const { return active_slots(design); }
 
+  /// Whether parts of its networks can work for nothing.
+  bool can_have_dead_paths() const { return dead_paths_ == DeadPaths::possible; }
+
   /// For the encodings "one-hot" and "live": writes the numbers of the columns that are 1 into
   /// `out`, which has room for one more than there are slots, and tells how many there are. Much
   /// quicker than whole rows for whoever adds up weights.
@@ -171,6 +174,11 @@ class Space {
   /// A random choice of a gene, by default each alike.
   virtual Choice draw(core::Random& random, std::size_t gene) const;
 
+  /// What `draw` gives in another space, for spaces that are made of others.
+  static Choice draw_in(const Space& other, core::Random& random, std::size_t gene) {
+    return other.draw(random, gene);
+  }
+
   /// Writes the features of one design in an encoding that was added.
   virtual void encode_one(Design design, std::size_t encoding, std::span<double> out) const;
   void add_encoding(Encoding encoding) { encodings_.push_back(std::move(encoding)); }
@@ -209,7 +217,8 @@ class Space {
 /// All spaces, by name.
 std::span<const std::unique_ptr<const Space>> spaces();
 
-/// `not_found`, with the names of those that there are.
+/// One of them, or one of them with policies behind its name, in this order: "fbnet+precision",
+/// "fbnet+pruning", "fbnet+precision+pruning". `not_found`, with the names of those that there are.
 Result<const Space*> find_space(std::string_view name);
 
 struct SampleOptions {

@@ -1,4 +1,4 @@
-#include "elastic/reindex.h"
+#include "fleetfit/graph/reindex.h"
 
 #include <fmt/format.h>
 
@@ -6,16 +6,8 @@
 
 #include "fleetfit/graph/shape_inference.h"
 
-namespace fleetfit::elastic {
+namespace fleetfit::graph {
 namespace {
-
-using graph::Graph;
-using graph::Ints;
-using graph::kNoTensor;
-using graph::Node;
-using graph::Shape;
-using graph::TensorData;
-using graph::TensorId;
 
 /// The bytes of a constant with other positions along one axis.
 std::vector<std::byte> gather(std::span<const std::byte> bytes, const Shape& shape,
@@ -50,8 +42,8 @@ class Reindexer {
     for (auto& node : new_.nodes) {
       if (auto ok = follow(node); !ok) return core::within(describe(node), ok.error());
     }
-    if (auto ok = graph::infer_shapes(new_); !ok) return tl::unexpected(ok.error());
-    if (auto ok = graph::validate(new_); !ok) return tl::unexpected(ok.error());
+    if (auto ok = infer_shapes(new_); !ok) return tl::unexpected(ok.error());
+    if (auto ok = validate(new_); !ok) return tl::unexpected(ok.error());
     return std::move(new_);
   }
 
@@ -60,7 +52,7 @@ class Reindexer {
     auto& tensor = new_.tensor(place.first);
     if (tensor.data) {
       tensor.data = TensorData::own(gather(tensor.data->bytes(), *tensor.shape, place.second,
-                                           positions, graph::size_of(tensor.dtype)));
+                                           positions, size_of(tensor.dtype)));
     }
     (*tensor.shape)[place.second] = static_cast<std::int64_t>(positions.size());
   }
@@ -73,17 +65,17 @@ class Reindexer {
   }
 
   Status follow(Node& node) {
-    if (auto* conv = std::get_if<graph::Conv>(&node.op)) return follow_groups(node, *conv);
-    if (std::holds_alternative<graph::Reshape>(node.op)) return follow_shape(node);
-    if (const auto* split = std::get_if<graph::Split>(&node.op)) return follow_sizes(node, *split);
+    if (auto* conv = std::get_if<Conv>(&node.op)) return follow_groups(node, *conv);
+    if (std::holds_alternative<Reshape>(node.op)) return follow_shape(node);
+    if (const auto* split = std::get_if<Split>(&node.op)) return follow_sizes(node, *split);
     return {};
   }
 
-  Status follow_groups(const Node& node, graph::Conv& conv) {
+  Status follow_groups(const Node& node, Conv& conv) {
     if (conv.groups == 1) return {};
     const auto& shape = *new_.tensor(node.inputs[0]).shape;
     const auto& weights = *new_.tensor(node.inputs[1]).shape;
-    const bool nchw = conv.layout == graph::Layout::nchw;
+    const bool nchw = conv.layout == Layout::nchw;
     const std::size_t weight_in = nchw ? 1 : weights.size() - 1;
     if ((*old_.tensor(node.inputs[1]).shape)[weight_in] != weights[weight_in]) return {};
     conv.groups = shape[nchw ? 1 : shape.size() - 1] / weights[weight_in];
@@ -92,7 +84,7 @@ class Reindexer {
 
   Status follow_shape(Node& node) {
     if (!changed(node.outputs[0])) return {};
-    auto wanted = graph::constant_ints(old_, node.inputs[1]);
+    auto wanted = constant_ints(old_, node.inputs[1]);
     if (!wanted) return fail(ErrorCode::unsupported, "its shape is computed");
     const auto& before = *old_.tensor(node.outputs[0]).shape;
     for (std::size_t a = 0; a < wanted->size(); ++a) {
@@ -103,7 +95,7 @@ class Reindexer {
     return {};
   }
 
-  Status follow_sizes(Node& node, const graph::Split& split) {
+  Status follow_sizes(Node& node, const Split& split) {
     if (node.inputs.size() < 2 || node.inputs[1] == kNoTensor || !changed(node.inputs[0]))
       return {};
     const auto rank = static_cast<std::int64_t>(old_.tensor(node.inputs[0]).shape->size());
@@ -125,4 +117,4 @@ Result<Graph> reindexed(const Graph& graph, const Positions& positions) {
   return Reindexer(graph, positions).run();
 }
 
-}  // namespace fleetfit::elastic
+}  // namespace fleetfit::graph

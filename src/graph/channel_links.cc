@@ -1,13 +1,11 @@
-#include "elastic/channel_links.h"
+#include "graph/channel_links.h"
 
 #include <algorithm>
 #include <numeric>
 #include <optional>
 
-namespace fleetfit::elastic {
+namespace fleetfit::graph {
 namespace {
-
-using namespace graph;  // the operators, which this file is all about
 
 std::size_t axis_of(std::int64_t axis, std::size_t rank) {
   return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
@@ -421,4 +419,4 @@ void link_node(const Graph& graph, std::size_t node, const ThinnedGroups& thinne
   Links(graph, node, thinned, channels).link();
 }
 
-}  // namespace fleetfit::elastic
+}  // namespace fleetfit::graph

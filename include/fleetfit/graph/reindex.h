@@ -3,11 +3,11 @@
 #include <map>
 #include <vector>
 
-#include "elastic/channels.h"
 #include "fleetfit/core/result.h"
+#include "fleetfit/graph/channels.h"
 #include "fleetfit/graph/graph.h"
 
-namespace fleetfit::elastic {
+namespace fleetfit::graph {
 
 /// For axes that change: which old positions stand there now, in order. A position may be left out
 /// or be there several times.
@@ -16,6 +16,6 @@ using Positions = std::map<TensorAxis, std::vector<int>>;
 /// The network with other channels: constants are gathered, and numbers of groups, sizes of splits
 /// and shapes of reshapes follow. The positions have to agree with `Channels`. Fails with
 /// `unsupported` where the network computes a shape in a way that does not follow.
-Result<graph::Graph> reindexed(const graph::Graph& graph, const Positions& positions);
+Result<Graph> reindexed(const Graph& graph, const Positions& positions);
 
-}  // namespace fleetfit::elastic
+}  // namespace fleetfit::graph

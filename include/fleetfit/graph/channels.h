@@ -8,7 +8,7 @@
 
 #include "fleetfit/graph/graph.h"
 
-namespace fleetfit::elastic {
+namespace fleetfit::graph {
 
 /// Which ends of a block may change their number of channels.
 enum class FreeEnd : std::uint8_t { none, input, output };
@@ -19,24 +19,24 @@ enum class FreeEnd : std::uint8_t { none, input, output };
 /// can do without, such as those of pixels, are pinned.
 class Channels {
  public:
-  Channels(const graph::Graph& graph, FreeEnd free);
+  Channels(const Graph& graph, FreeEnd free);
 
   /// The class of each position along an axis, in order.
-  std::vector<int> axis(graph::TensorId tensor, std::size_t axis) const;
+  std::vector<int> axis(TensorId tensor, std::size_t axis) const;
   bool is_pinned(int class_of) const { return pinned_[static_cast<std::size_t>(class_of)]; }
 
   // What operators say; for ChannelLinks.
-  int extent(graph::TensorId tensor, std::size_t axis) const;
-  std::size_t rank(graph::TensorId tensor) const;
-  int at(graph::TensorId tensor, std::size_t axis, int position) const;
+  int extent(TensorId tensor, std::size_t axis) const;
+  std::size_t rank(TensorId tensor) const;
+  int at(TensorId tensor, std::size_t axis, int position) const;
   void unite(int a, int b);
-  void pin(graph::TensorId tensor, std::size_t axis);
-  void pin_all(graph::TensorId tensor);
-  bool all_pinned(graph::TensorId tensor, std::size_t axis) const;
+  void pin(TensorId tensor, std::size_t axis);
+  void pin_all(TensorId tensor);
+  bool all_pinned(TensorId tensor, std::size_t axis) const;
 
  private:
   int root(int element) const;
-  void start(const graph::Graph& graph, FreeEnd free);
+  void start(const Graph& graph, FreeEnd free);
 
   std::vector<std::vector<int>> first_;    // by tensor: the first element of each axis
   std::vector<std::vector<int>> extents_;  // by tensor
@@ -45,7 +45,7 @@ class Channels {
 };
 
 /// A place where classes occur.
-using TensorAxis = std::pair<graph::TensorId, std::size_t>;
+using TensorAxis = std::pair<TensorId, std::size_t>;
 
 /// Classes that occur at just the same places, such as all channels between two convolutions.
 struct ChannelGroup {
@@ -56,6 +56,6 @@ struct ChannelGroup {
 
 /// The groups that are neither pinned nor only within a gate (the small network of a
 /// squeeze-excite): what a block can be shrunk by.
-std::vector<ChannelGroup> shrinkable_groups(const graph::Graph& graph, const Channels& channels);
+std::vector<ChannelGroup> shrinkable_groups(const Graph& graph, const Channels& channels);
 
-}  // namespace fleetfit::elastic
+}  // namespace fleetfit::graph

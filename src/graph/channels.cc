@@ -1,16 +1,12 @@
-#include "elastic/channels.h"
+#include "fleetfit/graph/channels.h"
 
 #include <algorithm>
 #include <map>
 
-#include "elastic/channel_links.h"
+#include "graph/channel_links.h"
 
-namespace fleetfit::elastic {
+namespace fleetfit::graph {
 namespace {
-
-using graph::Graph;
-using graph::kNoTensor;
-using graph::TensorId;
 
 std::size_t slot(TensorId id) { return static_cast<std::size_t>(id); }
 
@@ -20,9 +16,9 @@ ThinnedGroups stuck_groups(const Graph& graph, const Channels& channels) {
   ThinnedGroups stuck;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const auto& node = graph.nodes[n];
-    const auto* conv = std::get_if<graph::Conv>(&node.op);
+    const auto* conv = std::get_if<Conv>(&node.op);
     if (conv == nullptr || conv->groups == 1 || channels.rank(node.inputs[0]) < 3) continue;
-    const bool nchw = conv->layout == graph::Layout::nchw;
+    const bool nchw = conv->layout == Layout::nchw;
     const std::size_t axis = nchw ? 1 : channels.rank(node.inputs[0]) - 1;
     if (channels.extent(node.inputs[0], axis) == conv->groups) continue;
     if (channels.all_pinned(node.inputs[0], axis) || channels.all_pinned(node.outputs[0], axis))
@@ -33,11 +29,11 @@ ThinnedGroups stuck_groups(const Graph& graph, const Channels& channels) {
 
 /// What is computed from pooled channels until it meets something else again.
 std::vector<bool> tensors_of_gates(const Graph& graph) {
-  const auto is_static = graph::static_tensors(graph);
+  const auto is_static = static_tensors(graph);
   std::vector<bool> gate(graph.tensors.size());
   for (const auto& node : graph.nodes) {
-    bool pools = std::holds_alternative<graph::GlobalPool>(node.op) ||
-                 std::holds_alternative<graph::Reduce>(node.op);
+    bool pools =
+        std::holds_alternative<GlobalPool>(node.op) || std::holds_alternative<Reduce>(node.op);
     if (!pools) {
       bool any = false;
       pools = std::ranges::all_of(node.inputs, [&](TensorId id) {
@@ -57,9 +53,9 @@ std::vector<bool> tensors_of_gates(const Graph& graph) {
 /// Whether a gate's result is multiplied with what it was made from; else the pooled tensor is the
 /// way itself, as before a classifier.
 bool has_gate(const Graph& graph, const std::vector<bool>& gate) {
-  return std::ranges::any_of(graph.nodes, [&](const graph::Node& node) {
-    const auto* op = std::get_if<graph::Elementwise>(&node.op);
-    if (op == nullptr || op->kind != graph::ElementwiseKind::mul) return false;
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    const auto* op = std::get_if<Elementwise>(&node.op);
+    if (op == nullptr || op->kind != ElementwiseKind::mul) return false;
     return std::ranges::any_of(node.inputs, [&](TensorId id) { return gate[slot(id)]; }) &&
            !gate[slot(node.outputs[0])];
   });
@@ -188,4 +184,4 @@ std::vector<ChannelGroup> shrinkable_groups(const Graph& graph, const Channels& 
   return found;
 }
 
-}  // namespace fleetfit::elastic
+}  // namespace fleetfit::graph
