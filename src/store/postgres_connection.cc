@@ -235,10 +235,15 @@ Status PostgresConnection::send_plain(const char* sql) {
 }
 
 Result<PostgresConnection::Answer> PostgresConnection::collect() {
+  return collect_all().map(
+      [](std::vector<Answer> all) { return all.empty() ? Answer() : std::move(all.back()); });
+}
+
+Result<std::vector<PostgresConnection::Answer>> PostgresConnection::collect_all() {
   PGconn* connection = connection_.get();
   if (PQpipelineSync(connection) == 0) return lost();
   unanswered_ = 0;
-  Answer last;
+  std::vector<Answer> all;
   std::optional<Error> error;
   for (bool was_end = false;;) {
     Answer answer(PQgetResult(connection));
@@ -249,7 +254,7 @@ Result<PostgresConnection::Answer> PostgresConnection::collect() {
     const auto status = PQresultStatus(answer.get());
     if (status == PGRES_PIPELINE_SYNC) break;
     if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
-      last = std::move(answer);
+      all.push_back(std::move(answer));
     } else if (status != PGRES_PIPELINE_ABORTED && !error) {
       error = failure_of(answer.get()).value();
     }
@@ -259,7 +264,7 @@ Result<PostgresConnection::Answer> PostgresConnection::collect() {
     for (const auto& sql : fresh_) statements_.erase(sql);
   fresh_.clear();
   if (error) return tl::unexpected(*std::move(error));
-  return last;
+  return all;
 }
 
 Status PostgresConnection::run(std::string_view sql, std::span<const SqlValue> values) {
@@ -281,9 +286,27 @@ Status PostgresConnection::query(std::string_view sql, std::span<const SqlValue>
   if (auto sent = send(sql, values); !sent) return sent;
   const auto answer = collect();
   if (!answer) return tl::unexpected(answer.error());
-  for (int i = 0; i < PQntuples(answer->get()); ++i) {
-    PostgresRow row(answer->get(), i);
+  return read_rows(answer->get(), read);
+}
+
+Status PostgresConnection::read_rows(const PGresult* answer, const RowReader& read) {
+  for (int i = 0; i < PQntuples(answer); ++i) {
+    PostgresRow row(answer, i);
     if (auto taken = read(row); !taken) return taken;
+  }
+  return {};
+}
+
+Status PostgresConnection::query_each(std::string_view sql,
+                                      std::span<const std::vector<SqlValue>> lists,
+                                      const RowReader& read) {
+  for (; !lists.empty(); lists = lists.subspan(std::min(lists.size(), kInFlight))) {
+    for (const auto& values : lists.first(std::min(lists.size(), kInFlight)))
+      if (auto sent = send(sql, values); !sent) return sent;
+    const auto answers = collect_all();
+    if (!answers) return tl::unexpected(answers.error());
+    for (const auto& answer : *answers)
+      if (auto taken = read_rows(answer.get(), read); !taken) return taken;
   }
   return {};
 }

@@ -51,6 +51,8 @@ class PostgresConnection final : public SqlConnection {
   Result<std::int64_t> run_counted(std::string_view sql, std::span<const SqlValue> values) override;
   Status query(std::string_view sql, std::span<const SqlValue> values,
                const RowReader& read) override;
+  Status query_each(std::string_view sql, std::span<const std::vector<SqlValue>> lists,
+                    const RowReader& read) override;
   Status begin(Transaction kind) override;
   Status commit() override;
   void rollback() override;
@@ -70,8 +72,11 @@ class PostgresConnection final : public SqlConnection {
   Status send(std::string_view sql, std::span<const SqlValue> values);
   Status send_plain(const char* sql);
   Result<std::string> prepared(std::string_view sql, std::span<const SqlValue> values);
-  /// Ends what was sent; the last statement's answer, or the first failure.
+  /// Ends what was sent; the statements' answers, or the first failure.
+  Result<std::vector<Answer>> collect_all();
+  /// The last one.
   Result<Answer> collect();
+  static Status read_rows(const PGresult* answer, const RowReader& read);
   tl::unexpected<Error> failure_of(const PGresult* answer) const;
   tl::unexpected<Error> lost() const;
 

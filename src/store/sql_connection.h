@@ -113,6 +113,15 @@ class SqlConnection {
     const std::array<SqlValue, sizeof...(Values)> list{sql_value(values)...};
     return all(read, sql, std::span<const SqlValue>(list));
   }
+  /// Of the same query with one list of values after another: quicker than one by one.
+  template <class Record>
+  Result<std::vector<Record>> all_of_each(Result<Record> (*read)(SqlRow&), std::string_view sql,
+                                          std::span<const std::vector<SqlValue>> lists) {
+    std::vector<Record> records;
+    auto done = query_each(sql, lists, [&](SqlRow& row) { return keep(read, row, records); });
+    if (!done) return tl::unexpected(std::move(done.error()));
+    return records;
+  }
   /// The first of them.
   template <class Record, class... Values>
   Result<std::optional<Record>> first(Result<Record> (*read)(SqlRow&), std::string_view sql,
@@ -143,12 +152,22 @@ class SqlConnection {
                                            std::span<const SqlValue> values) = 0;
   virtual Status query(std::string_view sql, std::span<const SqlValue> values,
                        const RowReader& read) = 0;
+  virtual Status query_each(std::string_view sql, std::span<const std::vector<SqlValue>> lists,
+                            const RowReader& read);
   virtual Status begin(Transaction kind) = 0;
   virtual Status commit() = 0;
   /// Undoes what was not committed.
   virtual void rollback() = 0;
 
  private:
+  template <class Record>
+  Status keep(Result<Record> (*read)(SqlRow&), SqlRow& row, std::vector<Record>& records) const {
+    auto record = read(row);
+    if (!record) return core::within(name(), std::move(record.error()));
+    records.push_back(*std::move(record));
+    return {};
+  }
+
   struct Undo {
     void operator()(SqlConnection* connection) const { connection->rollback(); }
   };
@@ -195,12 +214,7 @@ Result<std::vector<Record>> SqlConnection::all(Result<Record> (*read)(SqlRow&),
                                                std::string_view sql,
                                                std::span<const SqlValue> values) {
   std::vector<Record> records;
-  auto done = query(sql, values, [&](SqlRow& row) -> Status {
-    auto record = read(row);
-    if (!record) return core::within(name(), std::move(record.error()));
-    records.push_back(*std::move(record));
-    return {};
-  });
+  auto done = query(sql, values, [&](SqlRow& row) { return keep(read, row, records); });
   if (!done) return tl::unexpected(std::move(done.error()));
   return records;
 }

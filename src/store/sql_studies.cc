@@ -90,24 +90,20 @@ class SqlStudies final : public StudyStore {
 
   Result<std::optional<TrialRecord>> find_trial(std::string_view study,
                                                 std::int64_t number) override {
-    return read_trials(
-               study,
-               [&](StudyTables& tables, const Progress& progress) {
-                 return tables.with_levels(
-                     tables.connection().all(read_trial, sql_.find_trial, progress.study, number),
-                     sql_.levels_of_run, progress.study, number, number);
-               })
-        .map([](Trials trials) {
-          return trials.empty() ? std::nullopt : std::optional(std::move(trials.front()));
-        });
+    const auto find = [&](StudyTables& tables, const Progress& progress) {
+      return tables.with_levels(
+          progress, tables.connection().all(read_trial, sql_.find_trial, progress.study, number));
+    };
+    return read_trials(study, find).map([](Trials trials) {
+      return trials.empty() ? std::nullopt : std::optional(std::move(trials.front()));
+    });
   }
   Result<Trials> list_changes(std::string_view study, std::int64_t since,
                               std::size_t limit) override {
     return read_trials(study, [&](StudyTables& tables, const Progress& progress) {
-      return tables.with_levels(tables.connection().all(read_trial, sql_.list_changes,
-                                                        progress.study, since, sql_limit(limit)),
-                                sql_.levels_of_changes, progress.study, progress.study, since,
-                                sql_limit(limit));
+      return tables.with_levels(
+          progress, tables.connection().all(read_trial, sql_.list_changes, progress.study, since,
+                                            sql_limit(limit)));
     });
   }
   Result<Trials> list_trials(std::string_view study, std::int64_t first, std::size_t limit,
@@ -115,16 +111,15 @@ class SqlStudies final : public StudyStore {
     return read_trials(study, [&](StudyTables& tables, const Progress& progress) {
       auto list = tables.connection().all(read_trial, sql_.list_trials, progress.study, first,
                                           sql_limit(limit));
-      if (!list || list->empty() || levels == LevelDetail::none) return list;
-      const auto last = list->back().number;
-      return tables.with_levels(std::move(list), sql_.levels_of_run, progress.study, first, last);
+      return levels == LevelDetail::none ? list
+                                         : tables.with_levels_of_run(progress, std::move(list));
     });
   }
   Result<Trials> best_trials(std::string_view study, std::size_t limit) override {
     return read_trials(study, [&](StudyTables& tables, const Progress& progress) {
       return tables.with_levels(
-          tables.connection().all(read_trial, sql_.best_trials, progress.study, sql_limit(limit)),
-          sql_.levels_of_best, progress.study, progress.study, sql_limit(limit));
+          progress,
+          tables.connection().all(read_trial, sql_.best_trials, progress.study, sql_limit(limit)));
     });
   }
   Result<TrialCounts> count_trials(std::string_view study) override {
@@ -138,20 +133,18 @@ class SqlStudies final : public StudyStore {
   Result<Trials> claim_trials(std::string_view study, std::string_view worker, Time now, Time until,
                               std::size_t limit) override {
     if (auto checked = check_worker(worker); !checked) return tl::unexpected(checked.error());
-    return change_study<Trials>(
-        study, By::tuner, [&](StudyTables& tables, Progress& progress) -> Result<Trials> {
-          const std::int64_t change_before = progress.change;
-          auto trials = tables.for_workers(progress, now, limit);
-          if (!trials) return trials;
-          for (auto& trial : *trials) {
-            const TrialState before = trial.state;
-            take(trial, worker, until);
-            if (auto done = tables.update(progress, before, trial); !done)
-              return tl::unexpected(done.error());
-          }
-          return tables.with_levels(std::move(trials), sql_.levels_of_later_changes, progress.study,
-                                    progress.study, change_before);
-        });
+    return change_study<Trials>(study, By::tuner,
+                                [&](StudyTables& tables, Progress& progress) -> Result<Trials> {
+                                  auto trials = tables.for_workers(progress, now, limit);
+                                  if (!trials) return trials;
+                                  for (auto& trial : *trials) {
+                                    const TrialState before = trial.state;
+                                    take(trial, worker, until);
+                                    if (auto done = tables.update(progress, before, trial); !done)
+                                      return tl::unexpected(done.error());
+                                  }
+                                  return tables.with_levels(progress, std::move(trials));
+                                });
   }
   Result<Hold> renew(const Claim& claim, Time until) override {
     return in_transaction(Transaction::casual, [&](StudyTables& tables) -> Result<Hold> {

@@ -26,14 +26,6 @@ std::string select_inferences(std::string_view rest) {
       kInferenceColumns, rest);
 }
 
-// Of the trials that `which`, a condition, selects.
-std::string select_levels(std::string_view which) {
-  return fmt::format(
-      "SELECT {} FROM levels WHERE study = ? AND trial IN (SELECT number FROM trials {}) "
-      "ORDER BY trial, level",
-      kLevelColumns, which);
-}
-
 std::string insert_into(std::string_view table, std::string_view columns) {
   return fmt::format("INSERT INTO {} (study, {}) VALUES ({})", table, columns,
                      placeholders(count_columns(columns) + 1));
@@ -48,10 +40,6 @@ StudySql::StudySql(const SqlDialect& dialect) {
   const auto index = [&](std::string_view name) {
     return dialect.names_indexes ? fmt::format("INDEXED BY {} ", name) : std::string();
   };
-  constexpr std::string_view kChanges = "WHERE study = ? AND change > ? ORDER BY change LIMIT ?";
-  const std::string best = index("trials_by_score") +
-                           "WHERE study = ? AND score IS NOT NULL ORDER BY score, number LIMIT ?";
-
   find_study = fmt::format("{} WHERE name = ?", kSelectStudies);
   list_studies = fmt::format("{} ORDER BY name", kSelectStudies);
   insert_study =
@@ -66,18 +54,17 @@ StudySql::StudySql(const SqlDialect& dialect) {
   insert_level = insert_into("levels", kLevelColumns);
   find_trial = select_trials("WHERE study = ? AND number = ?");
   locked_trial = fmt::format("{}{}", find_trial, dialect.lock);
-  list_changes = select_trials(kChanges);
+  list_changes = select_trials("WHERE study = ? AND change > ? ORDER BY change LIMIT ?");
   list_trials = select_trials("WHERE study = ? AND number >= ? ORDER BY number LIMIT ?");
-  best_trials = select_trials(best);
+  best_trials =
+      select_trials(index("trials_by_score") +
+                    "WHERE study = ? AND score IS NOT NULL ORDER BY score, number LIMIT ?");
   abandoned_trials = select_trials(
       fmt::format("{}WHERE study = ? AND lease_until <= ? ORDER BY lease_until, number LIMIT ?{}",
                   index("trials_by_lease"), dialect.lock_free_rows));
   queued_trials =
       select_trials(fmt::format("{}WHERE study = ? AND state = 'queued' ORDER BY number LIMIT ?{}",
                                 index("trials_in_queue"), dialect.lock_free_rows));
-  levels_of_changes = select_levels(kChanges);
-  levels_of_later_changes = select_levels("WHERE study = ? AND change > ?");
-  levels_of_best = select_levels(best);
   levels_of_run = fmt::format(
       "SELECT {} FROM levels WHERE study = ? AND trial BETWEEN ? AND ? ORDER BY trial, level",
       kLevelColumns);
@@ -174,6 +161,28 @@ Result<std::vector<TrialRecord>> StudyTables::for_workers(const Progress& progre
   if (!queued) return queued;
   trials->insert(trials->end(), std::make_move_iterator(queued->begin()),
                  std::make_move_iterator(queued->end()));
+  return trials;
+}
+
+Result<std::vector<TrialRecord>> StudyTables::with_levels(const Progress& progress,
+                                                          Result<std::vector<TrialRecord>> trials) {
+  if (!trials || trials->empty()) return trials;
+  std::vector<std::vector<SqlValue>> keys;
+  for (const auto& trial : *trials)
+    keys.push_back({sql_value(progress.study), sql_value(trial.number), sql_value(trial.number)});
+  auto levels = connection_.all_of_each(read_level, sql_.levels_of_run, keys);
+  if (!levels) return tl::unexpected(std::move(levels.error()));
+  give_levels(*trials, *std::move(levels));
+  return trials;
+}
+
+Result<std::vector<TrialRecord>> StudyTables::with_levels_of_run(
+    const Progress& progress, Result<std::vector<TrialRecord>> trials) {
+  if (!trials || trials->empty()) return trials;
+  auto levels = connection_.all(read_level, sql_.levels_of_run, progress.study,
+                                trials->front().number, trials->back().number);
+  if (!levels) return tl::unexpected(std::move(levels.error()));
+  give_levels(*trials, *std::move(levels));
   return trials;
 }
 

@@ -28,9 +28,6 @@ struct StudySql {
   std::string best_trials;
   std::string abandoned_trials;
   std::string queued_trials;
-  std::string levels_of_changes;
-  std::string levels_of_later_changes;
-  std::string levels_of_best;
   std::string levels_of_run;
   std::string find_inference;
   std::string save_inference;
@@ -67,16 +64,12 @@ class StudyTables {
   Result<std::vector<TrialRecord>> for_workers(const Progress& progress, Time now,
                                                std::size_t limit);
 
-  /// Adds the levels that a query gives.
-  template <class... Values>
-  Result<std::vector<TrialRecord>> with_levels(Result<std::vector<TrialRecord>> trials,
-                                               const std::string& levels, const Values&... values) {
-    if (!trials || trials->empty()) return trials;
-    auto found = connection_.all(read_level, levels, values...);
-    if (!found) return tl::unexpected(std::move(found.error()));
-    give_levels(*trials, *std::move(found));
-    return trials;
-  }
+  /// With their levels, each looked up by its number.
+  Result<std::vector<TrialRecord>> with_levels(const Progress& progress,
+                                               Result<std::vector<TrialRecord>> trials);
+  /// The same of trials whose numbers run on.
+  Result<std::vector<TrialRecord>> with_levels_of_run(const Progress& progress,
+                                                      Result<std::vector<TrialRecord>> trials);
 
  private:
   static void give_levels(std::vector<TrialRecord>& trials, std::vector<LevelOfTrial> levels);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <system_error>
 
 #include "fleetfit/core/program.h"
@@ -232,6 +233,8 @@ class RunningTrial {
     TrialOutcome result;
     result.elapsed_s = std::chrono::duration<double>(steady_clock::now() - began_).count();
     result.cpu_s = end.cpu_s;
+    constexpr int kShellsWordForIt = 128 + SIGTERM;
+    result.was_told_to_end = end.status.signal == SIGTERM || end.status.code == kShellsWordForIt;
     result.epochs = epochs_;
     result.reason = failure(end);
     if (result.reason.empty()) {

@@ -188,7 +188,16 @@ class Worker {
     if (!outcome) return put_off(claim, outcome.error());
     if (outcome->end == TrialOutcome::End::failed && is_full(options_.folder))
       return put_off(claim, {ErrorCode::io, "the disk is full"});
+    if (outcome->end == TrialOutcome::End::failed && is_ended_with_us(*outcome))
+      return give_back(claim);
     return end(claim, trial, *outcome, heartbeat.interruption(), started);
+  }
+
+  // A cluster tells all processes of a job to end, the trial perhaps before its worker.
+  bool is_ended_with_us(const TrialOutcome& outcome) const {
+    constexpr milliseconds kApart{1000};
+    if (outcome.was_told_to_end) sleep_unless_stopped(kApart, stop_);
+    return stop_.stop_requested();
   }
 
   Status end(const Claim& claim, const TrialRecord& trial, const TrialOutcome& outcome,

@@ -179,7 +179,8 @@ TEST_F(PostgresStore, LosesNothingThatWasConfirmedWhenConnectionsAreCut) {
   EXPECT_GT(failures, 0) << "none was cut in the middle of its work";
   for (const auto& name : confirmed)
     EXPECT_EQ(store->list_kernel_choices(name).value().size(), 2u) << name;
-  for (const auto& name : store->list_kernel_cpus().value())
+  const auto cpus = store->list_kernel_cpus().value();
+  for (const auto& name : cpus)
     EXPECT_EQ(store->list_kernel_choices(name).value().size(), 2u) << "half of a transaction";
 }
 

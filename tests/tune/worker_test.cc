@@ -118,6 +118,35 @@ TEST_F(Worker, GivesTheTrialBackWhenItIsStopped) {
   EXPECT_EQ(trial(0).attempts, 0);
 }
 
+TEST_F(Worker, GivesTheTrialBackThatIsToldToEndTogetherWithIt) {
+  add({{}});
+  std::stop_source stop;
+  const auto mark = folder_.path() / "told";
+  std::jthread stopper([&] {
+    while (!std::filesystem::exists(mark)) std::this_thread::sleep_for(milliseconds(2));
+    std::this_thread::sleep_for(milliseconds(30));  // the trial has ended by now, or soon will
+    stop.request_stop();
+  });
+  const auto script = "touch " + mark.string() + "; kill -TERM $$; sleep 9";
+  EXPECT_TRUE(work_on_study(studies(), study_, clock_, options(script), {}, stop.get_token()));
+  EXPECT_EQ(trial(0).state, TrialState::queued);
+  EXPECT_EQ(trial(0).attempts, 0);
+}
+
+TEST_F(Worker, ATrialThatEndsItselfBySigtermHasFailed) {
+  add({{}});
+  work("kill -TERM $$; sleep 9");
+  EXPECT_EQ(trial(0).state, TrialState::failed);
+  EXPECT_THAT(trial(0).reason, HasSubstr("signal 15"));
+}
+
+TEST_F(Worker, EndsWhenItHasHadNothingToDoForLong) {
+  auto impatient = options("true");
+  impatient.idle_limit = std::chrono::seconds(0);
+  EXPECT_TRUE(work_on_study(studies(), study_, clock_, impatient, {}, {}));
+  EXPECT_FALSE(studies().find_study("s").value()->done);
+}
+
 TEST_F(Worker, StopsATrialThatIsToStop) {
   add({{}});
   std::jthread asker([&] {

@@ -55,7 +55,9 @@ struct TrialOutcome {
   enum class End : std::uint8_t { finished, stopped, failed };
   End end = End::failed;
   std::string reason = {};  ///< of stopped and failed: one line; of failed with the log's end
-  double accuracy = 0;      ///< of finished: a finite number
+  /// It ended by SIGTERM, as all processes of a job do that a cluster ends.
+  bool was_told_to_end = false;
+  double accuracy = 0;  ///< of finished: a finite number
   std::optional<double> loss = std::nullopt;
   std::map<std::string, double> other = {};  ///< further finite numbers of its result
   std::string model_file = {};               ///< may be empty
