@@ -57,8 +57,12 @@ TEST(CostTargets, AreLogarithmsWithoutTheDevicesSpeed) {
   const auto targets = cost_targets(samples, 0, devices);
 
   // Devices 0 and 2 are of one kind, and differ in speed alone.
-  for (std::size_t i = 0; i < 60; ++i)
-    EXPECT_NEAR(targets.numbers[i], targets.numbers[2 * 60 + i], 1e-5);
+  for (std::size_t i = 0; i < 60; ++i) {
+    const bool works = cells().live_slots(samples.designs[i]).any();
+    EXPECT_NE(std::isnan(targets.numbers[i]), works);
+    if (!works) continue;
+    EXPECT_NEAR(targets.numbers[i], targets.numbers[2 * 60 + i], 1e-5) << i;
+  }
   const double level = 0.5 * (std::log(4.0) + std::log(10.0));
   EXPECT_NEAR(devices[0].level, level, 1e-9);
   EXPECT_NEAR(targets.offset + targets.scale * targets.numbers[5],

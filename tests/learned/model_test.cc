@@ -80,7 +80,8 @@ double best_number(double log_limit) {
   double best = 0;
   for (int narrow = 0; narrow <= 6; ++narrow)
     for (int wide = 0; narrow + wide <= 6; ++wide)
-      if (0.1 * narrow + 0.3 * wide <= log_limit) best = std::max(best, 0.1 * narrow + 0.25 * wide);
+      if (0.1 * narrow + 0.3 * wide <= log_limit + 1e-9)
+        best = std::max(best, 0.1 * narrow + 0.25 * wide);
   return best;
 }
 
@@ -196,7 +197,7 @@ TEST_F(ModelFile, NamesWhatIsWrong) {
   EXPECT_THAT(with("/features/covariance", {1, 2}), HasSubstr("covariance"));
   EXPECT_THAT(with("/costs/0/members/0/typical", {1}), HasSubstr("typical"));
   EXPECT_THAT(with("/costs/0/margin", -1), HasSubstr("margin"));
-  EXPECT_THAT(with("/costs", nlohmann::json::array()), HasSubstr("costs"));
+  EXPECT_THAT(with("/costs", nlohmann::json::array()), HasSubstr("optimizers[0]"));
   EXPECT_THAT(with("/optimizers/0/hidden", 7), HasSubstr("m.json: optimizers[0].hidden"));
   EXPECT_THAT(with("/extra", 1), HasSubstr("extra"));
 }

@@ -72,13 +72,10 @@ class Learned : public testing::Test {
                                int threads = 2) {
     core::ThreadPool pool(threads);
     const auto progress = core::make_silent_progress();
-    return train_learned(
-        samples, options,
-        {.pool = pool, .clock = clock_, .progress = *progress, .stop = stop_.get_token()});
+    return train_learned(samples, options, {.pool = pool, .clock = clock_, .progress = *progress});
   }
 
   core::SystemClock clock_;
-  std::stop_source stop_;
 };
 
 LearnOptions quick() {
@@ -173,6 +170,19 @@ TEST_F(Learned, LearnsEnergyBesideLatency) {
               0.5 * answer.costs[1].value);
 }
 
+/// Asks to stop when some progress was made.
+class StopAfter final : public core::Progress {
+ public:
+  StopAfter(std::stop_source& stop, int events) : stop_(stop), left_(events) {}
+  void receive(const core::ProgressEvent& event) override {
+    if (event.kind == core::ProgressKind::advanced && --left_ == 0) stop_.request_stop();
+  }
+
+ private:
+  std::stop_source& stop_;
+  int left_;
+};
+
 TEST_F(Learned, GoesOnAfterTheNetworksThatWereFinished) {
   const core::TemporaryFolder folder;
   auto options = quick();
@@ -181,9 +191,15 @@ TEST_F(Learned, GoesOnAfterTheNetworksThatWereFinished) {
   const auto whole = train(samples, options).value();
 
   options.checkpoint = folder.path() / "part";
-  stop_.request_stop();
-  EXPECT_EQ(train(samples, options).error().code, ErrorCode::cancelled);
-  stop_ = {};
+  core::ThreadPool alone(1);
+  std::stop_source stop;
+  StopAfter progress(stop, 3);
+  const auto ended = train_learned(
+      samples, options,
+      {.pool = alone, .clock = clock_, .progress = progress, .stop = stop.get_token()});
+  EXPECT_EQ(ended.error().code, ErrorCode::cancelled);
+  EXPECT_TRUE(std::filesystem::exists(options.checkpoint));
+
   const auto again = train(samples, options).value();
   EXPECT_FALSE(std::filesystem::exists(options.checkpoint));
   const auto device = whole.parts().device.read(samples.features.row(1)).value();
