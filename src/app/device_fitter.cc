@@ -229,11 +229,13 @@ void DeviceFitter::fill_in(const Prospects& prospects) {
     if (number && std::isnan(seen_[*number].accuracy))
       seen_[*number].accuracy = prospects.accuracy[i];
   }
-  for (auto& point : device_.tried) {
-    if (!std::isnan(point.accuracy)) continue;
+  const auto fill = [&](FitPoint& point) {
+    if (!std::isnan(point.accuracy)) return;
     const auto design = parts_.space.parse(point.design);
     if (design) point.accuracy = seen_[*index_.find(*design)].accuracy;
-  }
+  };
+  for (auto& point : device_.tried) fill(point);
+  if (device_.original) fill(*device_.original);
 }
 
 Status DeviceFitter::confirm(const Prospects& prospects, const ConfirmPlan& plan) {
@@ -258,17 +260,13 @@ Status DeviceFitter::confirm(const Prospects& prospects, const ConfirmPlan& plan
   return {};
 }
 
-/// Of the designs that were not measured, the one that is expected to break budgets the least;
-/// nothing if one that was measured breaks them less.
+/// Of the designs that were not measured, the one that is expected to break budgets the least.
 Result<std::optional<std::size_t>> DeviceFitter::nearest_to_budgets(
     const Prospects& prospects) const {
   const auto expected = expect(prospects.designs);
   if (!expected) return tl::unexpected(expected.error());
   const std::size_t costs = device_.budgets.size();
   double least = std::numeric_limits<double>::infinity();
-  for (const auto& seen : seen_)
-    if (!seen.costs.empty() && !std::isnan(seen.accuracy))
-      least = std::min(least, excess(seen.costs));
   std::optional<std::size_t> nearest;
   std::vector<double> values(costs);
   for (std::size_t i = 0; i < prospects.designs.size(); ++i) {

@@ -39,6 +39,7 @@ constexpr double kLeastGain = 0.0005;  // of accuracy, as a share
 struct DeviceWork {
   const FleetDevice* written = nullptr;
   FittedDevice* device = nullptr;
+  std::string fingerprint = {};
   std::string name = {};  // of the workplace; "": nobody can run it here
   std::unique_ptr<Prober> prober = {};
   std::unique_ptr<DeviceFitter> fitter = {};
@@ -124,7 +125,8 @@ class ModelFleet {
     work_.reserve(fleet_.devices.size());
     for (const auto& written : fleet_.devices) {
       FittedDevice device{.name = written.name, .budgets = budgets_of(written)};
-      auto name = open_device_of(written, device);
+      std::string fingerprint;
+      auto name = open_device_of(written, device, fingerprint);
       if (!name && written.optional) {
         report_->left_out.push_back(fmt::format("{}: {}", written.name, name.error().message));
         continue;
@@ -132,7 +134,9 @@ class ModelFleet {
       if (!name && name.error().code == ErrorCode::invalid_input)
         return core::within(fleet_.place(written), name.error());
       report_->devices.push_back(std::move(device));
-      work_.push_back({.written = &written, .device = &report_->devices.back()});
+      work_.push_back({.written = &written,
+                       .device = &report_->devices.back(),
+                       .fingerprint = std::move(fingerprint)});
       if (name) {
         work_.back().name = *name;
       } else if (auto ok = take(work_.back(), tl::unexpected(name.error())); !ok) {
@@ -143,12 +147,14 @@ class ModelFleet {
   }
 
   /// The workplace's name of the device; "" for one that is known by its latencies alone.
-  Result<std::string> open_device_of(const FleetDevice& written, FittedDevice& device) {
+  Result<std::string> open_device_of(const FleetDevice& written, FittedDevice& device,
+                                     std::string& fingerprint) {
     if (!written.latency.empty()) return "";
     if (!written.device.empty()) {
       const auto shown = show_device(workplace_, written.device);
       if (!shown) return tl::unexpected(shown.error());
       device.about = about(shown->device);
+      fingerprint = shown->fingerprint;
       return written.device;
     }
     const auto added =
@@ -162,6 +168,7 @@ class ModelFleet {
                                 .existing = ExistingDevice::replace});
     if (!added) return tl::unexpected(added.error());
     device.about = about(added->device);
+    fingerprint = added->fingerprint;
     return added->device.name;
   }
 
@@ -427,6 +434,7 @@ class ModelFleet {
     visit_points([&](FitPoint& point) {
       if (!std::isnan(point.accuracy)) point.accuracy = accuracy_of(point.design);
     });
+    for (auto& device : report_->devices) drop_what_is_no_better(device);
     for (auto& model : report_->shared) model.accuracy = accuracy_of(model.design);
     report_->accuracy_about = fmt::format(
         "share of {} test images of {} whose class was found; networks were chosen by {} other "
@@ -471,19 +479,20 @@ class ModelFleet {
     const double once = folder_.seconds("elastify") + folder_.seconds("profile") +
                         folder_.seconds("first search") + folder_.seconds("choice") +
                         folder_.seconds("test");
-    account.measurements = profiled;
+    std::set<std::pair<std::string, std::string>> made;  // devices that are alike share them
     account.seconds = once + folder_.seconds("other searches");
     for (auto& work : work_) {
       if (!work.fitter) continue;
       if (auto ok = take(work, {}); !ok) return ok;
       work.device->seconds = folder_.seconds("measuring " + work.device->name);
       const std::size_t measured = work.device->tried.size();
-      account.measurements += measured;
+      for (const auto& point : work.device->tried) made.emplace(work.fingerprint, point.design);
       account.seconds += work.device->seconds;
       const double each = measured > 0 ? work.device->seconds / static_cast<double>(measured) : 0;
       account.alone_measurements += profiled + work.finalists;
       account.alone_seconds += once + each * static_cast<double>(work.finalists);
     }
+    account.measurements = profiled + made.size();
     account.alone_means =
         "the model made elastic, the device profiled, searched for and its finalists timed, as "
         "'fleetfit elastify' and 'fleetfit adapt' do it; reckoned from what these steps took here "

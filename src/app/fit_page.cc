@@ -376,9 +376,9 @@ std::string sharing(const FitReport& report) {
         escape_html(model.design), percent(report, model.accuracy), model.devices.size(), names);
   }
   return fmt::format(
-      "<h2>The fewest models for the whole fleet</h2>\n<p>{} model{}: each device has one that "
-      "keeps its budgets, measured there, and is at most {:g} points less accurate than its own "
-      "best. {} further measurement{} confirmed it.</p>\n{}",
+      "<h2>The fewest models for the whole fleet</h2>\n<p>{} model{}: each device that keeps its "
+      "budgets has one that does so, too, measured there, and is at most {:g} points less accurate "
+      "than its own best. {} further measurement{} confirmed it.</p>\n{}",
       report.shared.size(), plural(report.shared.size()), *report.share_within,
       report.sharing_measurements, plural(report.sharing_measurements),
       table("<th>model</th><th>accuracy</th><th>devices</th><th class=\"words\"></th>", rows));

@@ -144,7 +144,7 @@ class DeviceProber final : public Prober {
     for (std::size_t i = 0; i < designs.size(); ++i) request.designs->add(designs[i]);
     const auto start = place_.workplace.clock.now();
     const auto measured =
-        measure_designs_of(place_.workplace, from_.space, request, place_.progress, place_.stop);
+        measure_designs_of(place_.workplace, from_.space, request, *silent_, place_.stop);
     if (!measured) return tl::unexpected(measured.error());
     if (place_.stop.stop_requested()) return fail(ErrorCode::cancelled, "stopped");
     const std::chrono::duration<double> took = place_.workplace.clock.now() - start;
@@ -165,6 +165,8 @@ class DeviceProber final : public Prober {
   ProbePlace place_;
   MeasuredHere from_;
   ProbeCount& count_;
+  // The fit tells what it does; how long single measurements take would be noise.
+  std::unique_ptr<core::Progress> silent_ = core::make_silent_progress();
 };
 
 }  // namespace

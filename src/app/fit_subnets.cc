@@ -202,6 +202,22 @@ void choose_by_table(const LatencyTable& table, const SubnetSpace& space,
   if (!device.best && !points.empty()) device.nearest = points.front();
 }
 
+void drop_what_is_no_better(FittedDevice& device) {
+  const std::string best = device.best ? device.best->design : "";
+  double so_far = -1;
+  std::erase_if(device.pool, [&](const FitPoint& point) {
+    const bool better = point.accuracy > so_far;
+    so_far = std::max(so_far, point.accuracy);
+    return !better && point.design != best;
+  });
+  so_far = device.best ? device.best->accuracy : -1;
+  std::erase_if(device.better, [&](const FitPoint& point) {
+    const bool better = point.accuracy > so_far;
+    so_far = std::max(so_far, point.accuracy);
+    return !better;
+  });
+}
+
 Status write_fitted(const WriteRequest& request, FittedDevice& device, core::Progress& progress) {
   const auto folder = relative_folder(device);
   std::error_code ignored;  // writing tells

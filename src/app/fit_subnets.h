@@ -64,6 +64,11 @@ FitPoint believed_point(const adapt::LatencyTable& table, const elastic::SubnetS
 void choose_by_table(const adapt::LatencyTable& table, const elastic::SubnetSpace& space,
                      const Prospects& prospects, FittedDevice& device);
 
+/// Takes those points out of the device's pool, and of what larger budgets would give, that are no
+/// more accurate than cheaper ones. The best stays: it was chosen without looking at these
+/// accuracies.
+void drop_what_is_no_better(FittedDevice& device);
+
 struct WriteRequest {
   std::filesystem::path bundle = {};
   std::string bundle_sha256 = {};
