@@ -146,7 +146,7 @@ class Learn(cli.Case):
             self.assertAlmostEqual(outcome["best_accuracy"], max(within), places=6)
 
     def test_a_training_that_is_killed_goes_on(self):
-        arguments = self.train_arguments("--effort", 1)
+        arguments = self.train_arguments("--effort", .2)
         part = pathlib.Path(f"{self.model}.part")
         killed = subprocess.Popen([cli.program(), *map(str, arguments)], start_new_session=True, stdout=subprocess.DEVNULL)
         for _ in range(600):
