@@ -27,6 +27,16 @@ def accuracy(ops):
     return 80 + sum((1 + .1 * edge) * (.2, .2, 1.3, 2, .4)[int(op)] for edge, op in enumerate(ops))
 
 
+def overridden(arguments, more):
+    """The arguments with flags replaced by those of `more`: a flag may be given but once."""
+    given = set(more)
+    kept = list(arguments)
+    for flag in [word for word in kept if str(word).startswith("--") and word in given]:
+        place = kept.index(flag)
+        del kept[place:place + 2]
+    return [*kept, *more]
+
+
 class Learn(cli.Case):
     def setUp(self):
         super().setUp()
@@ -48,11 +58,11 @@ class Learn(cli.Case):
         return path
 
     def train_arguments(self, *more):
-        return ["learn", "train", "--space", "nasbench201", "--table", self.table, "--device-features", self.features, "--accuracy",
-                f"table:{self.accuracy}#top1", "-o", self.model, *QUICK, *more]
+        return overridden(["learn", "train", "--space", "nasbench201", "--table", self.table, "--device-features", self.features, "--accuracy",
+                           f"table:{self.accuracy}#top1", "-o", self.model, *QUICK], more)
 
     def apply_arguments(self, *more):
-        return ["learn", "apply", self.model, "--device-features", self.features, "--device", "new", *more]
+        return overridden(["learn", "apply", self.model, "--device-features", self.features, "--device", "new"], more)
 
     def test_a_model_answers_for_a_device_that_it_was_not_trained_with(self):
         trained = self.succeed_json(*self.train_arguments())
