@@ -148,8 +148,9 @@ class Learn(cli.Case):
         ways = {way["way"]: way for way in result["ways"]}
         self.assertEqual(len(ways), 5)
         self.assertTrue(all(0 <= way["kept"] <= 1 for way in ways.values()))
-        best = [outcome for outcome in result["outcomes"] if outcome["way"] == "learned"]
-        self.assertTrue(best)
+        # The table has few designs, and only of those the truth is known: this way chooses among them.
+        best = [outcome for outcome in result["outcomes"] if outcome["way"] == "best network of the nearest known device"]
+        self.assertEqual(len(best), 8)
         for outcome in best:  # the best within a budget is what the table says
             device = outcome["device"]
             within = [accuracy(ops) for ops in self.designs if latency(device, ops) <= outcome["budget_ms"]]
