@@ -80,11 +80,10 @@ Result<CompanionOutput> run_companion(std::string_view name,
                                       const CompanionOptions& options) {
   const auto path = find_companion(name);
   if (!path) return tl::unexpected(path.error());
-  auto process = Process::start(
-      command_of(*path, arguments),
-      {.environment = options.environment,
-       .error_output = ErrorOutput::inherit,
-       .max_line_bytes = options.max_output_bytes});
+  auto process =
+      Process::start(command_of(*path, arguments), {.environment = options.environment,
+                                                    .error_output = ErrorOutput::inherit,
+                                                    .max_line_bytes = options.max_output_bytes});
   if (!process) return tl::unexpected(std::move(process.error()));
   process->close_stdin();
 
