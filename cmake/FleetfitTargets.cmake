@@ -35,7 +35,7 @@ endif()
 set(FLEETFIT_NOT_FUZZED app search server store)
 # Under sanitizers everything takes long to compile: every day only these modules are built, with the tests and fuzzers that need no
 # other; with FLEETFIT_NIGHTLY all are.
-set(FLEETFIT_SANITIZED_EVERY_DAY core yaml data store)
+set(FLEETFIT_SANITIZED_EVERY_DAY core yaml data)
 if(FLEETFIT_SANITIZE)
   add_compile_options(-fsanitize=${FLEETFIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${FLEETFIT_SANITIZE})
