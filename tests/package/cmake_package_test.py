@@ -77,7 +77,7 @@ class Examples(unittest.TestCase):
             f"cmake_minimum_required(VERSION 3.25)\nproject(small LANGUAGES CXX)\nfind_package(fleetfit {find})\n"
             'get_property(targets DIRECTORY PROPERTY IMPORTED_TARGETS)\nmessage(STATUS "targets ${targets}")\n', encoding="utf-8")
         shutil.rmtree(project / "build", ignore_errors=True)
-        return run("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+        return run("cmake", "-S", project, "-B", project / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}",
                    f"-DCMAKE_CXX_COMPILER={COMPILER}")
 
     def test_a_component_brings_what_it_uses_and_no_more(self):
