@@ -15,6 +15,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "bench/asha_study.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/tune/tuner.h"
 
@@ -33,26 +34,13 @@ struct Setting {
   SamplerKind sampler = SamplerKind::random;
 };
 
-Study make_study(const Setting& setting) {
-  Study study;
-  study.parameters = Parameters::create({{.name = "x", .low = 0, .high = 1},
-                                         {.name = "y", .low = 1e-4, .high = 1, .log = true},
-                                         {.name = "kind", .values = {"a", "b", "c"}}})
-                         .value();
-  study.objective.goals = {{.metric = Metric::accuracy, .maximize = true}};
-  study.budget = {.kind = BudgetKind::epochs,
-                  .min_epochs = 1,
-                  .max_epochs = 27,
-                  .eta = 3,
-                  .max_trials = 1'000'000'000};
-  study.algorithm = {.sampler = setting.sampler, .scheduler = SchedulerKind::asha};
-  return study;
-}
-
 class Simulation {
  public:
   explicit Simulation(const Setting& setting)
-      : setting_(setting), study_(make_study(setting)), tuner_(study_), idle_(setting.workers) {}
+      : setting_(setting),
+        study_(asha_study(1'000'000'000, setting.sampler)),
+        tuner_(study_),
+        idle_(setting.workers) {}
 
   void run() {
     const double end = 60 * setting_.minutes;

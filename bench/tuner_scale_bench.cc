@@ -11,6 +11,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "bench/asha_study.h"
 #include "fleetfit/tune/budget.h"
 #include "fleetfit/tune/tuner.h"
 
@@ -20,22 +21,6 @@ using namespace fleetfit::tune;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kWorkers = 8;
-
-Study make_study(std::size_t trials, SamplerKind sampler) {
-  Study study;
-  study.parameters = Parameters::create({{.name = "x", .low = 0, .high = 1},
-                                         {.name = "y", .low = 1e-4, .high = 1, .log = true},
-                                         {.name = "kind", .values = {"a", "b", "c"}}})
-                         .value();
-  study.objective.goals = {{.metric = Metric::accuracy, .maximize = true}};
-  study.budget = {.kind = BudgetKind::epochs,
-                  .min_epochs = 1,
-                  .max_epochs = 27,
-                  .eta = 3,
-                  .max_trials = trials};
-  study.algorithm = {.sampler = sampler, .scheduler = SchedulerKind::asha};
-  return study;
-}
 
 /// Trials that are queued, and those that wait for a decision.
 class Workers {
@@ -124,7 +109,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   fmt::print("ASHA over {} levels, sampler {}\n",
-             levels(make_study(trials, sampler->second).budget).size(), sampler->first);
-  const Study study = make_study(trials, sampler->second);
+             levels(asha_study(trials, sampler->second).budget).size(), sampler->first);
+  const Study study = asha_study(trials, sampler->second);
   run(study);
 }

@@ -93,8 +93,8 @@ void add_tables(py::module_& module) {
   module.def(
       "correlate",
       [](const Path& table, const std::string& space, const Names& devices) {
-        const auto report = value_of(
-            unlocked([&] { return app::correlate_devices({.table = {table, space, devices}}); }));
+        const app::CorrelationRequest request{.table = {table, space, devices}};
+        const auto report = value_of(unlocked([&] { return app::correlate_devices(request); }));
         auto told = to_python(app::to_json(report)).cast<py::dict>();
         told["srcc"] = py::module_::import("numpy").attr("array")(told["srcc"]);
         return told;

@@ -13,7 +13,8 @@ namespace {
 // The same for the same work, so that a process finds the jobs that a killed one left.
 std::string job_name(const ClusterRequest& request) {
   std::string name = request.work;
-  std::ranges::replace_if(name, [](unsigned char c) { return std::isalnum(c) == 0; }, '-');
+  const auto is_other = [](unsigned char c) { return std::isalnum(c) == 0; };
+  std::ranges::replace_if(name, is_other, '-');
   const auto place = core::sha256_hex(request.folder.string() + "\n" + request.work);
   return fmt::format("fleetfit-{}-{}", name.substr(0, 40), place.substr(0, 8));
 }

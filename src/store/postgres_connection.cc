@@ -135,7 +135,8 @@ std::string with_numbered_parameters(std::string_view sql) {
 }
 
 std::string on_one_line(std::string text) {
-  std::ranges::replace_if(text, [](unsigned char c) { return std::iscntrl(c) != 0; }, ' ');
+  const auto is_control = [](unsigned char c) { return std::iscntrl(c) != 0; };
+  std::ranges::replace_if(text, is_control, ' ');
   while (text.ends_with(' ')) text.pop_back();
   return text;
 }

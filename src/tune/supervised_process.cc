@@ -98,7 +98,7 @@ void send(int fd, Report::Kind kind, int value) {
 
 void reset_signals() {
   for (int signal = 1; signal < NSIG; ++signal) {
-    struct sigaction action{};
+    struct sigaction action = {};
     action.sa_handler = SIG_DFL;
     ::sigaction(signal, &action, nullptr);
   }

@@ -76,7 +76,8 @@ std::string one_line(std::string_view text, std::size_t longest) {
     --end;
   }
   std::string line(text.substr(0, end));
-  std::ranges::replace_if(line, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  std::ranges::replace_if(line, is_control, ' ');
   return end < text.size() ? line + "…" : line;
 }
 
