@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Learning to optimize on NAS-Bench-201's 27 devices: devices and whole families of them are left out, learned from the others, and answered for.
 
-    learned_study.py FLEETFIT FOLDER [--splits families,groups] [--method supervised,unsupervised] [--only N] [--bulk 1000000] [--keep DIR]
+    learned_study.py FLEETFIT FOLDER [--splits families,groups] [--method supervised,unsupervised] [--only N] [--bulk 1000000] [--keep DIR] [--compute cuda]
 
 FOLDER holds latency/ and accuracy/ of the public data. Features are the ten reference latencies of HELP. Prints the tables of docs/benchmarks.md. One training and its
 comparisons take about a minute on two cores; --keep DIR keeps each split's result, so that the study can be done in pieces (--only N does one split).
@@ -51,7 +51,7 @@ def run(*command):
 def learn(options, verb, features, *more):
     data = ["--space", "nasbench201", "--table", options.folder / "latency/nasbench201.csv", "--device-features", features,
             "--accuracy", f"table:{options.folder}/accuracy/nasbench201.csv#c10_test_200ep"]
-    return run(options.fleetfit, "--store", "memory:", "--json", "learn", verb, *data, *more)
+    return run(options.fleetfit, "--store", "memory:", "--json", "--threads", options.threads, "learn", verb, *data, *more)
 
 
 def quantile(values, share):
@@ -99,7 +99,7 @@ def study(options, features, kind, method):
         if kept and kept.exists():
             results.append(json.loads(kept.read_text()))
             continue
-        results.append(learn(options, "eval", features, "--method", method, "--leave-out", ",".join(devices)))
+        results.append(learn(options, "eval", features, "--method", method, "--compute", options.compute, "--leave-out", ",".join(devices)))
         if kept:
             kept.write_text(json.dumps(results[-1]))
     if options.only is not None:
@@ -127,6 +127,8 @@ def main():
     parser.add_argument("--only", type=int)
     parser.add_argument("--bulk", type=int, default=0)
     parser.add_argument("--keep", type=pathlib.Path)
+    parser.add_argument("--compute", default="cpu", choices=("cpu", "cuda"), help="what trains")
+    parser.add_argument("--threads", type=int, default=0, help="0: as many as there are")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)

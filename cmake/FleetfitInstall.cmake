@@ -6,8 +6,8 @@ include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 set(FLEETFIT_PACKAGE_FOLDER "${CMAKE_INSTALL_LIBDIR}/cmake/fleetfit")
-# Modules of programs, not of the library: libtorch's, and HTTP.
-set(FLEETFIT_NOT_INSTALLED train server)
+# Modules of programs, not of the library: libtorch's, the agent's, and HTTP servers.
+set(FLEETFIT_NOT_INSTALLED train agent server)
 # Packages whose targets are not called PACKAGE::…
 set(FLEETFIT_PACKAGE_OF_onnx_proto Protobuf ONNX)
 set(FLEETFIT_PACKAGE_OF_flatbuffers::flatbuffers_shared FlatBuffers)

@@ -27,7 +27,7 @@ execute_process(COMMAND "${PROJECT_SOURCE_DIR}/tools/install-packages" --list bu
   OUTPUT_VARIABLE build_packages OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 string(REPLACE "\n" ";" build_packages "${build_packages}")
 list(FILTER build_packages INCLUDE REGEX "-dev$|^protobuf-compiler$|^flatbuffers-compiler$")
-list(FILTER build_packages EXCLUDE REGEX "^libcli11|^libcpp-httplib|^libeigen3|^pybind11|^python3")
+list(FILTER build_packages EXCLUDE REGEX "^libcli11|^libeigen3|^pybind11|^python3")
 list(JOIN build_packages ", " build_packages)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libfleetfit-dev)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)

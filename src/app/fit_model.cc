@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "app/adapt_timer.h"
+#include "app/agent_prober.h"
 #include "app/device_fitter.h"
 #include "app/fit_elastic.h"
 #include "app/fit_folder.h"
@@ -150,6 +151,7 @@ class ModelFleet {
   Result<std::string> open_device_of(const FleetDevice& written, FittedDevice& device,
                                      std::string& fingerprint) {
     if (!written.latency.empty()) return "";
+    if (!written.agent.empty()) return open_agent(written, device);
     if (!written.device.empty()) {
       const auto shown = show_device(workplace_, written.device);
       if (!shown) return tl::unexpected(shown.error());
@@ -172,6 +174,47 @@ class ModelFleet {
     return added->device.name;
   }
 
+  /// The server's name of a device with an agent.
+  Result<std::string> open_agent(const FleetDevice& written, FittedDevice& device) {
+    const auto client = call_server(fleet_);
+    if (!client) return tl::unexpected(client.error());
+    auto about = describe_agent(**client, written.agent);
+    if (!about) return tl::unexpected(std::move(about.error()));
+    device.about = *std::move(about);
+    return fmt::format("{}.{}", written.agent, written.name);
+  }
+
+  Result<std::unique_ptr<Prober>> prober_of(DeviceWork& work) {
+    const ProbePlace place{workplace_, progress_, stop_};
+    const NamedSpace space{*space_, space_name_};
+    const auto& written = *work.written;
+    if (written.agent.empty()) {
+      return make_device_prober(place,
+                                {.space = space,
+                                 .device = work.name,
+                                 .budgets = work.device->budgets,
+                                 .protocol = measure::protocol_within(fleet_.measure_s),
+                                 .threads = request_.threads},
+                                work.count);
+    }
+    auto client = call_server(fleet_);
+    if (!client) return tl::unexpected(std::move(client.error()));
+    return make_agent_prober(place,
+                             {.space = space,
+                              .agent = written.agent,
+                              .as = written.name,
+                              .settings = {.runtime = written.runtime,
+                                           .threads = written.threads,
+                                           .cores = written.cores,
+                                           .precision = written.precision,
+                                           .cpu_quota_percent = written.cpu_quota_percent,
+                                           .memory_limit = written.memory_limit},
+                              .budgets = work.device->budgets,
+                              .max_time_s = fleet_.measure_s,
+                              .patience_s = fleet_.wait_s},
+                             *std::move(client), work.count);
+  }
+
   static std::string about(const measure::Device& device) {
     std::string text = fmt::format("{} thread{} of this machine, runtime {}, {}", device.threads,
                                    device.threads == 1 ? "" : "s", device.runtime,
@@ -186,7 +229,7 @@ class ModelFleet {
   /// The first device whose runtime tells the times of operators, or this machine as it is.
   std::string proxy_name() const {
     for (const auto& work : work_)
-      if (!work.name.empty() && work.written->precision == "fp32" &&
+      if (!work.name.empty() && work.written->agent.empty() && work.written->precision == "fp32" &&
           work.written->runtime == "auto" && !work.written->cpu_quota_percent)
         return work.name;
     return std::string(kLocalDevice);
@@ -248,13 +291,9 @@ class ModelFleet {
 
   Status learn(DeviceWork& work) {
     say(fmt::format("a few measurements on {}", work.device->name));
-    work.prober = make_device_prober({workplace_, progress_, stop_},
-                                     {.space = {*space_, space_name_},
-                                      .device = work.name,
-                                      .budgets = work.device->budgets,
-                                      .protocol = measure::protocol_within(fleet_.measure_s),
-                                      .threads = request_.threads},
-                                     work.count);
+    auto prober = prober_of(work);
+    if (!prober) return tl::unexpected(std::move(prober.error()));
+    work.prober = *std::move(prober);
     FitterParts parts{.space = *space_, .prober = *work.prober};
     for (std::size_t i = 0; i < work.device->budgets.size(); ++i) parts.known.push_back(&*known_);
     work.fitter = std::make_unique<DeviceFitter>(std::move(parts), *work.device);

@@ -25,20 +25,6 @@ double latency_of(const store::Latency& latency, const std::string& statistic) {
   return latency.median_ms;
 }
 
-Probe probe_of(const store::MeasurementRecord& record, const std::vector<FitBudget>& budgets) {
-  Probe probe;
-  for (const auto& budget : budgets) probe.costs.push_back(cost_of(record, budget));
-  for (std::size_t i = 0; i < budgets.size(); ++i) {
-    if (!std::isnan(probe.costs[i])) continue;
-    probe.costs.clear();
-    probe.problem = record.reason.empty()
-                        ? fmt::format("its {} was not measured", to_string(budgets[i].quantity))
-                        : record.reason;
-    break;
-  }
-  return probe;
-}
-
 class TableProber final : public Prober {
  public:
   TableProber(const ProbePlace& place, LookedUp from, ProbeCount& count)
@@ -185,6 +171,20 @@ double cost_of(const store::MeasurementRecord& record, const FitBudget& budget) 
       break;
   }
   return kNan;
+}
+
+Probe probe_of(const store::MeasurementRecord& record, const std::vector<FitBudget>& budgets) {
+  Probe probe;
+  for (const auto& budget : budgets) probe.costs.push_back(cost_of(record, budget));
+  for (std::size_t i = 0; i < budgets.size(); ++i) {
+    if (!std::isnan(probe.costs[i])) continue;
+    probe.costs.clear();
+    probe.problem = record.reason.empty()
+                        ? fmt::format("its {} was not measured", to_string(budgets[i].quantity))
+                        : record.reason;
+    break;
+  }
+  return probe;
 }
 
 std::unique_ptr<Prober> make_table_prober(const ProbePlace& place, LookedUp from,

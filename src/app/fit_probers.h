@@ -54,6 +54,9 @@ struct MeasuredHere {
 std::unique_ptr<Prober> make_device_prober(const ProbePlace& place, MeasuredHere from,
                                            ProbeCount& count);
 
+/// What a measurement says of the budgets' costs.
+Probe probe_of(const store::MeasurementRecord& record, const std::vector<FitBudget>& budgets);
+
 /// A number of a measurement: NaN if it does not have it.
 double cost_of(const store::MeasurementRecord& record, const FitBudget& budget);
 

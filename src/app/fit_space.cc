@@ -8,6 +8,7 @@
 #include <mutex>
 #include <utility>
 
+#include "app/agent_prober.h"
 #include "app/device_fitter.h"
 #include "app/fit_probers.h"
 #include "app/fit_sharing.h"
@@ -240,11 +241,31 @@ class SpaceFleet {
                                        work.count);
       return {};
     }
+    if (written.measure.starts_with("agent:")) return open_agent(work, device);
     auto looked_up = look_up(work, device);
     if (!looked_up) return tl::unexpected(std::move(looked_up.error()));
     device.about = "looked up in " + looked_up->table;
     work.prober =
         make_table_prober({workplace_, progress_, stop_}, *std::move(looked_up), work.count);
+    return {};
+  }
+
+  /// "agent:NAME"
+  Status open_agent(DeviceWork& work, FittedDevice& device) {
+    auto client = call_server(fleet_);
+    if (!client) return tl::unexpected(std::move(client.error()));
+    const auto name = work.written->measure.substr(std::string_view("agent:").size());
+    auto about = describe_agent(**client, name);
+    if (!about) return tl::unexpected(std::move(about.error()));
+    device.about = *std::move(about);
+    work.measurable = latencies().table.designs;
+    work.prober = make_agent_prober({workplace_, progress_, stop_},
+                                    {.space = {*space_, space_->name()},
+                                     .agent = name,
+                                     .budgets = device.budgets,
+                                     .max_time_s = fleet_.measure_s,
+                                     .patience_s = fleet_.wait_s},
+                                    *std::move(client), work.count);
     return {};
   }
 

@@ -92,17 +92,18 @@ Result<std::string> read_precision(const YamlView& view) {
 }
 
 Status read_of_model(const YamlView& view, FleetDevice& device) {
-  const Status good =
-      first_error({view.allow_only({"name", "budget", "optional", "device", "runtime", "threads",
-                                    "cores", "precision", "cpu_quota", "memory_limit", "latency"}),
-                   read_field(view, "device", device.device, read_text),
-                   read_field(view, "runtime", device.runtime, read_text),
-                   read_field(view, "threads", device.threads, read_small_count),
-                   read_field(view, "cores", device.cores, read_text),
-                   read_field(view, "precision", device.precision, read_precision),
-                   read_field(view, "cpu_quota", device.cpu_quota_percent, read_quota),
-                   read_field(view, "memory_limit", device.memory_limit, read_text),
-                   read_field(view, "latency", device.latency, read_text)});
+  const Status good = first_error(
+      {view.allow_only({"name", "budget", "optional", "device", "runtime", "threads", "cores",
+                        "precision", "cpu_quota", "memory_limit", "latency", "agent"}),
+       read_field(view, "device", device.device, read_text),
+       read_field(view, "agent", device.agent, read_text),
+       read_field(view, "runtime", device.runtime, read_text),
+       read_field(view, "threads", device.threads, read_small_count),
+       read_field(view, "cores", device.cores, read_text),
+       read_field(view, "precision", device.precision, read_precision),
+       read_field(view, "cpu_quota", device.cpu_quota_percent, read_quota),
+       read_field(view, "memory_limit", device.memory_limit, read_text),
+       read_field(view, "latency", device.latency, read_text)});
   if (!good) return good;
   const FleetDevice plain;
   const bool described = device.runtime != plain.runtime || device.threads != plain.threads ||
@@ -112,6 +113,8 @@ Status read_of_model(const YamlView& view, FleetDevice& device) {
     return view.error("a device that is named by device: has its settings already");
   if (!device.latency.empty() && (described || !device.device.empty()))
     return view.error("a device is either run here or known by latency: alone");
+  if (!device.agent.empty() && !(device.device.empty() && device.latency.empty()))
+    return view.error("agent: stands alone, without device: and latency:");
   return {};
 }
 
@@ -125,10 +128,9 @@ Status read_of_space(const YamlView& view, FleetDevice& device) {
   const bool measured = !device.measure.empty() || !device.references.empty();
   if (!device.latency.empty() && measured)
     return view.error("a device is either measured or known by latency: alone");
-  if (!device.measure.empty() && !device.measure.starts_with("table:") &&
-      !device.measure.starts_with("device:"))
-    return (*view.at("measure")).expected("table:FILE.csv#COLUMN or device:NAME");
-  if (device.budgets.statistic != "median" && !device.measure.starts_with("device:"))
+  if (!device.measure.empty() && !device.measure.starts_with("table:") && !device.is_measured())
+    return (*view.at("measure")).expected("table:FILE.csv#COLUMN, device:NAME or agent:NAME");
+  if (device.budgets.statistic != "median" && !device.is_measured())
     return view.error(fmt::format("budget.of: a table has one number for a design, not a {}",
                                   device.budgets.statistic));
   return {};
@@ -245,18 +247,23 @@ Status read_common(const YamlView& view, Fleet& fleet) {
                       read_field(view, "measurements", fleet.measurements, read_measurements),
                       read_field(view, "confirmations", fleet.confirmations, read_confirmations),
                       read_field(view, "measure_s", fleet.measure_s, yaml::read_positive),
-                      read_field(view, "share_within", fleet.share_within, read_loss)});
+                      read_field(view, "share_within", fleet.share_within, read_loss),
+                      read_field(view, "server", fleet.server, read_text),
+                      read_field(view, "token_file", fleet.token_file, read_text),
+                      read_field(view, "authority", fleet.authority, read_text),
+                      read_field(view, "wait_s", fleet.wait_s, yaml::read_positive)});
 }
 
 Status read_model_fleet(const YamlView& view, Fleet& fleet) {
-  const Status good = first_error(
-      {view.allow_only({"name", "model", "bundle", "data", "elastic", "search_images",
-                        "measurements", "confirmations", "measure_s", "share_within", "devices"}),
-       yaml::require(view, {"data"}), read_field(view, "data", fleet.data, read_text),
-       read_field(view, "model", fleet.model, read_text),
-       read_field(view, "bundle", fleet.bundle, read_text),
-       read_field(view, "elastic", fleet.elastic, read_elastic),
-       read_field(view, "search_images", fleet.samples, read_images)});
+  const Status good =
+      first_error({view.allow_only({"name", "model", "bundle", "data", "elastic", "search_images",
+                                    "measurements", "confirmations", "measure_s", "share_within",
+                                    "devices", "server", "token_file", "authority", "wait_s"}),
+                   yaml::require(view, {"data"}), read_field(view, "data", fleet.data, read_text),
+                   read_field(view, "model", fleet.model, read_text),
+                   read_field(view, "bundle", fleet.bundle, read_text),
+                   read_field(view, "elastic", fleet.elastic, read_elastic),
+                   read_field(view, "search_images", fleet.samples, read_images)});
   if (!good) return good;
   if (fleet.model.empty() == fleet.bundle.empty())
     return view.error("expected either model: FILE.onnx, bundle: FILE.ffb or space: NAME");
@@ -283,7 +290,8 @@ Status check_shares(const YamlView& view, const Fleet& fleet) {
 Status read_space_fleet(const YamlView& view, Fleet& fleet) {
   return first_error(
       {view.allow_only({"name", "space", "accuracy", "latency", "energy", "memory", "original",
-                        "measurements", "confirmations", "measure_s", "share_within", "devices"}),
+                        "measurements", "confirmations", "measure_s", "share_within", "devices",
+                        "server", "token_file", "authority", "wait_s"}),
        yaml::require(view, {"accuracy", "latency"}),
        read_field(view, "accuracy", fleet.accuracy, read_text),
        read_field(view, "latency", fleet.table, read_text),
@@ -297,14 +305,13 @@ Status check_tables(const YamlView& view, const Fleet& fleet) {
   const auto devices = (*view.at("devices")).items().value();
   for (std::size_t i = 0; i < fleet.devices.size(); ++i) {
     const auto& device = fleet.devices[i];
-    const bool measured_here = device.measure.starts_with("device:");
     const auto refuse = [&](std::string_view cost) {
       return devices[i].error(fmt::format(
           "budget.{}: there is no table of it; the fleet's key {} names one", cost, cost));
     };
-    if (device.budgets.energy && fleet.energy_table.empty() && !measured_here)
+    if (device.budgets.energy && fleet.energy_table.empty() && !device.is_measured())
       return refuse("energy");
-    if (device.budgets.memory && fleet.memory_table.empty() && !measured_here)
+    if (device.budgets.memory && fleet.memory_table.empty() && !device.is_measured())
       return refuse("memory");
   }
   return {};
@@ -333,6 +340,10 @@ Result<Fleet> read_document(const YamlView& view, const std::filesystem::path& f
 
 }  // namespace
 
+bool FleetDevice::is_measured() const {
+  return measure.starts_with("device:") || measure.starts_with("agent:");
+}
+
 std::string Fleet::place(const FleetDevice& device) const {
   return fmt::format("{}:{}: device {}", file.string(), device.line, device.name);
 }
@@ -345,7 +356,8 @@ std::string Fleet::located(const std::string& path) const {
 
 std::string Fleet::located_source(const std::string& source) const {
   const auto colon = source.find(':');
-  if (colon == std::string::npos || source.starts_with("device:")) return source;
+  if (colon == std::string::npos || source.starts_with("device:") || source.starts_with("agent:"))
+    return source;
   return source.substr(0, colon + 1) + located(source.substr(colon + 1));
 }
 

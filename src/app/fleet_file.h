@@ -41,11 +41,15 @@ struct FleetDevice {
   std::string precision = "fp32";
   std::optional<int> cpu_quota_percent = std::nullopt;
   std::string memory_limit = {};
+  std::string agent = {};  ///< of the fleet's server: it runs there, as the fields above say
   /// Of a space's fleet: where designs are measured, and who is known to be like it.
   std::string measure = {};                  ///< a source; "": its column of the fleet's table
   std::vector<std::string> references = {};  ///< columns; empty: all but its own
   /// Of both: a source or table that is believed as it is, of a device that nobody here has.
   std::string latency = {};
+
+  /// Of a space's fleet: by a device of this machine or an agent, not looked up.
+  bool is_measured() const;
 };
 
 /// How a model is made elastic; what is absent is as `fleetfit elastify` has it.
@@ -81,6 +85,11 @@ struct Fleet {
   double measure_s = 2;  ///< most seconds for each measurement on a device of this machine
   std::optional<double> share_within = std::nullopt;
   std::vector<FleetDevice> devices = {};
+  /// For devices with agents.
+  std::string server = {};      ///< its URL
+  std::string token_file = {};  ///< a token of role admin
+  std::string authority = {};   ///< certificate to trust instead of the system's
+  double wait_s = 600;          ///< how long an agent that is away is waited for
 
   bool is_of_space() const { return !space.empty(); }
 

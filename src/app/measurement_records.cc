@@ -58,6 +58,21 @@ bool answers(const store::MeasurementRecord& record, const measure::Protocol& pr
          (!protocol.operators || has_operators(record));
 }
 
+Result<store::MeasurementRecord> read_measured(const core::JsonView& measured) {
+  MeasuredModel model;
+  for (const auto& [key, field] : {std::pair{"model", &model.model}, std::pair{"hash", &model.hash},
+                                   std::pair{"device", &model.device},
+                                   std::pair{"device_fingerprint", &model.device_fingerprint}}) {
+    auto text = measured.text(key);
+    if (!text) return tl::unexpected(std::move(text.error()));
+    *field = *std::move(text);
+  }
+  auto measurement = measure::measurement_from_json(measured);
+  if (!measurement) return tl::unexpected(std::move(measurement.error()));
+  model.measurement = *std::move(measurement);
+  return to_record(model);
+}
+
 store::MeasurementRecord to_record(const MeasuredModel& measured) {
   const auto& m = measured.measurement;
   store::MeasurementRecord record{

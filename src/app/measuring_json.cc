@@ -14,6 +14,17 @@ Json comparison_json(const std::optional<measure::Comparison>& comparison) {
           {"rounds", comparison->rounds}};
 }
 
+Json operators_json(const std::vector<store::OperatorRecord>& operators) {
+  Json list = Json::array();
+  for (const auto& op : operators) {
+    list.push_back(
+        {{"name", op.name}, {"type", op.type}, {"kernel", op.kernel}, {"latency_ms", op.ms}});
+  }
+  return list;
+}
+
+}  // namespace
+
 Json latency_json(const std::optional<store::Latency>& latency) {
   if (!latency) return {};
   return {{"median", latency->median_ms},
@@ -27,17 +38,6 @@ Json energy_json(const std::optional<store::Energy>& energy) {
   if (!energy) return {};
   return {{"value", energy->mj}, {"source", store::to_string(energy->source)}};
 }
-
-Json operators_json(const std::vector<store::OperatorRecord>& operators) {
-  Json list = Json::array();
-  for (const auto& op : operators) {
-    list.push_back(
-        {{"name", op.name}, {"type", op.type}, {"kernel", op.kernel}, {"latency_ms", op.ms}});
-  }
-  return list;
-}
-
-}  // namespace
 
 Json to_json(const MeasuredModel& measured) {
   const auto& m = measured.measurement;

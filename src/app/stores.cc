@@ -14,17 +14,27 @@ Result<store::CopyCounts> copy_store(std::string_view from, std::string_view to,
   std::int64_t told = 0;
   return store::copy_records(**source, **target, [&](const store::CopyCounts& counts) {
     const auto done = counts.devices + counts.models + counts.measurements + counts.kernel_choices +
-                      counts.trials + counts.inferences;
+                      counts.trials + counts.inferences + counts.tokens + counts.agents +
+                      counts.jobs + counts.events + counts.files + counts.audit;
     task.advance(static_cast<std::size_t>(done - told));
     told = done;
   });
 }
 
 nlohmann::ordered_json to_json(const store::CopyCounts& counts) {
-  return {{"devices", counts.devices},           {"models", counts.models},
-          {"measurements", counts.measurements}, {"kernel_choices", counts.kernel_choices},
-          {"studies", counts.studies},           {"trials", counts.trials},
-          {"inferences", counts.inferences}};
+  return {{"devices", counts.devices},
+          {"models", counts.models},
+          {"measurements", counts.measurements},
+          {"kernel_choices", counts.kernel_choices},
+          {"studies", counts.studies},
+          {"trials", counts.trials},
+          {"inferences", counts.inferences},
+          {"tokens", counts.tokens},
+          {"agents", counts.agents},
+          {"jobs", counts.jobs},
+          {"events", counts.events},
+          {"files", counts.files},
+          {"audit", counts.audit}};
 }
 
 }  // namespace fleetfit::app

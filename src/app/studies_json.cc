@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/dates.h"
+#include "app/study_json.h"
 #include "fleetfit/app/studies.h"
 
 namespace fleetfit::app {
@@ -25,15 +26,6 @@ ordered_json budget_json(const std::optional<tune::Budget>& budget) {
   return {{"epochs", budget->epochs}, {"data_fraction", budget->data_fraction}};
 }
 
-ordered_json counts_json(const store::TrialCounts& counts) {
-  return {{"waiting", counts.queued + counts.paused},
-          {"running", counts.running},
-          {"finished", counts.finished},
-          {"stopped", counts.stopped},
-          {"failed", counts.failed},
-          {"all", counts.all()}};
-}
-
 /// {"accuracy": 0.9, "latency on local, ms": 12}
 ordered_json values_json(const std::vector<std::string>& labels, const TrialView& trial) {
   if (trial.values.empty()) return nullptr;
@@ -41,36 +33,6 @@ ordered_json values_json(const std::vector<std::string>& labels, const TrialView
   for (std::size_t i = 0; i < trial.values.size() && i < labels.size(); ++i)
     values[labels[i]] = trial.values[i];
   return values;
-}
-
-ordered_json trial_json(const std::vector<std::string>& labels, const TrialView& trial) {
-  const auto& record = trial.record;
-  ordered_json json = {
-      {"trial", record.number},
-      {"status", status_name(record.state)},
-      {"params", ordered_json::parse(record.params, nullptr, false)},
-      {"budget", budget_json(trial.budget)},
-      {"accuracy", nullptr},
-      {"reason", text_or_null(record.reason)},
-      {"objective", values_json(labels, trial)},
-      {"feasible", trial.result ? ordered_json(!(trial.violation > 0)) : ordered_json(nullptr)},
-      {"bracket", record.bracket},
-      {"level", record.level}};
-  if (trial.result) {
-    json["accuracy"] = trial.result->accuracy;
-    json["training_s"] = trial.result->training_s;
-    json["training_j"] = or_null(trial.result->training_j);
-  }
-  return json;
-}
-
-ordered_json rung_json(const RungView& rung) {
-  return {{"bracket", rung.bracket},
-          {"level", rung.level},
-          {"budget", budget_json(rung.budget)},
-          {"ended", rung.ended},
-          {"promoted", rung.promoted},
-          {"best_accuracy", rung.best_accuracy}};
 }
 
 ordered_json deployment_json(const Deployment& deployment) {
@@ -112,6 +74,45 @@ ordered_json candidate_json(const std::vector<std::string>& labels, const Candid
 }
 
 }  // namespace
+
+ordered_json counts_json(const store::TrialCounts& counts) {
+  return {{"waiting", counts.queued + counts.paused},
+          {"running", counts.running},
+          {"finished", counts.finished},
+          {"stopped", counts.stopped},
+          {"failed", counts.failed},
+          {"all", counts.all()}};
+}
+
+ordered_json trial_json(const std::vector<std::string>& labels, const TrialView& trial) {
+  const auto& record = trial.record;
+  ordered_json json = {
+      {"trial", record.number},
+      {"status", status_name(record.state)},
+      {"params", ordered_json::parse(record.params, nullptr, false)},
+      {"budget", budget_json(trial.budget)},
+      {"accuracy", nullptr},
+      {"reason", text_or_null(record.reason)},
+      {"objective", values_json(labels, trial)},
+      {"feasible", trial.result ? ordered_json(!(trial.violation > 0)) : ordered_json(nullptr)},
+      {"bracket", record.bracket},
+      {"level", record.level}};
+  if (trial.result) {
+    json["accuracy"] = trial.result->accuracy;
+    json["training_s"] = trial.result->training_s;
+    json["training_j"] = or_null(trial.result->training_j);
+  }
+  return json;
+}
+
+ordered_json rung_json(const RungView& rung) {
+  return {{"bracket", rung.bracket},
+          {"level", rung.level},
+          {"budget", budget_json(rung.budget)},
+          {"ended", rung.ended},
+          {"promoted", rung.promoted},
+          {"best_accuracy", rung.best_accuracy}};
+}
 
 ordered_json to_json(const StudySummary& summary) {
   return {{"name", summary.study.name},

@@ -82,9 +82,8 @@ class Tuning {
 
     std::optional<Pricing> pricing;
     if (parts_.inference != nullptr && study_.inference) pricing.emplace(*parts_.inference);
-    Conductor conductor(
-        store_, study_, pricing ? &*pricing : nullptr, progress_,
-        {.ahead = request_.workers + 1, .command = std::move(command), .folder = folder_});
+    Conductor conductor(store_, study_, pricing ? &*pricing : nullptr, progress_,
+                        {.ahead = open_trials(), .command = std::move(command), .folder = folder_});
     Crew crew(parts_.executor, workplace_.clock, crew_options());
     const auto done = conduct(conductor, crew, **lead, stop);
     crew.dismiss(kGoodbye);
@@ -95,6 +94,11 @@ class Tuning {
   }
 
  private:
+  // One more than there are workers, so that none waits for the tuner. A single worker does wait:
+  // what is proposed then depends on what has ended alone, not on who was quicker, and the same
+  // seed gives the same study.
+  std::size_t open_trials() const { return request_.workers == 1 ? 1 : request_.workers + 1; }
+
   Crew::Options crew_options() const {
     auto command = request_.worker_command;
     command.insert(command.end(), {"--folder", request_.folder.string(), "--lease-ms",
@@ -108,7 +112,10 @@ class Tuning {
   Result<bool> conduct(Conductor& conductor, Crew& crew, const StudyLead& lead,
                        const std::stop_token& stop) {
     tune::Patience patience([this](std::string_view text) { progress_.say(text); }, stop);
-    auto pause = tune::pause_between_questions(store_);
+    // A single worker waits for each decision.
+    auto pause = request_.workers == 1 && !store_.hears_of_changes()
+                     ? tune::GrowingPause(std::chrono::milliseconds(20))
+                     : tune::pause_between_questions(store_);
     began_ = workplace_.clock.now();
     while (!stop.stop_requested()) {
       if (lead.is_lost())
@@ -120,7 +127,7 @@ class Tuning {
       if (*step == Conductor::Step::done) return true;
       if (auto cared = crew.look_after(); !cared) return tl::unexpected(cared.error());
       release_trials_of_the_dead(conductor);
-      keep_note(conductor);
+      keep_note(conductor, patience);
       if (*step == Conductor::Step::moved) {
         pause.something_happened();
       } else {
@@ -138,17 +145,24 @@ class Tuning {
       if (has_died_here(claim.worker)) static_cast<void>(store_.give_back(claim));
   }
 
-  void keep_note(Conductor& conductor) {
+  // Often enough that the tuner, which else may only read for long, says when the store cannot be
+  // written any more.
+  void keep_note(Conductor& conductor, tune::Patience& patience) {
     constexpr std::chrono::seconds kBetween{2};
     if (workplace_.clock.now() - began_ < kBetween) return;
-    static_cast<void>(note_time(conductor, false));
+    const double more = take_time();
+    const auto energy = conductor.take_energy();
+    static_cast<void>(patience.keep_trying(
+        [&] { return store_.update_study(study_.name, more, energy, false); }));
+  }
+
+  double take_time() {
+    const auto now = workplace_.clock.now();
+    return std::chrono::duration<double>(now - std::exchange(began_, now)).count();
   }
 
   Status note_time(Conductor& conductor, bool done) {
-    const auto now = workplace_.clock.now();
-    const double more = std::chrono::duration<double>(now - began_).count();
-    began_ = now;
-    return store_.update_study(study_.name, more, conductor.take_energy(), done);
+    return store_.update_study(study_.name, take_time(), conductor.take_energy(), done);
   }
 
   Result<TuneSummary> summary(bool done) {

@@ -58,8 +58,10 @@ int parse_and_run(int argc, char** argv) {
   add_learn(program, context);
   add_predict(program, context);
   add_search(program, context);
+  add_server(program, context);
   add_space(program, context);
   add_store(program, context);
+  add_token(program, context);
   add_bundle(program, context);
   add_study(program, context);
   add_transfer(program, context);

@@ -18,10 +18,11 @@ struct CopyFlags {
 std::string copy_text(const store::CopyCounts& counts) {
   return fmt::format(
       "copied {} devices, {} models, {} measurements, {} kernel choices, {} studies with {} "
-      "trials, "
-      "{} results of inference\n",
+      "trials, {} results of inference; of the fleet {} tokens, {} agents, {} jobs, {} events, {} "
+      "files, {} entries of the audit\n",
       counts.devices, counts.models, counts.measurements, counts.kernel_choices, counts.studies,
-      counts.trials, counts.inferences);
+      counts.trials, counts.inferences, counts.tokens, counts.agents, counts.jobs, counts.events,
+      counts.files, counts.audit);
 }
 
 // A file that does not exist would be created, and nothing copied.

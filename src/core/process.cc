@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "core/file_descriptor.h"
+#include "fleetfit/core/sigpipe.h"
 
 namespace fleetfit::core {
 namespace {
@@ -47,32 +48,6 @@ Result<Pipe> make_pipe() {
 void make_nonblocking(const FileDescriptor& fd) {
   ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
 }
-
-// Writing to a pipe that nobody reads raises SIGPIPE. This thread holds the signal back and takes
-// it away.
-class SigpipeBlocked {
- public:
-  SigpipeBlocked() {
-    sigset_t pending;
-    ::sigemptyset(&set_);
-    ::sigaddset(&set_, SIGPIPE);
-    ::sigpending(&pending);
-    was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
-    ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
-  }
-  SigpipeBlocked(const SigpipeBlocked&) = delete;
-  SigpipeBlocked& operator=(const SigpipeBlocked&) = delete;
-  ~SigpipeBlocked() {
-    const timespec at_once{};
-    if (!was_pending_) retry_interrupted([&] { return ::sigtimedwait(&set_, nullptr, &at_once); });
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-
- private:
-  sigset_t set_;
-  sigset_t before_;
-  bool was_pending_;
-};
 
 // What posix_spawn wants, freed at the end.
 class SpawnPlan {

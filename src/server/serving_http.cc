@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <httplib.h>
 
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -40,12 +39,6 @@ bool is_local_name(std::string_view host) {
   const bool has_port = colon != std::string_view::npos && host.find(']', colon) == host.npos;
   const auto name = has_port && host.back() != ']' ? host.substr(0, colon) : host;
   return name == "localhost" || name == "[::1]" || name.starts_with("127.");
-}
-
-std::string text_of(const Address& address) {
-  const bool is_v6 = address.host.find(':') != std::string::npos;
-  return is_v6 ? fmt::format("[{}]:{}", address.host, address.port)
-               : fmt::format("{}:{}", address.host, address.port);
 }
 
 void answer(app::Serving& serving, const httplib::Request& request, httplib::Response& response) {
@@ -106,29 +99,6 @@ HttpReply respond(app::Serving& serving, const HttpRequest& request) {
   return refuse(kNotFound, "there are POST /v1/predict and GET /v1/status");
 }
 
-Result<Address> parse_loopback(std::string_view text) {
-  const auto refused = [&](std::string_view why) {
-    return fail(ErrorCode::invalid_input, fmt::format("--listen {}: {}", text, why));
-  };
-  const auto colon = text.rfind(':');
-  if (colon == std::string_view::npos) return refused("expected ADDRESS:PORT");
-  const auto host = text.substr(0, colon);
-  const auto port_text = text.substr(colon + 1);
-  std::uint16_t port = 0;
-  const auto read = std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
-  if (port_text.empty() || read.ec != std::errc() || read.ptr != port_text.end())
-    return refused("the port is no number from 0 to 65535");
-  if (host == "localhost") return Address{"127.0.0.1", port};
-  if (host == "[::1]") return Address{"::1", port};
-  in_addr v4{};
-  constexpr std::uint32_t kLoopbackNet = 127;
-  if (::inet_pton(AF_INET, std::string(host).c_str(), &v4) == 1 &&
-      ntohl(v4.s_addr) >> 24 == kLoopbackNet) {
-    return Address{std::string(host), port};
-  }
-  return refused("only addresses of this machine itself, such as 127.0.0.1, are served");
-}
-
 Status serve_http(app::Serving& serving, const Address& address,
                   const std::function<void(const std::string&)>& listening,
                   const std::stop_token& stop) {
@@ -137,11 +107,11 @@ Status serve_http(app::Serving& serving, const Address& address,
   Address bound = address;
   const int port = bind(http, address);
   if (port < 0)
-    return fail(ErrorCode::io, fmt::format("{}: the address cannot be used", text_of(address)));
+    return fail(ErrorCode::io, fmt::format("{}: the address cannot be used", to_text(address)));
   bound.port = static_cast<std::uint16_t>(port);
   std::jthread listener([&http] { http.listen_after_bind(); });
   while (!http.is_running()) std::this_thread::sleep_for(1ms);
-  listening(text_of(bound));
+  listening(to_text(bound));
   std::mutex mutex;
   std::condition_variable_any never;
   std::unique_lock lock(mutex);

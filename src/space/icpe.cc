@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <initializer_list>
 #include <numeric>
 #include <optional>
@@ -171,40 +172,6 @@ class Block {
   std::size_t number_;
 };
 
-bool block_gene_is_active(const Block& block, std::size_t gene) {
-  const bool is_split = block.kind() == Kind::split;
-  switch (gene) {
-    case kKernel:
-      return block.convolves();
-    case kGrouped:
-      return block.kind() == Kind::conv;
-    case kGroupSize:
-      return block.is_grouped();
-    case kExpansion:
-    case kSqueeze:
-      return block.kind() == Kind::bottleneck;
-    case kGate:
-      return block.kind() == Kind::bottleneck && block.squeezes();
-    case kPooling:
-    case kWindow:
-      return block.kind() == Kind::pool;
-    case kPartCount:
-    case kShuffle:
-      return is_split;
-    case kPart1:
-    case kPart2:
-    case kPart3:
-    case kPart4:
-      return is_split && std::cmp_less(gene - kPart1, block.parts());
-    case kShortcut:
-      return block.may_have_shortcut();
-    case kOut:
-      return !block.has_shortcut();
-    default:
-      return true;
-  }
-}
-
 constexpr std::uint32_t genes_at(std::initializer_list<std::size_t> places) {
   std::uint32_t set = 0;
   for (const std::size_t place : places) set |= std::uint32_t{1} << place;
@@ -213,7 +180,7 @@ constexpr std::uint32_t genes_at(std::initializer_list<std::size_t> places) {
 
 constexpr std::uint32_t kGenesOfAll = genes_at({kKind, kShortcut, kActivation, kOut});
 
-/// Genes that can be active in a block of each kind: a quick first look, as most are not.
+/// Genes that can be active in a block of each kind.
 constexpr std::array<std::uint32_t, 5> kGenesOfKind = {
     kGenesOfAll | genes_at({kKernel, kGrouped, kGroupSize}),
     kGenesOfAll | genes_at({kKernel}),
@@ -221,6 +188,19 @@ constexpr std::array<std::uint32_t, 5> kGenesOfKind = {
     kGenesOfAll | genes_at({kPooling, kWindow}),
     kGenesOfAll | genes_at({kPartCount, kPart1, kPart2, kPart3, kPart4, kShuffle}),
 };
+
+/// The block's active genes as bits. Each depends on genes before it alone, so that the bits up to
+/// and with the next one are right while a design is being made.
+std::uint32_t active_genes(const Block& block) {
+  std::uint32_t idle = 0;
+  if (!block.is_grouped()) idle |= genes_at({kGroupSize});
+  if (!block.squeezes()) idle |= genes_at({kGate});
+  if (block.parts() < 3) idle |= genes_at({kPart3});
+  if (block.parts() < 4) idle |= genes_at({kPart4});
+  if (!block.may_have_shortcut()) idle |= genes_at({kShortcut});
+  if (block.has_shortcut()) idle |= genes_at({kOut});
+  return kGenesOfKind[static_cast<std::size_t>(block.kind())] & ~idle;
+}
 
 /// The multiple in the range that is nearest to the wanted number, the smaller of two; nothing if
 /// the range has none.
@@ -399,8 +379,17 @@ class Icpe final : public Space {
     if (gene < kStemGenes || gene >= kHeadActivation) return true;
     const std::size_t block = (gene - kStemGenes) / kBlockGenes;
     const std::size_t place = gene - first_gene(block);
-    if ((kGenesOfKind[design[first_gene(block)]] >> place & 1U) == 0) return false;
-    return block_gene_is_active(Block(design, block), place);
+    return (active_genes(Block(design, block)) >> place & 1U) != 0;
+  }
+
+  std::size_t next_active(Design design, std::size_t gene) const override {
+    if (gene < kStemGenes || gene >= kHeadActivation) return gene;
+    const std::size_t number = (gene - kStemGenes) / kBlockGenes;
+    const std::size_t first = first_gene(number);
+    const std::size_t passed = gene - first;
+    const std::uint32_t left = active_genes(Block(design, number)) >> passed;
+    if (left == 0) return first + kBlockGenes;  // the next block's kind, or the head
+    return gene + static_cast<std::size_t>(std::countr_zero(left));
   }
 
   DesignCount size() const override {

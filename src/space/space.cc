@@ -55,6 +55,11 @@ Status expect_end(std::string_view rest) {
 
 bool Space::is_active(Design /*design*/, std::size_t /*gene*/) const { return true; }
 
+std::size_t Space::next_active(Design design, std::size_t gene) const {
+  while (gene < genes_.size() && !is_active(design, gene)) ++gene;
+  return gene;
+}
+
 DesignCount Space::size() const {
   DesignCount count = 1;
   for (const Gene& gene : genes_) count *= gene.choices.size();
@@ -99,42 +104,42 @@ void Space::make_canonical(std::span<Choice> design) const {
 }
 
 void Space::sample(core::Random& random, std::span<Choice> design) const {
-  for (std::size_t gene = 0; gene < genes_.size(); ++gene)
-    design[gene] = is_active(design, gene) ? draw(random, gene) : Choice{0};
+  std::ranges::fill(design, Choice{0});
+  for_active_genes(design, [&](std::size_t gene) { design[gene] = draw(random, gene); });
 }
 
 void Space::mutate(core::Random& random, double probability, std::span<Choice> design) const {
   const std::vector<Choice> before(design.begin(), design.end());
+  std::ranges::fill(design, Choice{0});
   bool is_changed = false;  // until then a gene is active in both or in none
-  for (std::size_t gene = 0; gene < genes_.size(); ++gene) {
-    if (!is_active(design, gene)) {
-      design[gene] = 0;
-    } else if (is_changed && !was_active(before, gene)) {
+  for_active_genes(design, [&](std::size_t gene) {
+    design[gene] = before[gene];
+    if (is_changed && !was_active(before, gene)) {
       design[gene] = draw(random, gene);
     } else if (choice_counts_[gene] > 1 && random.chance(probability)) {
       const auto other = random.below(choice_counts_[gene] - 1);
       design[gene] = static_cast<Choice>(other < design[gene] ? other : other + 1);
       is_changed = true;
     }
-  }
+  });
 }
 
 void Space::crossover(core::Random& random, Design a, Design b, std::span<Choice> child) const {
   constexpr std::size_t kCoins = 64;
   std::uint64_t coins = 0;
-  for (std::size_t gene = 0; gene < genes_.size(); ++gene) {
-    coins = gene % kCoins == 0 ? random.next() : coins >> 1;
+  std::size_t tossed = 0;
+  std::ranges::fill(child, Choice{0});
+  for_active_genes(child, [&](std::size_t gene) {
+    coins = tossed++ % kCoins == 0 ? random.next() : coins >> 1;
     const bool from_a = (coins & 1) != 0;
     const Design parent = from_a ? a : b;
     const Design other = from_a ? b : a;
-    if (!is_active(child, gene)) {
-      child[gene] = 0;
-    } else if (was_active(parent, gene)) {
+    if (was_active(parent, gene)) {
       child[gene] = parent[gene];
     } else {
       child[gene] = was_active(other, gene) ? other[gene] : draw(random, gene);
     }
-  }
+  });
 }
 
 bool Space::next(std::span<Choice> design) const {
@@ -156,18 +161,16 @@ Result<graph::Graph> Space::lower(Design design) const {
 
 std::string Space::format(Design design) const {
   std::string text;
-  for (std::size_t gene = 0; gene < genes_.size(); ++gene) {
-    if (!is_active(design, gene)) continue;
+  for_active_genes(design, [&](std::size_t gene) {
     text += genes_[gene].before;
     text += genes_[gene].choices[design[gene]];
-  }
+  });
   return text;
 }
 
 Result<std::vector<Choice>> Space::parse(std::string_view text) const {
   std::vector<Choice> design(genes_.size());
-  for (std::size_t i = 0; i < genes_.size(); ++i) {
-    if (!is_active(design, i)) continue;
+  for (std::size_t i = next_active(design, 0); i < genes_.size(); i = next_active(design, i + 1)) {
     const auto choice = take_choice(genes_[i], text);
     if (!choice) return tl::unexpected(choice.error());
     design[i] = *choice;

@@ -1,11 +1,11 @@
-#include "store/memory_store.h"
-
 #include <algorithm>
 #include <map>
 #include <mutex>
 #include <tuple>
 
+#include "fleetfit/store/store.h"
 #include "store/check.h"
+#include "store/memory_fleet.h"
 #include "store/memory_studies.h"
 
 namespace fleetfit::store {
@@ -172,6 +172,7 @@ class MemoryStore final : public Store {
   }
 
   StudyStore& studies() override { return *studies_; }
+  FleetStore& fleet() override { return *fleet_; }
 
  private:
   std::mutex mutex_;
@@ -181,10 +182,11 @@ class MemoryStore final : public Store {
   std::int64_t last_id_ = 0;
   ByName<ByName<KernelChoiceRecord>> choices_;  // by CPU, then by key
   std::unique_ptr<StudyStore> studies_ = make_memory_studies();
+  std::unique_ptr<FleetStore> fleet_ = make_memory_fleet();
 };
 
 }  // namespace
 
-std::unique_ptr<Store> make_memory_store() { return std::make_unique<MemoryStore>(); }
+std::unique_ptr<Store> open_memory_store() { return std::make_unique<MemoryStore>(); }
 
 }  // namespace fleetfit::store

@@ -9,7 +9,7 @@ namespace {
 
 // Only ever added to: data bases of every released version exist. The columns are those of the file
 // of SQLite, which docs/formats/store.md describes; texts are compared byte by byte, as there.
-constexpr std::array<std::string_view, 1> kMigrations{R"sql(
+constexpr std::array<std::string_view, 2> kMigrations{R"sql(
 CREATE TABLE devices (
   name TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   fingerprint TEXT COLLATE "C" NOT NULL,
@@ -153,6 +153,113 @@ CREATE TABLE inferences (
   PRIMARY KEY (structure, device_fingerprint, question)
 );
 CREATE INDEX inferences_by_study ON inferences (study, found);
+)sql",
+                                                      R"sql(
+CREATE TABLE fleet_counters (
+  what TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  last BIGINT NOT NULL
+);
+INSERT INTO fleet_counters (what, last)
+  VALUES ('tokens', 0), ('jobs', 0), ('events', 0), ('audit', 0);
+
+CREATE TABLE tokens (
+  id BIGINT NOT NULL PRIMARY KEY,
+  name TEXT COLLATE "C" NOT NULL,
+  role TEXT COLLATE "C" NOT NULL CHECK (role IN ('admin', 'viewer', 'agent')),
+  hash TEXT COLLATE "C" NOT NULL UNIQUE,
+  device TEXT COLLATE "C" NOT NULL,
+  created BIGINT NOT NULL,
+  expires BIGINT,
+  revoked BIGINT
+);
+
+CREATE TABLE agents (
+  name TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  version TEXT COLLATE "C" NOT NULL,
+  hardware TEXT COLLATE "C" NOT NULL,
+  search TEXT COLLATE "C" NOT NULL,
+  serving TEXT COLLATE "C" NOT NULL,
+  created BIGINT NOT NULL,
+  last_seen BIGINT
+);
+CREATE INDEX agents_by_last_seen ON agents (last_seen, name);
+
+CREATE TABLE agent_probes (
+  agent TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES agents (name) ON DELETE CASCADE,
+  probe TEXT COLLATE "C" NOT NULL
+);
+
+CREATE TABLE jobs (
+  id BIGINT NOT NULL PRIMARY KEY,
+  agent TEXT COLLATE "C" NOT NULL,
+  kind TEXT COLLATE "C" NOT NULL,
+  request TEXT COLLATE "C" NOT NULL,
+  limits TEXT COLLATE "C" NOT NULL,
+  key TEXT COLLATE "C",
+  state TEXT COLLATE "C" NOT NULL
+    CHECK (state IN ('waiting', 'running', 'finished', 'failed', 'cancelled')),
+  reason TEXT COLLATE "C" NOT NULL,
+  attempt BIGINT NOT NULL,
+  most_attempts BIGINT NOT NULL,
+  lease BIGINT,
+  cancel_requested BOOLEAN NOT NULL,
+  result TEXT COLLATE "C" NOT NULL,
+  created BIGINT NOT NULL,
+  started BIGINT,
+  ended BIGINT
+);
+CREATE INDEX jobs_by_agent ON jobs (agent, id);
+CREATE INDEX jobs_by_agent_and_state ON jobs (agent, state, id);
+CREATE INDEX jobs_by_state ON jobs (state, id);
+CREATE INDEX jobs_by_lease ON jobs (lease, id) WHERE lease IS NOT NULL;
+CREATE UNIQUE INDEX jobs_by_key ON jobs (key) WHERE key IS NOT NULL;
+
+CREATE TABLE job_counts (
+  agent TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  waiting BIGINT NOT NULL,
+  running BIGINT NOT NULL,
+  finished BIGINT NOT NULL,
+  failed BIGINT NOT NULL,
+  cancelled BIGINT NOT NULL
+);
+
+CREATE TABLE events (
+  id BIGINT NOT NULL PRIMARY KEY,
+  agent TEXT COLLATE "C" NOT NULL,
+  sequence BIGINT NOT NULL,
+  job BIGINT,
+  kind TEXT COLLATE "C" NOT NULL,
+  body TEXT COLLATE "C" NOT NULL,
+  time BIGINT NOT NULL
+);
+CREATE INDEX events_by_agent ON events (agent, id);
+CREATE INDEX events_by_agent_and_kind ON events (agent, kind, id);
+CREATE INDEX events_by_kind ON events (kind, id);
+CREATE INDEX events_by_job ON events (job, id) WHERE job IS NOT NULL;
+CREATE INDEX events_by_time ON events (time);
+
+CREATE TABLE event_sequences (
+  agent TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  sequence BIGINT NOT NULL
+);
+
+CREATE TABLE files (
+  hash TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  name TEXT COLLATE "C" NOT NULL,
+  kind TEXT COLLATE "C" NOT NULL,
+  bytes BIGINT NOT NULL,
+  created BIGINT NOT NULL
+);
+CREATE INDEX files_by_created ON files (created, hash);
+
+CREATE TABLE audit (
+  id BIGINT NOT NULL PRIMARY KEY,
+  token BIGINT NOT NULL,
+  name TEXT COLLATE "C" NOT NULL,
+  action TEXT COLLATE "C" NOT NULL,
+  detail TEXT COLLATE "C" NOT NULL,
+  time BIGINT NOT NULL
+);
 )sql"};
 
 struct Found {

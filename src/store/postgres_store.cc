@@ -176,7 +176,8 @@ Result<std::unique_ptr<Store>> open_postgres_store(const PostgresAddress& addres
   if (!connection) return tl::unexpected(std::move(connection.error()));
   auto current = bring_up_to_date(**connection, postgres_migrations());
   if (!current) return tl::unexpected(std::move(current.error()));
-  return make_sql_store(std::make_unique<PostgresDatabase>(address, *std::move(connection)));
+  return make_sql_store(
+      {.records = std::make_unique<PostgresDatabase>(address, *std::move(connection))});
 }
 
 }  // namespace fleetfit::store

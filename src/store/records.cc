@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "fleetfit/store/fleet_records.h"
 #include "fleetfit/store/study_records.h"
 
 namespace fleetfit::store {
@@ -56,6 +57,34 @@ std::string_view to_string(TrialState state) {
   return "";
 }
 
+std::string_view to_string(Role role) {
+  switch (role) {
+    case Role::admin:
+      return "admin";
+    case Role::viewer:
+      return "viewer";
+    case Role::agent:
+      return "agent";
+  }
+  return "";
+}
+
+std::string_view to_string(JobState state) {
+  switch (state) {
+    case JobState::waiting:
+      return "waiting";
+    case JobState::running:
+      return "running";
+    case JobState::finished:
+      return "finished";
+    case JobState::failed:
+      return "failed";
+    case JobState::cancelled:
+      return "cancelled";
+  }
+  return "";
+}
+
 bool has_ended(TrialState state) {
   return state == TrialState::finished || state == TrialState::stopped ||
          state == TrialState::failed;
@@ -76,6 +105,17 @@ Result<TrialState> parse_trial_state(std::string_view name) {
   constexpr TrialState kAll[] = {TrialState::queued,   TrialState::running, TrialState::paused,
                                  TrialState::finished, TrialState::stopped, TrialState::failed};
   return parse(kAll, name, "state of a trial (queued, running, paused, finished, stopped, failed)");
+}
+
+Result<Role> parse_role(std::string_view name) {
+  constexpr Role kAll[] = {Role::admin, Role::viewer, Role::agent};
+  return parse(kAll, name, "role (admin, viewer, agent)");
+}
+
+Result<JobState> parse_job_state(std::string_view name) {
+  constexpr JobState kAll[] = {JobState::waiting, JobState::running, JobState::finished,
+                               JobState::failed, JobState::cancelled};
+  return parse(kAll, name, "state of a job (waiting, running, finished, failed, cancelled)");
 }
 
 }  // namespace fleetfit::store

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "store/check.h"
+#include "store/sql_fleet.h"
 #include "store/sql_studies.h"
 #include "store/sql_text.h"
 #include "store/sql_values.h"
@@ -50,7 +51,7 @@ Result<std::string> read_name(SqlRow& row) { return row.text(); }
 
 Result<std::int64_t> add_row(SqlConnection& connection, const std::string& sql,
                              const MeasurementRecord& m) {
-  const auto latency = [&](double Latency::* field) {
+  const auto latency = [&](auto field) {
     return m.latency ? std::optional(*m.latency.*field) : std::nullopt;
   };
   std::optional<double> energy_mj;
@@ -143,8 +144,10 @@ Listing listing_of(const MeasurementFilter& filter) {
 
 class SqlStore final : public Store {
  public:
-  SqlStore(std::unique_ptr<SqlDatabase> database, std::unique_ptr<SqlDatabase> studies)
-      : database_(std::move(database)), database_of_studies_(std::move(studies)) {}
+  explicit SqlStore(SqlDatabases databases)
+      : database_(std::move(databases.records)),
+        database_of_studies_(std::move(databases.studies)),
+        database_of_traffic_(std::move(databases.traffic)) {}
 
   Status save_device(const DeviceRecord& device) override {
     if (auto checked = check(device); !checked) return checked;
@@ -239,6 +242,7 @@ class SqlStore final : public Store {
   }
 
   StudyStore& studies() override { return *studies_; }
+  FleetStore& fleet() override { return *fleet_; }
 
  private:
   static bool is_any(std::int64_t count) { return count > 0; }
@@ -327,15 +331,18 @@ class SqlStore final : public Store {
 
   std::unique_ptr<SqlDatabase> database_;
   std::unique_ptr<SqlDatabase> database_of_studies_;
+  std::unique_ptr<SqlDatabase> database_of_traffic_;
   std::unique_ptr<StudyStore> studies_ =
       make_sql_studies(database_of_studies_ ? *database_of_studies_ : *database_);
+  std::unique_ptr<FleetStore> fleet_ =
+      make_sql_fleet({.records = *database_,
+                      .traffic = database_of_traffic_ ? *database_of_traffic_ : *database_});
 };
 
 }  // namespace
 
-std::unique_ptr<Store> make_sql_store(std::unique_ptr<SqlDatabase> database,
-                                      std::unique_ptr<SqlDatabase> studies) {
-  return std::make_unique<SqlStore>(std::move(database), std::move(studies));
+std::unique_ptr<Store> make_sql_store(SqlDatabases databases) {
+  return std::make_unique<SqlStore>(std::move(databases));
 }
 
 }  // namespace fleetfit::store

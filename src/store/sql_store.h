@@ -7,9 +7,13 @@
 
 namespace fleetfit::store {
 
-/// A store in a data base that has our tables. Studies are kept by `studies` or, if that is null,
-/// by the same.
-std::unique_ptr<Store> make_sql_store(std::unique_ptr<SqlDatabase> database,
-                                      std::unique_ptr<SqlDatabase> studies = nullptr);
+/// A store in a data base that has our tables. Studies and what agents do are kept by `studies` and
+/// `traffic` or, if these are null, by the same.
+struct SqlDatabases {
+  std::unique_ptr<SqlDatabase> records = {};
+  std::unique_ptr<SqlDatabase> studies = {};
+  std::unique_ptr<SqlDatabase> traffic = {};
+};
+std::unique_ptr<Store> make_sql_store(SqlDatabases databases);
 
 }  // namespace fleetfit::store

@@ -158,6 +158,113 @@ CREATE TABLE inferences (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX inferences_by_study ON inferences (study, found);
 )sql"},
+    {R"sql(
+CREATE TABLE fleet_counters (
+  what TEXT NOT NULL PRIMARY KEY,
+  last INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO fleet_counters (what, last)
+  VALUES ('tokens', 0), ('jobs', 0), ('events', 0), ('audit', 0);
+
+CREATE TABLE tokens (
+  id INTEGER NOT NULL PRIMARY KEY,
+  name TEXT NOT NULL,
+  role TEXT NOT NULL CHECK (role IN ('admin', 'viewer', 'agent')),
+  hash TEXT NOT NULL UNIQUE,
+  device TEXT NOT NULL,
+  created INTEGER NOT NULL,
+  expires INTEGER,
+  revoked INTEGER
+) STRICT;
+
+CREATE TABLE agents (
+  name TEXT NOT NULL PRIMARY KEY,
+  version TEXT NOT NULL,
+  hardware TEXT NOT NULL,
+  search TEXT NOT NULL,
+  serving TEXT NOT NULL,
+  created INTEGER NOT NULL,
+  last_seen INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX agents_by_last_seen ON agents (last_seen, name);
+
+CREATE TABLE agent_probes (
+  agent TEXT NOT NULL PRIMARY KEY REFERENCES agents (name) ON DELETE CASCADE,
+  probe TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE jobs (
+  id INTEGER NOT NULL PRIMARY KEY,
+  agent TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  request TEXT NOT NULL,
+  limits TEXT NOT NULL,
+  key TEXT,
+  state TEXT NOT NULL
+    CHECK (state IN ('waiting', 'running', 'finished', 'failed', 'cancelled')),
+  reason TEXT NOT NULL,
+  attempt INTEGER NOT NULL,
+  most_attempts INTEGER NOT NULL,
+  lease INTEGER,
+  cancel_requested INTEGER NOT NULL CHECK (cancel_requested IN (0, 1)),
+  result TEXT NOT NULL,
+  created INTEGER NOT NULL,
+  started INTEGER,
+  ended INTEGER
+) STRICT;
+CREATE INDEX jobs_by_agent ON jobs (agent, id);
+CREATE INDEX jobs_by_agent_and_state ON jobs (agent, state, id);
+CREATE INDEX jobs_by_state ON jobs (state, id);
+CREATE INDEX jobs_by_lease ON jobs (lease, id) WHERE lease IS NOT NULL;
+CREATE UNIQUE INDEX jobs_by_key ON jobs (key) WHERE key IS NOT NULL;
+
+CREATE TABLE job_counts (
+  agent TEXT NOT NULL PRIMARY KEY,
+  waiting INTEGER NOT NULL,
+  running INTEGER NOT NULL,
+  finished INTEGER NOT NULL,
+  failed INTEGER NOT NULL,
+  cancelled INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE events (
+  id INTEGER NOT NULL PRIMARY KEY,
+  agent TEXT NOT NULL,
+  sequence INTEGER NOT NULL,
+  job INTEGER,
+  kind TEXT NOT NULL,
+  body TEXT NOT NULL,
+  time INTEGER NOT NULL
+) STRICT;
+CREATE INDEX events_by_agent ON events (agent, id);
+CREATE INDEX events_by_agent_and_kind ON events (agent, kind, id);
+CREATE INDEX events_by_kind ON events (kind, id);
+CREATE INDEX events_by_job ON events (job, id) WHERE job IS NOT NULL;
+CREATE INDEX events_by_time ON events (time);
+
+CREATE TABLE event_sequences (
+  agent TEXT NOT NULL PRIMARY KEY,
+  sequence INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE files (
+  hash TEXT NOT NULL PRIMARY KEY,
+  name TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  created INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX files_by_created ON files (created, hash);
+
+CREATE TABLE audit (
+  id INTEGER NOT NULL PRIMARY KEY,
+  token INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  action TEXT NOT NULL,
+  detail TEXT NOT NULL,
+  time INTEGER NOT NULL
+) STRICT;
+)sql"},
 };
 
 // The version of the database, 0 for a new one. Fails if it is not ours to change.

@@ -35,7 +35,7 @@ class SqliteDatabase final : public SqlDatabase {
 enum class Synchronous {
   at_once,  ///< a measurement takes seconds, and boards lose power
   /// With the next checkpoint of the log, or when the system writes it. A killed process loses
-  /// nothing; after a power cut, the last trials of a study are run once more.
+  /// nothing; after a power cut, the last trials of a study and jobs of agents are run once more.
   soon,
 };
 
@@ -46,11 +46,12 @@ Result<std::unique_ptr<SqlDatabase>> connect(const std::filesystem::path& path,
   if (!connection) return tl::unexpected(std::move(connection.error()));
   auto current = bring_up_to_date(**connection, current_schema());
   if (!current) return tl::unexpected(std::move(current.error()));
-  // Foreign keys come last, as migrations may rebuild tables. Sixteen megabytes of pages: studies
-  // of many trials have large indexes.
+  // Foreign keys come last, as migrations may rebuild tables. Sixteen megabytes of pages or more:
+  // studies of many trials, and fleets of many jobs, have large indexes.
   auto set = (*connection)
-                 ->execute(fmt::format("PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; "
+                 ->execute(fmt::format("PRAGMA foreign_keys = ON; PRAGMA cache_size = -{}; "
                                        "PRAGMA synchronous = {}",
+                                       synchronous == Synchronous::at_once ? 16'000 : 48'000,
                                        synchronous == Synchronous::at_once ? "FULL" : "NORMAL"));
   if (!set) return tl::unexpected(std::move(set.error()));
   return std::make_unique<SqliteDatabase>(*std::move(connection));
@@ -64,7 +65,11 @@ Result<std::unique_ptr<Store>> open_sqlite_store(const std::filesystem::path& pa
   if (!records) return tl::unexpected(std::move(records.error()));
   auto studies = connect(path, options, Synchronous::soon);
   if (!studies) return tl::unexpected(std::move(studies.error()));
-  return make_sql_store(*std::move(records), *std::move(studies));
+  auto traffic = connect(path, options, Synchronous::soon);
+  if (!traffic) return tl::unexpected(std::move(traffic.error()));
+  return make_sql_store({.records = *std::move(records),
+                         .studies = *std::move(studies),
+                         .traffic = *std::move(traffic)});
 }
 
 }  // namespace fleetfit::store

@@ -1,40 +1,11 @@
 #include "fleetfit/store/store.h"
 
-#include <fmt/format.h>
-
-#include "store/memory_store.h"
-#include "store/postgres_store.h"
-#include "store/sqlite_store.h"
-
 namespace fleetfit::store {
-namespace {
-
-Result<std::unique_ptr<Store>> open_sqlite(std::string_view path) {
-  if (path.empty()) return fail(ErrorCode::invalid_input, "store sqlite: names no file");
-  if (path.find('\0') != std::string_view::npos)
-    return fail(ErrorCode::invalid_input, "store sqlite: the file's name contains a NUL character");
-  return open_sqlite_store(path);
-}
-
-}  // namespace
 
 Result<std::int64_t> Store::add_measurement(const MeasurementRecord& measurement) {
   return add_measurements(std::span(&measurement, 1)).map([](const auto& ids) {
     return ids.front();
   });
-}
-
-Result<std::unique_ptr<Store>> open_store(std::string_view url) {
-  constexpr std::string_view kSqlite = "sqlite:";
-  if (url == "memory:") return make_memory_store();
-  if (url.starts_with(kSqlite)) return open_sqlite(url.substr(kSqlite.size()));
-  if (is_postgres(url)) {
-    const auto address = parse_postgres(url);
-    if (!address) return tl::unexpected(address.error());
-    return open_postgres_store(*address);
-  }
-  return fail(ErrorCode::invalid_input,
-              fmt::format("'{}' is no store; expected sqlite:PATH, postgres://… or memory:", url));
 }
 
 }  // namespace fleetfit::store

@@ -1,5 +1,6 @@
 #include "train/torch_decoder.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/matmul.h>
 
 namespace fleetfit::train {

@@ -35,6 +35,9 @@ VERBS = [
     ["study", "serve"],
     ["study", "remove"],
     ["store", "copy"],
+    ["token", "create"],
+    ["token", "list"],
+    ["token", "revoke"],
 ]
 
 

@@ -52,6 +52,16 @@ const graph::Shape& output_shape(const Graph& graph, const graph::Node& node) {
 
 const graph::Conv& conv_of(const graph::Node& node) { return std::get<graph::Conv>(node.op); }
 
+TEST(Icpe, TheNextActiveGeneIsTheFirstOneThatMeansSomething) {
+  for (std::size_t i = 0; i < samples().size(); ++i) {
+    std::size_t expected = samples().genes();
+    for (std::size_t gene = expected; gene-- > 0;) {
+      if (icpe().is_active(samples()[i], gene)) expected = gene;
+      EXPECT_EQ(icpe().next_active(samples()[i], gene), expected) << gene;
+    }
+  }
+}
+
 TEST(Icpe, ReachesEveryChoice) {
   const auto many = sample_designs(icpe(), {.count = 6000}).value();
   std::vector<std::set<Choice>> seen(icpe().genes().size());

@@ -7,6 +7,7 @@
 #include "fleetfit/store/store.h"
 #include "store/postgres_connection.h"
 #include "store/postgres_schema.h"
+#include "tests/store/example_fleet.h"
 #include "tests/store/example_records.h"
 #include "tests/store/example_studies.h"
 #include "tests/store/postgres_for_tests.h"
@@ -107,6 +108,16 @@ TEST_F(PostgresStore, IsBroughtFromVersionToVersionOrNotAtAll) {
   ASSERT_TRUE(bring_up_to_date(*raw_, kNew));
   ASSERT_TRUE(bring_up_to_date(*raw_, kNew));
   EXPECT_EQ(text("SELECT x::text FROM a"), "8");
+}
+
+TEST_F(PostgresStore, BringsTablesOfVersion1UpToDate) {
+  ASSERT_TRUE(bring_up_to_date(*raw_, postgres_migrations().first(1)));
+  execute("INSERT INTO devices VALUES ('pi4', 'f', '{}', 7)");
+  const auto store = open_store(url_).value();
+  EXPECT_EQ(store->list_devices()->size(), 1u);
+  ASSERT_TRUE(store->fleet().save_agents(std::vector{example_agent()}));
+  EXPECT_THAT(store->fleet().add_jobs(std::vector{wanted_job()}).value(), ElementsAre(1));
+  EXPECT_EQ(text("SELECT version::text FROM fleetfit_version"), "2");
 }
 
 TEST_F(PostgresStore, SaysWhichTableIsMissing) {

@@ -8,6 +8,7 @@
 #include "fleetfit/core/file.h"
 #include "fleetfit/store/store.h"
 #include "tests/core/temporary_folder.h"
+#include "tests/store/example_fleet.h"
 #include "tests/store/example_studies.h"
 #include "tests/store/raw_database.h"
 
@@ -104,7 +105,7 @@ class SqliteSchemaVersions : public testing::Test {
 TEST_F(SqliteSchemaVersions, AreInNewFiles) {
   ASSERT_TRUE(open_store(url()));
   RawDatabase database(path_);
-  EXPECT_EQ(database.value("PRAGMA user_version"), "2");
+  EXPECT_EQ(database.value("PRAGMA user_version"), "3");
   EXPECT_EQ(database.value("PRAGMA application_id"), "1717987700");  // "ffit" read as a number
   EXPECT_EQ(database.value("PRAGMA journal_mode"), "wal");
 }
@@ -145,6 +146,7 @@ TEST_F(SqliteSchemaVersions, Version1IsRead) {
   EXPECT_EQ(store->add_measurement(plain_measurement()).value(), 10);
   EXPECT_TRUE(store->studies().list_studies()->empty());
   EXPECT_TRUE(store->studies().create_study(example_study()));
+  EXPECT_EQ(store->fleet().count_jobs().value(), JobCounts{});
 }
 
 TEST_F(SqliteSchemaVersions, Version2IsRead) {
@@ -175,6 +177,41 @@ TEST_F(SqliteSchemaVersions, Version2IsRead) {
   EXPECT_EQ(studies.lead_study("s", "other", date(9), date(10)), false);
   EXPECT_EQ(studies.claim_trials("s", "w", date(500), date(600), 9)->size(), 2u);
   EXPECT_THAT(studies.list_inferences("s").value(), ElementsAre(inference));
+  ASSERT_TRUE(store->fleet().save_agents(std::vector{example_agent()}));
+  EXPECT_EQ(store->fleet().add_jobs(std::vector{wanted_job()}).value(),
+            std::vector<std::int64_t>{1});
+}
+
+TEST_F(SqliteSchemaVersions, Version3IsRead) {
+  const std::filesystem::path source = FLEETFIT_SOURCE_DIR "/tests/store/databases/version3.sql";
+  RawDatabase(path_).execute(core::read_file(source).value());
+
+  const auto store = open_store(url()).value();
+  auto& fleet = store->fleet();
+  auto token = example_token();
+  token.id = 3;
+  token.revoked = date(70);
+  auto job = wanted_job();
+  job.id = 8;
+  job.key = "k";
+  job.state = JobState::running;
+  job.attempt = 1;
+  job.lease = date(90);
+  job.started = date(5);
+  auto event = example_event(6);
+  event.id = 20;
+  auto entry = example_entry();
+  entry.id = 4;
+  EXPECT_THAT(fleet.list_tokens().value(), ElementsAre(token));
+  EXPECT_THAT(fleet.list_agents({.query = "cortex"}).value(), ElementsAre(example_agent()));
+  EXPECT_THAT(fleet.list_jobs({}).value(), ElementsAre(job));
+  EXPECT_EQ(fleet.count_jobs().value(), (JobCounts{.running = 1}));
+  EXPECT_EQ(fleet.count_jobs_of("pi4").value(), (JobCounts{.running = 1}));
+  EXPECT_THAT(fleet.list_events({}).value(), ElementsAre(event));
+  EXPECT_EQ(fleet.last_sequence("pi4"), 6);
+  EXPECT_THAT(fleet.list_files(9).value(), ElementsAre(example_file()));
+  EXPECT_THAT(fleet.list_audit(0, 9).value(), ElementsAre(entry));
+  EXPECT_THAT(fleet.add_jobs(std::vector{job, wanted_job()}).value(), ElementsAre(8, 9));
 }
 
 TEST_F(SqliteSchemaVersions, AreDescribedColumnByColumn) {
@@ -183,7 +220,9 @@ TEST_F(SqliteSchemaVersions, AreDescribedColumnByColumn) {
   const auto columns = RawDatabase(path_).rows(
       "SELECT t.name || '.' || c.name FROM sqlite_schema t, pragma_table_info(t.name) c "
       "WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'");
-  EXPECT_EQ(columns.size(), 4u + 4u + 23u + 6u + 5u + 5u + 13u + 15u + 14u + 9u);
+  EXPECT_EQ(columns.size(), 4u + 4u + 23u + 6u + 5u + 5u + 13u + 15u + 14u + 9u +
+                                // of the fleet
+                                2u + 8u + 7u + 2u + 16u + 6u + 7u + 2u + 5u + 6u);
   for (const auto& column : columns) {
     const auto table = page.find("### `" + column.substr(0, column.find('.')) + "`");
     ASSERT_NE(table, std::string::npos) << column;

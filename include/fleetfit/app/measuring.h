@@ -13,6 +13,7 @@
 #include "fleetfit/app/devices.h"
 #include "fleetfit/app/models.h"
 #include "fleetfit/app/workplace.h"
+#include "fleetfit/core/json.h"
 #include "fleetfit/core/progress.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/measure/measure.h"
@@ -65,6 +66,10 @@ Result<std::vector<MeasuredModel>> measure_models(Workplace& workplace,
 /// The contract of `fleetfit measure`; operators if they were asked for.
 nlohmann::ordered_json to_json(const MeasuredModel& measured);
 nlohmann::ordered_json to_json(const std::vector<MeasuredModel>& measured);
+
+/// What `to_json` of a measured model says, as a record to be kept: for measurements that another
+/// machine has made. Fails with `invalid_input`, naming the field.
+Result<store::MeasurementRecord> read_measured(const core::JsonView& measured);
 
 /// Designs of a space on devices.
 struct DesignsRequest {
@@ -122,6 +127,10 @@ struct CampaignJobs {
 Result<std::vector<MeasuredDesign>> measure_designs_elsewhere(
     Workplace& workplace, const DesignsRequest& request, const CampaignJobs& jobs,
     tune::Executor& executor, core::Progress& progress, const std::stop_token& stop);
+
+/// Parts of a record as the contract has them; null for what is not there.
+nlohmann::ordered_json latency_json(const std::optional<store::Latency>& latency);
+nlohmann::ordered_json energy_json(const std::optional<store::Energy>& energy);
 
 /// As short as the contract allows.
 nlohmann::ordered_json to_json(const MeasuredDesign& measured);

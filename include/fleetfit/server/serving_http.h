@@ -1,13 +1,12 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <stop_token>
 #include <string>
-#include <string_view>
 
 #include "fleetfit/app/serving.h"
 #include "fleetfit/core/result.h"
+#include "fleetfit/server/address.h"
 
 /// Serving over HTTP, for programs on the same machine (docs/serving.md).
 namespace fleetfit::server {
@@ -25,15 +24,6 @@ struct HttpReply {
 
 /// POST /v1/predict and GET /v1/status. Whatever the request, there is a reply.
 HttpReply respond(app::Serving& serving, const HttpRequest& request);
-
-struct Address {
-  std::string host = {};
-  std::uint16_t port = 0;  ///< 0: any that is free
-};
-
-/// "127.0.0.1:8080", "localhost:8080", "[::1]:8080". Fails with `invalid_input` on another text and
-/// on an address that others could reach.
-Result<Address> parse_loopback(std::string_view text);
 
 /// Answers requests until it is stopped. `listening` is told the address once requests can come.
 /// Fails with `io` if the address cannot be used.

@@ -70,6 +70,10 @@ class Space {
   /// Whether the gene means anything. Depends on the choices of the genes before it alone.
   virtual bool is_active(Design design, std::size_t gene) const;
 
+  /// The first active gene from this one on; the number of genes if there is none. A space in which
+  /// most genes are inactive may know a quicker way.
+  virtual std::size_t next_active(Design design, std::size_t gene) const;
+
   /// How many designs there are.
   virtual DesignCount size() const;
 
@@ -196,6 +200,15 @@ class Space {
   std::string cell(Design design, std::size_t column) const;
   Status parse_cell(std::string_view text, std::size_t column, std::span<Choice> design) const;
   Status check_gene(Design design, std::size_t gene) const;
+  /// In order; `visit` may choose for the gene that it is given.
+  template <class Visit>
+  void for_active_genes(Design design, const Visit& visit) const {
+    for (std::size_t gene = next_active(design, 0); gene < genes_.size();
+         gene = next_active(design, gene + 1)) {
+      visit(gene);
+    }
+  }
+
   /// is_active for designs with zeros in all inactive genes, where a look at the choice often
   /// tells.
   bool was_active(Design design, std::size_t gene) const {

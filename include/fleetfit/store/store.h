@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fleetfit/core/result.h"
+#include "fleetfit/store/fleet_store.h"
 #include "fleetfit/store/records.h"
 #include "fleetfit/store/study_store.h"
 
@@ -80,6 +81,9 @@ class Store {
 
   /// The part that keeps tuning studies; lives as long as the store.
   virtual StudyStore& studies() = 0;
+
+  /// The part that keeps a fleet; lives as long as the store.
+  virtual FleetStore& fleet() = 0;
 };
 
 /// Opens a store, creating it if need be:
@@ -91,6 +95,9 @@ class Store {
 /// texts and for what is no store of fleetfit (which is left as it is), with `io` if it cannot be
 /// created, read or written. No message holds a password.
 Result<std::unique_ptr<Store>> open_store(std::string_view url);
+
+/// A new store that lives as long as the object. Programs that open no other need no data base.
+std::unique_ptr<Store> open_memory_store();
 
 /// A store's URL in two parts, as what stands in a command line is seen by everybody.
 struct StoreAddress {

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "agent/job_file.h"
+#include "fleetfit/app/workplace.h"
+#include "fleetfit/core/progress.h"
+#include "fleetfit/core/result.h"
+
+namespace fleetfit::agent {
+
+/// Lines to the agent. Safe to use from many threads.
+class Teller {
+ public:
+  explicit Teller(const std::function<void(std::string_view)>& write_line)
+      : write_line_(write_line) {}
+
+  void tell(const nlohmann::json& message);
+  void event(std::string_view kind, const nlohmann::json& body);
+
+ private:
+  const std::function<void(std::string_view)>& write_line_;
+  std::mutex mutex_;
+};
+
+/// Progress as events, one a second at most; messages as events of kind "log".
+std::unique_ptr<core::Progress> make_event_progress(Teller& teller, const core::Clock& clock);
+
+/// Where a job is done.
+struct JobPlace {
+  JobFile job = {};
+  std::filesystem::path folder = {};
+  std::map<std::string, std::filesystem::path> files = {};  ///< by hash, checked
+  app::Workplace workplace;
+  Teller& teller;
+  core::Progress& progress;
+  std::stop_token stop = {};
+
+  const std::filesystem::path& file(const std::string& hash) const { return files.at(hash); }
+  std::optional<std::filesystem::path> public_key() const;
+  /// Where the device keeps its pool of a bundle.
+  std::filesystem::path pool_of(const std::string& bundle) const;
+  /// The bundle's file is not taken away when the cache is full.
+  Status pin(const std::string& bundle) const;
+};
+
+/// Does the job; its result.
+Result<nlohmann::ordered_json> perform(JobPlace& place);
+
+/// Which kernels the engine has found best on this machine, kept from job to job. What cannot be
+/// read or written is found again.
+void load_kernel_choices(store::Store& store, const std::filesystem::path& file);
+void save_kernel_choices(store::Store& store, const std::filesystem::path& file);
+
+}  // namespace fleetfit::agent

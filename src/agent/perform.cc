@@ -1,0 +1,190 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "agent/job_place.h"
+#include "agent/serving_watch.h"
+#include "fleetfit/adapt/latency_table.h"
+#include "fleetfit/adapt/pool.h"
+#include "fleetfit/adapt/timers.h"
+#include "fleetfit/app/adapting.h"
+#include "fleetfit/app/devices.h"
+#include "fleetfit/app/measuring.h"
+#include "fleetfit/app/probing.h"
+#include "fleetfit/app/serving.h"
+#include "fleetfit/core/file.h"
+#include "fleetfit/core/json.h"
+#include "fleetfit/elastic/bundle.h"
+
+namespace fleetfit::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+/// The file under the name that it was sent with, which tells its format.
+Result<fs::path> named(const JobPlace& place, const std::string& hash, const std::string& name) {
+  const auto folder = place.folder / "named";
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (!error) fs::create_symlink(fs::absolute(place.file(hash)), folder / name, error);
+  if (error) return fail(ErrorCode::io, fmt::format("{}: {}", name, error.message()));
+  return folder / name;
+}
+
+/// The device with these settings.
+Result<std::string> device_for(JobPlace& place, const fleet::MeasureJob& job) {
+  const auto& settings = job.settings;
+  if (settings.runtime.starts_with("exec:") && !place.job.options.allow_exec) {
+    return fail(ErrorCode::invalid_input,
+                "settings.runtime: this agent runs no programs that a job names (--allow-exec)");
+  }
+  const app::DeviceRequest request{.name = "settings",
+                                   .runtime = settings.runtime,
+                                   .threads = settings.threads,
+                                   .cores = settings.cores,
+                                   .precision = settings.precision,
+                                   .cpu_quota_percent = settings.cpu_quota_percent,
+                                   .memory_limit = settings.memory_limit};
+  const app::DeviceRequest local{.name = "settings"};
+  const bool is_local = request.runtime == local.runtime && request.threads == local.threads &&
+                        request.cores.empty() && request.precision == local.precision &&
+                        !request.cpu_quota_percent && request.memory_limit.empty();
+  if (is_local) return std::string(app::kLocalDevice);
+  auto added = app::add_device(place.workplace, request);
+  if (!added) return core::within("settings", std::move(added.error()));
+  return request.name;
+}
+
+struct Performer {
+  JobPlace& place;
+
+  Result<Json> operator()(const fleet::ProbeJob& job) const {
+    const auto probed = app::probe_this_device(place.workplace, {.seconds = job.seconds},
+                                               place.progress, place.stop);
+    if (!probed) return tl::unexpected(probed.error());
+    return app::to_json(*probed);
+  }
+
+  Result<Json> operator()(const fleet::MeasureJob& job) const {
+    const auto file = named(place, job.model, job.name);
+    if (!file) return tl::unexpected(file.error());
+    const auto device = device_for(place, job);
+    if (!device) return tl::unexpected(device.error());
+    app::MeasureRequest request;
+    request.models = {*file};
+    request.devices = {*device};
+    request.protocol = measure::protocol_within(job.max_time_s);
+    request.protocol.target = job.target_ci_percent / 100;
+    request.protocol.operators = job.operators;
+    const auto measured = app::measure_models(place.workplace, request, place.progress, place.stop);
+    if (!measured) return tl::unexpected(measured.error());
+    if (measured->empty() || place.stop.stop_requested())
+      return fail(ErrorCode::cancelled, "the job was stopped");
+    auto json = app::to_json(measured->front());
+    json["model"] = job.name;
+    if (!job.space.empty()) json["space"] = job.space;
+    if (!job.design.empty()) json["design"] = job.design;
+    return json;
+  }
+
+  Result<Json> operator()(const fleet::ProfileJob& job) const {
+    const auto bundle =
+        elastic::read_bundle(place.file(job.bundle), {.public_key = place.public_key()});
+    if (!bundle) return tl::unexpected(bundle.error());
+    const elastic::SubnetSpace space(bundle->models);
+    const auto timer = adapt::make_engine_timer({.threads = job.threads});
+    auto table = adapt::profile_branches(bundle->models, space, *timer, {.stop = place.stop},
+                                         place.progress);
+    if (!table) return tl::unexpected(std::move(table.error()));
+    table->device = place.job.device;
+    const auto file = place.folder / "table.json";
+    if (auto ok = adapt::write_latency_table(*table, file); !ok)
+      return tl::unexpected(std::move(ok.error()));
+    const auto json = core::read_json(file);
+    if (!json) return tl::unexpected(json.error());
+    return Json(*json);
+  }
+
+  Result<Json> operator()(const fleet::AdaptJob& job) const {
+    const auto pool = place.pool_of(job.bundle);
+    std::error_code error;
+    fs::create_directories(pool.parent_path(), error);
+    const app::AdaptRequest request{.bundle = place.file(job.bundle),
+                                    .public_key = place.public_key(),
+                                    .data = job.data,
+                                    .budget_ms = job.budget_ms,
+                                    .strategy = job.strategy,
+                                    .pool = pool};
+    const auto report = app::adapt_bundle(place.workplace, request, place.progress, place.stop);
+    if (!report) return tl::unexpected(report.error());
+    if (report->stopped) return fail(ErrorCode::cancelled, "the job was stopped");
+    if (report->best) {
+      if (auto ok = place.pin(job.bundle); !ok) return tl::unexpected(std::move(ok.error()));
+    }
+    auto json = app::to_json(*report);
+    json["device"] = place.job.device;
+    return json;
+  }
+
+  Result<Json> operator()(const fleet::RunJob& job) const {
+    const auto pool = job.pool.empty() ? place.pool_of(job.bundle) : place.file(job.pool);
+    std::error_code error;
+    if (!fs::exists(pool, error)) {
+      return fail(ErrorCode::not_found,
+                  "pool: the device has none of this bundle yet; an adapt or deploy job brings it");
+    }
+    const auto events = place.folder / "events.jsonl";
+    const auto serving = app::open_serving(place.workplace, {.bundle = place.file(job.bundle),
+                                                             .public_key = place.public_key(),
+                                                             .pool = pool,
+                                                             .budget_ms = job.budget_ms,
+                                                             .events = events,
+                                                             .data = job.data});
+    if (!serving) return tl::unexpected(serving.error());
+    Status served;
+    {
+      const ServingWatch watch(**serving, events, place.teller);
+      served = (*serving)->serve_data({.seconds = job.seconds}, place.progress, place.stop);
+    }
+    if (!served) return tl::unexpected(std::move(served.error()));
+    return app::to_json((*serving)->summary());
+  }
+
+  Result<Json> operator()(const fleet::DeployJob& job) const {
+    const auto bundle =
+        elastic::read_bundle(place.file(job.bundle), {.public_key = place.public_key()});
+    if (!bundle) return tl::unexpected(bundle.error());
+    if (!job.pool.empty()) {
+      if (auto ok = take_pool(job, bundle->manifest_sha256); !ok)
+        return tl::unexpected(std::move(ok.error()));
+    }
+    if (auto ok = place.pin(job.bundle); !ok) return tl::unexpected(std::move(ok.error()));
+    return Json{{"bundle", job.bundle},
+                {"manifest_sha256", bundle->manifest_sha256},
+                {"signature", place.public_key() ? "valid" : "not checked"},
+                {"models", bundle->models.size()},
+                {"pool", !job.pool.empty()}};
+  }
+
+  Status take_pool(const fleet::DeployJob& job, const std::string& manifest) const {
+    const auto& file = place.file(job.pool);
+    const auto pool = adapt::read_pool(file);
+    if (!pool) return tl::unexpected(pool.error());
+    if (pool->bundle_sha256 != manifest)
+      return fail(ErrorCode::invalid_input, "pool: it is one of another bundle");
+    const auto target = place.pool_of(job.bundle);
+    std::error_code error;
+    fs::create_directories(target.parent_path(), error);
+    return adapt::write_pool(*pool, target);
+  }
+};
+
+}  // namespace
+
+Result<Json> perform(JobPlace& place) {
+  return std::visit(Performer{place}, place.job.assignment.request);
+}
+
+}  // namespace fleetfit::agent

@@ -1,0 +1,226 @@
+#include "fleetfit/app/tokens.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "app/dates.h"
+#include "fleetfit/core/sha256.h"
+#include "fleetfit/fleet/messages.h"
+
+namespace fleetfit::app {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+store::Time now_of(const Workplace& workplace) {
+  return std::chrono::time_point_cast<milliseconds>(workplace.clock.date());
+}
+
+std::string system_message() { return std::system_category().message(errno); }
+
+Result<std::string> random_secret() {
+  std::array<unsigned char, 32> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    return fail(ErrorCode::io,
+                fmt::format("the system gives no random numbers ({})", system_message()));
+  std::string secret = "ff_";
+  for (const auto byte : bytes) secret += fmt::format("{:02x}", byte);
+  return secret;
+}
+
+Status check(const TokenRequest& request, store::Time now) {
+  if (!request.device.empty() && request.role != store::Role::agent)
+    return fail(ErrorCode::invalid_input,
+                fmt::format("device: a token of the role {} is bound to none",
+                            store::to_string(request.role)));
+  if (!request.device.empty())
+    if (auto named = fleet::check_name(request.device); !named)
+      return core::within("device", std::move(named.error()));
+  if (request.expires && *request.expires <= now)
+    return fail(ErrorCode::invalid_input, "expires: the token would have expired already");
+  return {};
+}
+
+/// A new file that its owner alone can read. Gone again if it is not committed.
+class SecretFile {
+ public:
+  static Result<SecretFile> create(const fs::path& path) {
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    const int descriptor = ::open(path.c_str(), kFlags, S_IRUSR | S_IWUSR);
+    if (descriptor < 0)
+      return fail(errno == EEXIST ? ErrorCode::invalid_input : ErrorCode::io,
+                  fmt::format("cannot create {}: {}", path.string(), system_message()));
+    return SecretFile(path, descriptor);
+  }
+  SecretFile(SecretFile&& other) noexcept
+      : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+  SecretFile& operator=(SecretFile&&) = delete;
+  ~SecretFile() {
+    if (descriptor_ < 0) return;
+    ::close(descriptor_);
+    std::error_code ignored;
+    fs::remove(path_, ignored);
+  }
+
+  Status commit(const std::string& line) {
+    const auto size = static_cast<ssize_t>(line.size());
+    if (::write(descriptor_, line.data(), line.size()) != size || ::fsync(descriptor_) != 0)
+      return fail(ErrorCode::io,
+                  fmt::format("cannot write {}: {}", path_.string(), system_message()));
+    ::close(std::exchange(descriptor_, -1));
+    return {};
+  }
+
+ private:
+  SecretFile(fs::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+
+  fs::path path_;
+  int descriptor_;
+};
+
+Result<TokenRequest> request_of(const NewToken& wanted, store::Time now) {
+  const auto role = store::parse_role(wanted.role);
+  if (!role) return tl::unexpected(role.error());
+  TokenRequest request{.name = wanted.name, .role = *role, .device = wanted.device};
+  if (wanted.lifetime.empty()) return request;
+  const auto lifetime = parse_lifetime(wanted.lifetime);
+  if (!lifetime) return core::within("expires", lifetime.error());
+  request.expires = now + *lifetime;
+  return request;
+}
+
+Status note(const Workplace& workplace, std::string action, std::string detail) {
+  return workplace.store->fleet().add_audit({.name = "command line",
+                                             .action = std::move(action),
+                                             .detail = std::move(detail),
+                                             .time = now_of(workplace)});
+}
+
+nlohmann::ordered_json date_or_null(const std::optional<store::Time>& time) {
+  if (!time) return nullptr;
+  return date_text(*time);
+}
+
+}  // namespace
+
+Result<CreatedToken> create_token(store::FleetStore& fleet, const TokenRequest& request,
+                                  store::Time now) {
+  if (auto checked = check(request, now); !checked) return tl::unexpected(checked.error());
+  auto secret = random_secret();
+  if (!secret) return tl::unexpected(std::move(secret.error()));
+  CreatedToken created{.token = *std::move(secret)};
+  created.record = {.name = request.name,
+                    .role = request.role,
+                    .hash = core::sha256_hex(created.token),
+                    .device = request.device,
+                    .created = now,
+                    .expires = request.expires};
+  const auto id = fleet.add_token(created.record);
+  if (!id) return tl::unexpected(id.error());
+  created.record.id = *id;
+  return created;
+}
+
+bool is_valid(const store::TokenRecord& token, store::Time now) {
+  return !token.revoked && (!token.expires || now < *token.expires);
+}
+
+Result<store::TokenRecord> find_token(store::FleetStore& fleet, std::string_view secret,
+                                      store::Time now) {
+  auto found = fleet.find_token(core::sha256_hex(secret));
+  if (!found) return tl::unexpected(std::move(found.error()));
+  if (!*found || !is_valid(**found, now))
+    return fail(ErrorCode::not_found, "the token is not valid");
+  return **std::move(found);
+}
+
+Result<milliseconds> parse_lifetime(std::string_view text) {
+  using std::chrono::hours;
+  constexpr std::int64_t kMostHours = 100 * 365 * 24;
+  const auto refuse = [&](std::string_view why) {
+    return fail(ErrorCode::invalid_input, fmt::format("'{}' {}", text, why));
+  };
+  constexpr std::string_view kShape = "is no duration such as 12h, 30d or 2w";
+  std::int64_t number = 0;
+  const auto* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc::invalid_argument || end - rest != 1) return refuse(kShape);
+  const auto factor = *rest == 'h' ? 1 : *rest == 'd' ? 24 : *rest == 'w' ? 7 * 24 : 0;
+  if (factor == 0) return refuse(kShape);
+  if (error == std::errc::result_out_of_range || number > kMostHours / factor)
+    return refuse("is longer than 100 years");
+  if (number <= 0) return refuse("is not above zero");
+  return hours(number * factor);
+}
+
+Result<CreatedToken> create_token(const Workplace& workplace, const NewToken& wanted) {
+  const auto now = now_of(workplace);
+  const auto request = request_of(wanted, now);
+  if (!request) return tl::unexpected(request.error());
+  if (auto checked = check(*request, now); !checked) return tl::unexpected(checked.error());
+  std::optional<SecretFile> file;
+  if (!wanted.output.empty()) {
+    auto created = SecretFile::create(wanted.output);
+    if (!created) return tl::unexpected(std::move(created.error()));
+    file.emplace(*std::move(created));
+  }
+  auto token = create_token(workplace.store->fleet(), *request, now);
+  if (!token) return token;
+  if (file)
+    if (auto written = file->commit(token->token + "\n"); !written)
+      return tl::unexpected(written.error());
+  const auto& record = token->record;
+  auto noted = note(workplace, "token.create",
+                    fmt::format("{} {} {}", record.id, store::to_string(record.role), record.name));
+  if (!noted) return tl::unexpected(std::move(noted.error()));
+  return token;
+}
+
+Result<TokenList> list_tokens(const Workplace& workplace) {
+  return workplace.store->fleet().list_tokens().map([&](std::vector<store::TokenRecord> tokens) {
+    return TokenList{.tokens = std::move(tokens), .now = now_of(workplace)};
+  });
+}
+
+Status revoke_token(const Workplace& workplace, std::int64_t id) {
+  const auto revoked = workplace.store->fleet().revoke_token(id, now_of(workplace));
+  if (!revoked) return tl::unexpected(revoked.error());
+  if (!*revoked)
+    return fail(ErrorCode::not_found,
+                fmt::format("there is no token {} that is not revoked yet", id));
+  return note(workplace, "token.revoke", fmt::format("{}", id));
+}
+
+std::string_view state_of(const store::TokenRecord& token, store::Time now) {
+  if (token.revoked) return "revoked";
+  return is_valid(token, now) ? "valid" : "expired";
+}
+
+nlohmann::ordered_json to_json(const store::TokenRecord& token, store::Time now) {
+  return {{"id", token.id},
+          {"name", token.name},
+          {"role", store::to_string(token.role)},
+          {"device", token.device},
+          {"state", state_of(token, now)},
+          {"created", date_text(token.created)},
+          {"expires", date_or_null(token.expires)},
+          {"revoked", date_or_null(token.revoked)}};
+}
+
+nlohmann::ordered_json to_json(const TokenList& list) {
+  auto tokens = nlohmann::ordered_json::array();
+  for (const auto& token : list.tokens) tokens.push_back(to_json(token, list.now));
+  return {{"tokens", std::move(tokens)}};
+}
+
+}  // namespace fleetfit::app

@@ -1,0 +1,191 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "fleetfit/app/bundles.h"
+#include "fleetfit/app/models.h"
+#include "fleetfit/core/file.h"
+#include "fleetfit/fleet/messages.h"
+#include "server/api_json.h"
+#include "server/api_state.h"
+
+namespace fleetfit::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A file's own name, without folders: it is shown, and its ending says what the file is.
+Status check_file_name(std::string_view name) {
+  constexpr std::size_t kMost = 200;
+  const bool good = !name.empty() && name.size() <= kMost && !name.starts_with('.') &&
+                    name.find_first_of("/\\") == std::string_view::npos;
+  if (good) return {};
+  return fail(ErrorCode::invalid_input, "?name: expected the name of a file, without folders");
+}
+
+std::string ending_of(const std::string& name) {
+  auto ending = fs::path(name).extension().string();
+  std::ranges::transform(ending, ending.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return ending;
+}
+
+/// Messages about a file name the one that was sent, not where it lies here.
+Error about_sent(Error error, const fs::path& file, const std::string& name) {
+  const auto here = file.string();
+  for (auto at = error.message.find(here); at != std::string::npos;
+       at = error.message.find(here, at + name.size()))
+    error.message.replace(at, here.size(), name);
+  return error;
+}
+
+Status check_key(const fs::path& file) {
+  constexpr std::uint64_t kMost = 10'000;
+  const auto text = core::read_file(file, {.max_bytes = kMost});
+  if (!text) return tl::unexpected(text.error());
+  if (text->find("PRIVATE KEY") != std::string::npos)
+    return fail(ErrorCode::invalid_input,
+                "a private key is to stay where it is; send the public "
+                "one");
+  if (!text->starts_with("-----BEGIN PUBLIC KEY-----"))
+    return fail(ErrorCode::invalid_input, "expected a public key in PEM");
+  return {};
+}
+
+Status check_pool(const fs::path& file) {
+  constexpr std::uint64_t kMost = std::uint64_t{64} << 20;
+  const auto json = core::read_json(file, {.max_bytes = kMost});
+  if (!json) return tl::unexpected(json.error());
+  if (!json->is_object()) return fail(ErrorCode::invalid_input, "expected an object");
+  return {};
+}
+
+/// Looks into the file as its name's ending asks for, and says what it is.
+Result<std::string> kind_of(const fs::path& file, const std::string& name) {
+  const auto ending = ending_of(name);
+  const auto named = [](const char* kind) { return [kind] { return std::string(kind); }; };
+  if (ending == ".onnx")
+    return app::inspect_model(file).map([](const auto&) { return std::string("onnx"); });
+  if (ending == ".ffb")
+    return app::verify_bundle(file, std::nullopt).map([](const auto&) {
+      return std::string("bundle");
+    });
+  if (ending == ".json") return check_pool(file).map(named("pool"));
+  if (ending == ".pem") return check_key(file).map(named("key"));
+  return std::string("data");
+}
+
+fs::path place_of(const ApiState& state, const std::string& hash) {
+  return state.options().folder / hash.substr(0, 2) / hash;
+}
+
+Status move_to(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::create_directories(to.parent_path(), error);
+  if (!error) fs::rename(from, to, error);
+  if (error) return fail(ErrorCode::io, fmt::format("{}: {}", to.string(), error.message()));
+  return {};
+}
+
+/// Whether a job that the device has, or is to have, needs the file.
+Result<bool> is_needed(ApiState& state, const std::string& device, const std::string& hash) {
+  for (const auto job_state : {store::JobState::running, store::JobState::waiting}) {
+    constexpr std::size_t kMost = 1000;
+    const auto jobs =
+        state.fleet().list_jobs({.agent = device, .state = job_state, .limit = kMost});
+    if (!jobs) return tl::unexpected(jobs.error());
+    for (const auto& job : *jobs) {
+      const auto json = core::parse_json(job.request, "request");
+      if (!json) return tl::unexpected(json.error());
+      const auto request = fleet::parse_request(job.kind, core::JsonView(*json, "request"));
+      if (!request) continue;
+      const auto files = fleet::files_of(*request);
+      if (std::ranges::find(files, hash) != files.end()) return true;
+    }
+  }
+  return false;
+}
+
+/// Keeps the file that was sent, and what is known of it.
+Result<store::FileRecord> keep_file(ApiState& state, const Upload& upload, const std::string& name,
+                                    store::Time now) {
+  const auto temporary = fs::path(upload.file).replace_extension(ending_of(name));
+  std::error_code error;
+  fs::rename(upload.file, temporary, error);
+  if (error) return fail(ErrorCode::io, fmt::format("{}: {}", temporary.string(), error.message()));
+  auto kind = kind_of(temporary, name);
+  if (!kind) {
+    fs::remove(temporary, error);
+    auto problem = about_sent(std::move(kind.error()), temporary, name);
+    if (problem.code == ErrorCode::unsupported) problem.code = ErrorCode::invalid_input;
+    const bool named = problem.message.starts_with(name);
+    if (named) return tl::unexpected(std::move(problem));
+    return core::within(name, std::move(problem));
+  }
+  if (auto ok = move_to(temporary, place_of(state, upload.sha256)); !ok)
+    return tl::unexpected(ok.error());
+  store::FileRecord record{.hash = upload.sha256,
+                           .name = name,
+                           .kind = *std::move(kind),
+                           .bytes = static_cast<std::int64_t>(upload.bytes),
+                           .created = now};
+  if (auto ok = state.fleet().save_file(record); !ok) return tl::unexpected(ok.error());
+  if (record.kind == "onnx") {
+    auto ok = state.store().save_model({.hash = record.hash,
+                                        .name = fs::path(name).stem().string(),
+                                        .source = "uploaded as " + name,
+                                        .bytes = record.bytes});
+    if (!ok) return tl::unexpected(ok.error());
+  }
+  return record;
+}
+
+}  // namespace
+
+Result<ApiReply> post_file(ApiState& state, const Call& call) {
+  const auto name = call.query.text("name");
+  if (auto ok = check_file_name(name); !ok) return tl::unexpected(ok.error());
+  if (!call.request.upload) return refusal(400, "invalid_input", "a body is needed");
+  const auto record = keep_file(state, *call.request.upload, name, call.now);
+  if (!record) return tl::unexpected(record.error());
+  if (auto ok = state.note(call, "file.add", fmt::format("{} {}", record->hash, name)); !ok)
+    return tl::unexpected(ok.error());
+  return json_reply(to_json(*record), 201);
+}
+
+Result<ApiReply> get_files(ApiState& state, const Call& call) {
+  const auto limit = call.query.limit();
+  if (!limit) return tl::unexpected(limit.error());
+  const auto kind = call.query.text("kind");
+  constexpr std::size_t kMost = 10'000;
+  const auto files = state.fleet().list_files(kind.empty() ? *limit : kMost);
+  if (!files) return tl::unexpected(files.error());
+  auto items = Json::array();
+  for (const auto& file : *files)
+    if (items.size() < *limit && (kind.empty() || file.kind == kind))
+      items.push_back(to_json(file));
+  return page_reply(std::move(items), nullptr);
+}
+
+Result<ApiReply> get_file(ApiState& state, const Call& call) {
+  const auto& hash = call.names.front();
+  const auto missing = fail(ErrorCode::not_found, "there is no such file");
+  if (!fleet::check_hash(hash)) return missing;
+  if (call.caller.token.role == store::Role::agent) {
+    auto device = device_of(call);
+    if (!device) return std::move(device.error());
+    const auto needed = is_needed(state, *device, hash);
+    if (!needed) return tl::unexpected(needed.error());
+    if (!*needed) return missing;
+  }
+  const auto record = state.fleet().find_file(hash);
+  if (!record) return tl::unexpected(record.error());
+  if (!*record) return missing;
+  return ApiReply{.type = "application/octet-stream",
+                  .headers = {{"Content-Disposition", "attachment"}},
+                  .file = place_of(state, hash)};
+}
+
+}  // namespace fleetfit::server

@@ -1,0 +1,52 @@
+#include <fmt/format.h>
+
+#include "fleetfit/app/studies.h"
+#include "fleetfit/app/study_views.h"
+#include "server/api_json.h"
+#include "server/api_state.h"
+
+namespace fleetfit::server {
+
+Result<ApiReply> get_studies(ApiState& state, const Call& call) {
+  const auto limit = call.query.limit();
+  if (!limit) return tl::unexpected(limit.error());
+  const auto studies = app::list_studies(state.workplace());
+  if (!studies) return tl::unexpected(studies.error());
+  const auto after = call.query.text("after");
+  auto items = Json::array();
+  Json next;
+  for (const auto& study : *studies) {
+    if (study.study.name <= after) continue;
+    if (items.size() == *limit) {
+      next = items.back().at("name");
+      break;
+    }
+    items.push_back(app::to_json(study));
+  }
+  return page_reply(std::move(items), std::move(next));
+}
+
+Result<ApiReply> get_study(ApiState& state, const Call& call) {
+  return app::study_overview(state.workplace(), call.names.front()).map([](const Json& json) {
+    return json_reply(json);
+  });
+}
+
+Result<ApiReply> get_trials(ApiState& state, const Call& call) {
+  const auto limit = call.query.limit();
+  if (!limit) return tl::unexpected(limit.error());
+  const auto after = call.query.integer("after", -1, {.min = 0});
+  if (!after) return tl::unexpected(after.error());
+  auto trials = app::study_trials(state.workplace(), call.names.front(), *after + 1, *limit);
+  if (!trials) return tl::unexpected(trials.error());
+  const Json next = trials->size() == *limit ? trials->back().at("trial") : Json();
+  return page_reply(*std::move(trials), next);
+}
+
+Result<ApiReply> get_charts(ApiState& state, const Call& call) {
+  constexpr std::size_t kMostPoints = 2'000;
+  return app::study_charts(state.workplace(), call.names.front(), kMostPoints)
+      .map([](const Json& json) { return json_reply(json); });
+}
+
+}  // namespace fleetfit::server

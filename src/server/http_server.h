@@ -1,0 +1,76 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "fleetfit/server/fleet_http.h"
+#include "server/http_connection.h"
+#include "server/socket.h"
+
+namespace fleetfit::server {
+
+/// Waits for all connections at once (epoll) and lets a few threads advance those that can.
+class HttpServer {
+ public:
+  HttpServer(FleetApi& api, Bell& bell, const ListenOptions& options, TlsContext tls);
+  ~HttpServer();
+
+  /// Listens, and tells the address.
+  Result<Address> open();
+  /// Until it is stopped.
+  Status run(const std::stop_token& stop);
+
+ private:
+  using Id = std::uint64_t;
+  using ConnectionPointer = std::shared_ptr<HttpConnection>;  // of the table and who works on it
+
+  void accept_all();
+  void add(Descriptor descriptor, std::string peer);
+  void arm(Id id, const HttpConnection& connection, Want want) const;
+  void remove(Id id);
+  ConnectionPointer find(Id id);
+  std::vector<std::pair<Id, ConnectionPointer>> all();
+  bool is_busy();
+
+  void enqueue(Id id);
+  std::optional<Id> dequeue();
+  void work();
+  void advance(Id id);
+
+  void wait_for_connections(int timeout_ms);
+  void enqueue_late();
+  void finish_requests();
+  void look_after(const std::stop_token& stop);
+  void send_events(const std::stop_token& stop);
+  void send_events_once();
+  void log(const std::string& message) const;
+
+  ListenOptions options_;
+  Bell& bell_;
+  TlsContext tls_;
+  HttpSurroundings surroundings_;
+  Descriptor listener_;
+  Descriptor epoll_;
+  Descriptor wake_;  // an eventfd
+
+  std::mutex connections_mutex_;
+  std::unordered_map<Id, ConnectionPointer> connections_;
+  Id next_id_ = 2;  // the first ones are the listener's and the wake's
+
+  std::mutex queue_mutex_;
+  std::condition_variable queued_;
+  std::deque<Id> queue_;
+  bool ended_ = false;
+};
+
+}  // namespace fleetfit::server
