@@ -186,8 +186,9 @@ class Draft(cli.Case):
             folder = self.folder / f"{model.stem}-outputs"
             self.succeed("model", "run", model, "--random-inputs", "-o", folder)
             (written,) = folder.glob("*.npy")
-            outputs.append(written.read_bytes())
-        self.assertEqual(*outputs)
+            outputs.append(struct.unpack("<10f", written.read_bytes()[-40:]))
+        for original, subnet in zip(*outputs):  # kernels are chosen by how fast they are, in each run anew: their last bits may differ
+            self.assertAlmostEqual(original, subnet, places=4)
 
     def test_pruning_alone_has_no_merged_branches(self):
         self.succeed("bundle", "draft", self.model, "-o", self.bundle, "--merge", "0", "--shrink", ".5")
