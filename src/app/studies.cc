@@ -25,34 +25,12 @@ store::Time now(const Workplace& workplace) {
   return std::chrono::time_point_cast<std::chrono::milliseconds>(workplace.clock.date());
 }
 
-/// The trials with the best scores. A trial that was cut early has spent less time and energy, so
-/// that its ratio may look better than that of trained ones: those are preferred.
-Result<std::vector<store::TrialRecord>> best_records(store::StudyStore& store,
-                                                     std::string_view name, std::size_t count) {
-  constexpr std::size_t kMost = 16'384;
-  std::vector<store::TrialRecord> records;
-  for (std::size_t limit = 64; limit <= kMost; limit *= 16) {
-    auto found = store.best_trials(name, limit);
-    if (!found) return tl::unexpected(found.error());
-    const bool is_all = found->size() < limit;
-    records = std::move(*found);
-    const auto trained =
-        std::ranges::count(records, TrialState::finished, &store::TrialRecord::state);
-    if (is_all || static_cast<std::size_t>(trained) >= count) break;
-  }
-  std::ranges::stable_partition(records, [](const store::TrialRecord& record) {
-    return record.state == TrialState::finished;
-  });
-  if (records.size() > count) records.resize(count);
-  return records;
-}
-
 Result<StudySummary> summarize(store::StudyStore& store, store::StudyRecord record) {
   StudySummary summary{.study = std::move(record)};
   const auto counts = store.count_trials(summary.study.name);
   if (!counts) return tl::unexpected(counts.error());
   summary.trials = *counts;
-  const auto best = best_records(store, summary.study.name, 1);
+  const auto best = store.best_trials(summary.study.name, 1);
   if (!best) return tl::unexpected(best.error());
   if (!best->empty() && !best->front().levels.empty())
     summary.best_accuracy = best->front().levels.back().accuracy;
@@ -102,7 +80,7 @@ Status find_pareto(store::StudyStore& store, const OpenedStudy& opened, BestOfSt
 }
 
 Status find_single(store::StudyStore& store, const OpenedStudy& opened, BestOfStudy& best) {
-  auto records = best_records(store, opened.record.name, 1);
+  auto records = store.best_trials(opened.record.name, 1);
   if (!records) return tl::unexpected(records.error());
   if (records->empty()) return {};
   auto seen = see_trial(opened, std::move(records->front()));
@@ -261,7 +239,7 @@ Result<StudyView> show_study(Workplace& workplace, std::string_view name,
   if (!seen) return tl::unexpected(seen.error());
   view.rungs = rungs_of(*seen);
   for (auto& one : *seen) view.trials.push_back(std::move(one.view));
-  auto best = best_records(store, name, kBestShown);
+  auto best = store.best_trials(name, kBestShown);
   if (!best) return tl::unexpected(best.error());
   auto best_seen = see_trials(*opened, std::move(*best));
   if (!best_seen) return tl::unexpected(best_seen.error());
@@ -302,7 +280,7 @@ Result<WrittenReport> report_study(Workplace& workplace, std::string_view name,
   auto tunings = store.list_inferences(name);
   if (!tunings) return tl::unexpected(tunings.error());
   if (opened->study.objective.count() == 1) {
-    auto records = best_records(store, name, 1);
+    auto records = store.best_trials(name, 1);
     if (!records) return tl::unexpected(records.error());
     if (!records->empty()) input.best = records->front().number;
   } else if (const auto* knee = knee_of(pareto_of(sample->trials))) {

@@ -15,7 +15,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kBestShown = 10;
-constexpr std::size_t kBestSeen = 1'000;
 constexpr std::size_t kRungSample = 1'000;
 constexpr std::size_t kMostAxes = 12;
 constexpr std::size_t kMostLines = 400;
@@ -142,13 +141,8 @@ Result<Json> study_overview(Workplace& workplace, std::string_view name) {
   if (!opened) return tl::unexpected(opened.error());
   const auto sample = sample_study(store, *opened, kRungSample);
   if (!sample) return tl::unexpected(sample.error());
-  auto best_records = store.best_trials(name, kBestSeen);
+  auto best_records = store.best_trials(name, kBestShown);
   if (!best_records) return tl::unexpected(best_records.error());
-  // A trial that was cut early may look better than trained ones, as it has cost less.
-  std::ranges::stable_partition(*best_records, [](const store::TrialRecord& record) {
-    return record.state == store::TrialState::finished;
-  });
-  best_records->resize(std::min(best_records->size(), kBestShown));
   const auto best = see_trials(*opened, *std::move(best_records));
   if (!best) return tl::unexpected(best.error());
   const auto labels = objective_labels(opened->study);

@@ -79,17 +79,23 @@ class MemoryStudy {
   std::vector<TrialRecord> best(std::size_t limit) const {
     std::vector<TrialRecord> list;
     for (auto i = scores_.begin(); i != scores_.end() && list.size() < limit; ++i)
-      list.push_back(*find(i->second));
+      list.push_back(*find(std::get<std::int64_t>(*i)));
     return list;
   }
 
  private:
+  // Cut early or not, score, number: the lowest is the best.
+  using Rank = std::tuple<bool, double, std::int64_t>;
+  static Rank rank_of(const TrialRecord& trial) {
+    return {trial.state != TrialState::finished, *trial.score, trial.number};
+  }
+
   void know(const TrialRecord& trial) {
     ++count_of(counts_, trial.state);
     changes_.emplace(trial.change, trial.number);
     if (trial.state == TrialState::queued) queued_.insert(trial.number);
     if (trial.lease_until) leases_.emplace(*trial.lease_until, trial.number);
-    if (trial.score) scores_.emplace(*trial.score, trial.number);
+    if (trial.score) scores_.insert(rank_of(trial));
   }
 
   void forget(const TrialRecord& trial) {
@@ -97,7 +103,7 @@ class MemoryStudy {
     changes_.erase(trial.change);
     queued_.erase(trial.number);
     if (trial.lease_until) leases_.erase({*trial.lease_until, trial.number});
-    if (trial.score) scores_.erase({*trial.score, trial.number});
+    if (trial.score) scores_.erase(rank_of(trial));
   }
 
   StudyRecord record_;
@@ -106,10 +112,10 @@ class MemoryStudy {
   std::vector<TrialRecord> trials_;  // by number
   TrialCounts counts_;
   std::int64_t change_ = 0;
-  std::map<std::int64_t, std::int64_t> changes_;      // to number
-  std::set<std::int64_t> queued_;                     // numbers
-  std::set<std::pair<Time, std::int64_t>> leases_;    // with number
-  std::set<std::pair<double, std::int64_t>> scores_;  // with number
+  std::map<std::int64_t, std::int64_t> changes_;    // to number
+  std::set<std::int64_t> queued_;                   // numbers
+  std::set<std::pair<Time, std::int64_t>> leases_;  // with number
+  std::set<Rank> scores_;
 };
 
 /// Changes of trials that are made in one step, or not at all.

@@ -155,6 +155,10 @@ CREATE TABLE inferences (
 CREATE INDEX inferences_by_study ON inferences (study, found);
 )sql",
                                                       R"sql(
+DROP INDEX trials_by_score;
+CREATE INDEX trials_by_score ON trials (study, (state <> 'finished'), score, number)
+  WHERE score IS NOT NULL;
+
 CREATE TABLE fleet_counters (
   what TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   last BIGINT NOT NULL

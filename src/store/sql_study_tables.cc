@@ -56,9 +56,9 @@ StudySql::StudySql(const SqlDialect& dialect) {
   locked_trial = fmt::format("{}{}", find_trial, dialect.lock);
   list_changes = select_trials("WHERE study = ? AND change > ? ORDER BY change LIMIT ?");
   list_trials = select_trials("WHERE study = ? AND number >= ? ORDER BY number LIMIT ?");
-  best_trials =
-      select_trials(index("trials_by_score") +
-                    "WHERE study = ? AND score IS NOT NULL ORDER BY score, number LIMIT ?");
+  best_trials = select_trials(index("trials_by_score") +
+                              "WHERE study = ? AND score IS NOT NULL "
+                              "ORDER BY state <> 'finished', score, number LIMIT ?");
   abandoned_trials = select_trials(
       fmt::format("{}WHERE study = ? AND lease_until <= ? ORDER BY lease_until, number LIMIT ?{}",
                   index("trials_by_lease"), dialect.lock_free_rows));

@@ -302,6 +302,17 @@ TEST_P(StudyStoreContract, GivesTheBestTrialsOfEqualOnesTheOlder) {
   EXPECT_THAT(refusal(studies().save_score("s", 0, kNan)), HasSubstr("trial 0: score is"));
 }
 
+TEST_P(StudyStoreContract, GivesFinishedTrialsBeforeThoseThatWereCutEarly) {
+  auto trials = queued_trials(0, 4);
+  trials[1].state = trials[3].state = TrialState::finished;
+  trials[2].state = TrialState::stopped;
+  add(trials);
+  for (const auto& [number, score] : {std::pair(0, 1.0), {1, 9.0}, {2, 2.0}, {3, 8.0}})
+    ASSERT_TRUE(studies().save_score("s", number, score));
+  EXPECT_THAT(best(10), ElementsAre(3, 1, 0, 2));
+  EXPECT_THAT(best(1), ElementsAre(3));
+}
+
 TEST_P(StudyStoreContract, CountsAScoreThatIsSavedAgainAsNoChange) {
   add(queued_trials(0, 1));
   ASSERT_TRUE(studies().save_score("s", 0, 1.0));

@@ -99,8 +99,9 @@ class StudyStore {
   /// By number, from `first`.
   virtual Result<std::vector<TrialRecord>> list_trials(std::string_view study, std::int64_t first,
                                                        std::size_t limit, LevelDetail levels) = 0;
-  /// Those with the best scores, best first; of equal ones the older. Takes milliseconds however
-  /// many trials there are.
+  /// Those with the best scores, best first; of equal ones the older. Finished ones come before all
+  /// others: a trial that was cut early has cost less, so that its score may look better than it
+  /// is. Takes milliseconds however many trials there are.
   virtual Result<std::vector<TrialRecord>> best_trials(std::string_view study,
                                                        std::size_t limit) = 0;
   /// Takes no longer with more trials.
