@@ -61,14 +61,17 @@ std::size_t best_within(const Truth& truth, std::span<const double> latency, dou
   return best == kNone ? quickest : best;
 }
 
-std::vector<double> budgets_of(const Truth& truth, std::size_t count) {
+std::vector<double> budgets_of(const Truth& truth, BudgetSpread spread, std::size_t count) {
   std::vector<double> known;
   for (std::size_t i = 0; i < truth.latency.size(); ++i)
     if (truth.is_known(i)) known.push_back(truth.latency[i]);
+  if (known.empty()) return {};
+  const auto [quickest, slowest] = std::ranges::minmax(known);
   std::vector<double> budgets;
   for (std::size_t i = 0; i < count; ++i) {
     const double share = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
-    budgets.push_back(*core::quantile(known, share));
+    budgets.push_back(spread == BudgetSpread::range ? std::lerp(quickest, slowest, share)
+                                                    : *core::quantile(known, share));
   }
   return budgets;
 }
@@ -118,10 +121,11 @@ class Study {
   std::string advice() const;
   Result<Way> own_way(const Truth& truth);
   Status run(const Way& way, const Truth& truth);
+  Status run(const Way& way, const Truth& truth, BudgetSpread spread);
   Result<std::size_t> row_of(space::Design design) const;
   void judge_predictions(const Truth& truth, const learned::DeviceJudge& judge,
                          LearnedDevice& device);
-  LearnWay summary(const std::string& way) const;
+  LearnWay summary(const std::string& way, BudgetSpread spread) const;
 
   const LearnEvalRequest& request_;
   const Samples& samples_;
@@ -318,7 +322,13 @@ Result<Way> Study::own_way(const Truth& truth) {
 
 Status Study::run(const Way& way, const Truth& truth) {
   if (std::ranges::count(ways_, way.name) == 0) ways_.push_back(way.name);
-  for (const double budget : budgets_of(truth, request_.budgets)) {
+  for (const auto spread : kBudgetSpreads)
+    if (auto done = run(way, truth, spread); !done) return done;
+  return {};
+}
+
+Status Study::run(const Way& way, const Truth& truth, BudgetSpread spread) {
+  for (const double budget : budgets_of(truth, spread, request_.budgets)) {
     const auto start = clock_.now();
     const auto row = way.choose(budget);
     const double us = std::chrono::duration<double, std::micro>(clock_.now() - start).count();
@@ -328,6 +338,7 @@ Status Study::run(const Way& way, const Truth& truth) {
     const auto best = best_within(truth, truth.latency, budget);
     outcomes_.push_back({.device = samples_.devices[truth.device],
                          .way = way.name,
+                         .spread = spread,
                          .budget_ms = budget,
                          .latency_ms = truth.latency[*row],
                          .accuracy = samples_.accuracy[*row],
@@ -406,12 +417,12 @@ Status Study::look_at(const learned::Model& model, std::span<const std::size_t> 
   return {};
 }
 
-LearnWay Study::summary(const std::string& way) const {
-  LearnWay result{.way = way};
+LearnWay Study::summary(const std::string& way, BudgetSpread spread) const {
+  LearnWay result{.way = way, .spread = spread};
   std::vector<double> losses;
   std::size_t kept = 0;
   for (const auto& outcome : outcomes_) {
-    if (outcome.way != way) continue;
+    if (outcome.way != way || outcome.spread != spread) continue;
     losses.push_back(outcome.best_accuracy - outcome.accuracy);
     if (outcome.latency_ms <= outcome.budget_ms) ++kept;
   }
@@ -428,7 +439,8 @@ LearnWay Study::summary(const std::string& way) const {
 LearnEvalReport Study::report() const {
   LearnEvalReport report{
       .devices = devices_, .outcomes = outcomes_, .unsure = unsure_, .advice = advice()};
-  for (const auto& way : ways_) report.ways.push_back(summary(way));
+  for (const auto& way : ways_)
+    for (const auto spread : kBudgetSpreads) report.ways.push_back(summary(way, spread));
   return report;
 }
 
@@ -493,6 +505,10 @@ Result<learned::KnownFeatures> chosen_references(const LearnEvalRequest& request
 }
 
 }  // namespace
+
+std::string_view name_of(BudgetSpread spread) {
+  return spread == BudgetSpread::range ? "range" : "quantiles";
+}
 
 Result<LearnEvalReport> learn_eval(Workplace& workplace, const LearnEvalRequest& request,
                                    core::Progress& progress, const std::stop_token& stop) {

@@ -68,6 +68,7 @@ Json to_json(const LearnEvalReport& report) {
   auto ways = Json::array();
   for (const auto& one : report.ways) {
     ways.push_back({{"way", one.way},
+                    {"budgets", name_of(one.spread)},
                     {"cases", one.cases},
                     {"median_loss", one.median_loss},
                     {"p90_loss", one.p90_loss},
@@ -79,6 +80,7 @@ Json to_json(const LearnEvalReport& report) {
   for (const auto& one : report.outcomes) {
     outcomes.push_back({{"device", one.device},
                         {"way", one.way},
+                        {"budgets", name_of(one.spread)},
                         {"budget_ms", one.budget_ms},
                         {"latency_ms", one.latency_ms},
                         {"accuracy", one.accuracy},

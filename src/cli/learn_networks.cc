@@ -229,6 +229,7 @@ struct EvalFlags {
 
 std::string eval_text(const app::LearnEvalReport& report) {
   TextTable ways({{"way", Align::left},
+                  {"budgets over", Align::left},
                   {"cases", Align::right},
                   {"median loss", Align::right},
                   {"p90 loss", Align::right},
@@ -236,9 +237,10 @@ std::string eval_text(const app::LearnEvalReport& report) {
                   {"in budget %", Align::right},
                   {"us", Align::right}});
   for (const auto& one : report.ways) {
-    ways.add({one.way, std::to_string(one.cases), fmt::format("{:.2f}", one.median_loss),
-              fmt::format("{:.2f}", one.p90_loss), fmt::format("{:.2f}", one.mean_loss),
-              fmt::format("{:.1f}", 100 * one.kept), fmt::format("{:.0f}", one.answer_us)});
+    ways.add({one.way, std::string(name_of(one.spread)), std::to_string(one.cases),
+              fmt::format("{:.2f}", one.median_loss), fmt::format("{:.2f}", one.p90_loss),
+              fmt::format("{:.2f}", one.mean_loss), fmt::format("{:.1f}", 100 * one.kept),
+              fmt::format("{:.0f}", one.answer_us)});
   }
   TextTable devices({{"device", Align::left},
                      {"split", Align::right},
@@ -300,7 +302,9 @@ void add_eval(CLI::App& learn, Context& context) {
   verb->add_option("--leave-out", flags->splits,
                    "Devices that are left out together: a,b,c; once for each training")
       ->required();
-  verb->add_option("--budgets", request.budgets, "Budgets of each device")
+  verb->add_option("--budgets", request.budgets,
+                   "Budgets of each device: so many over the range of its latencies, so many over "
+                   "their quantiles")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   verb->add_option("--choose-references", request.choose_references,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fleetfit/app/sources.h"
@@ -132,7 +134,7 @@ struct LearnEvalRequest {
   LearnData data = {};
   LearnTraining training = {};
   std::vector<std::vector<std::string>> splits = {};  ///< devices that are left out together
-  std::size_t budgets = 10;                           ///< of each device, spread over its latencies
+  std::size_t budgets = 10;                           ///< of each device and spread
   std::size_t few_shot_samples = 10;
   /// If not 0: the features are the latencies of so many designs, chosen for each split by what its
   /// known devices teach (as few-shot transfer does), instead of those of the file.
@@ -141,10 +143,17 @@ struct LearnEvalRequest {
   bool compare = true;            ///< also with the other ways
 };
 
+/// How the budgets of a device are spread: evenly from its quickest to its slowest design, or over
+/// the quantiles of its latencies, where most are tight.
+enum class BudgetSpread { range, quantiles };
+inline constexpr std::array kBudgetSpreads{BudgetSpread::range, BudgetSpread::quantiles};
+std::string_view name_of(BudgetSpread spread);
+
 /// How one way to choose did at one budget of one device. Accuracies and latencies are true ones.
 struct LearnOutcome {
   std::string device = {};
   std::string way = {};
+  BudgetSpread spread = BudgetSpread::range;
   double budget_ms = 0;
   double latency_ms = 0;
   double accuracy = 0;
@@ -164,6 +173,7 @@ struct LearnedDevice {
 
 struct LearnWay {
   std::string way = {};
+  BudgetSpread spread = BudgetSpread::range;
   std::size_t cases = 0;
   double median_loss = 0;  ///< accuracy below the best, in points
   double p90_loss = 0;
