@@ -44,6 +44,21 @@ option(FLEETFIT_PRECOMPILE "Compile common headers once for each module" ON)
 set(FLEETFIT_COMMON_HEADERS <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <numeric> <optional> <set> <span> <string>
                             <string_view> <utility> <vector>)
 
+# fleetfit_compile_together(TARGET [ALONE file…]): some files of the target at a time, so that headers are read and templates compiled
+# once for all of them: modules with large headers build twice as fast. Names in unnamed namespaces must differ then; files that would rather
+# keep theirs are compiled ALONE, and so are those that a small program wants without the libraries of others, as the agent does: a linker
+# takes all of an object or nothing. Presets that look at single files, `dev`, and `arm64`, which is to be small, do without.
+option(FLEETFIT_UNITY "Compile several files of a module at once" ON)
+function(fleetfit_compile_together target)
+  cmake_parse_arguments(arg "" "" "ALONE" ${ARGN})
+  if(FLEETFIT_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    # The compiler takes the files for headers, in which hidden members of unnamed types would be a mistake.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
 # fleetfit_module(NAME SOURCES file… [USES module…] [LIBRARIES third-party target…] [PRECOMPILE header…])
 #   One folder of src/ as the library fleetfit_NAME. What it USES is visible to its users, its LIBRARIES are not. PRECOMPILE names
 #   further large headers that many of its files include.

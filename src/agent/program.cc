@@ -40,10 +40,6 @@ struct Flags {
   std::string job_folder;
 };
 
-tl::unexpected<Error> refuse(std::string message) {
-  return fail(ErrorCode::invalid_input, std::move(message));
-}
-
 Result<std::string> read_token(const std::string& file) {
   if (file.empty()) return refuse("--token-file: nothing says which token to use");
   struct stat about = {};

@@ -33,10 +33,6 @@ using elastic::SubnetSpace;
 constexpr std::array<std::string_view, 5> kStrategies = {"guided", "evolution", "annealing",
                                                          "nearby-evolution", "nearby-annealing"};
 
-tl::unexpected<Error> refuse(std::string message) {
-  return fail(ErrorCode::invalid_input, std::move(message));
-}
-
 Result<adapt::Labels> parse_labels(const std::string& text) {
   if (text == "data") return adapt::Labels::data;
   if (text == "original") return adapt::Labels::original;

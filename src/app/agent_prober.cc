@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "fleetfit/app/measuring.h"
@@ -103,14 +104,28 @@ class AgentProber final : public Prober {
                                     .space = from_.space.name,
                                     .design = text,
                                     .max_time_s = from_.max_time_s};
-    const auto request = to_json(fleet::JobRequest(measure));
-    const json job{{"device", from_.agent},
-                   {"kind", "measure"},
-                   {"request", request},
-                   {"key", "fit-" + core::sha256_hex(from_.agent + " " + request.dump())}};
-    const auto answer = call([&] { return client_->post("/jobs", job); });
-    if (!answer) return tl::unexpected(answer.error());
-    return core::JsonView(*answer, "the server's answer").integer("id");
+    return add_job(to_json(fleet::JobRequest(measure)));
+  }
+
+  /// A job of this request that was asked for before is taken over, unless it ended in vain: agents
+  /// that were given up come back.
+  Result<std::int64_t> add_job(const json& request) {
+    const auto key = "fit-" + core::sha256_hex(from_.agent + " " + request.dump());
+    for (int times = 0;; ++times) {
+      const json job{{"device", from_.agent},
+                     {"kind", "measure"},
+                     {"request", request},
+                     {"key", times == 0 ? key : fmt::format("{}-{}", key, times)}};
+      const auto answer = call([&] { return client_->post("/jobs", job); });
+      if (!answer) return tl::unexpected(answer.error());
+      auto id = core::JsonView(*answer, "the server's answer").integer("id");
+      if (!id) return id;
+      const auto state = text_of(*answer, "state");
+      const bool was_in_vain = state == "failed" || state == "cancelled";
+      if (was_in_vain && !asked_.contains(*id)) continue;
+      asked_.insert(*id);
+      return id;
+    }
   }
 
   Result<std::string> send_model(space::Design design, const std::string& text) {
@@ -231,6 +246,7 @@ class AgentProber final : public Prober {
   ProbeCount& count_;
   bool is_read_ = false;
   std::map<std::string, store::MeasurementRecord> known_;  // by design
+  std::set<std::int64_t> asked_;                           // jobs of this run
 };
 
 }  // namespace

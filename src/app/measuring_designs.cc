@@ -11,6 +11,7 @@
 #include "app/model_session.h"
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/space/space.h"
+#include "fleetfit/tune/patience.h"
 
 namespace fleetfit::app {
 namespace {
@@ -141,13 +142,17 @@ class Campaign {
     core::ProgressTask task(progress,
                             {.name = "measure", .total = missing, .unit = "measurements"});
     task.message(first_estimate(missing));
+    // What was measured is kept also if the store comes back hours later.
+    tune::Patience patience([&](std::string_view text) { task.message(text); }, stop);
     const auto start = workplace_.clock.now();
     std::size_t designs = 0;
     std::size_t done = 0;
     for (std::size_t i = 0; i < designs_.size() && !stop.stop_requested(); ++i) {
       const auto devices = devices_without(designs_[i]);
       if (devices.empty()) continue;
-      if (auto ok = measure_design(i, devices, stop); !ok) return ok;
+      const auto measured =
+          patience.keep_trying([&] { return measure_design(i, devices, patience, stop); });
+      if (!measured) return measured;
       task.advance(devices.size());
       done += devices.size();
       if (++designs == kDesignsBeforeSecondEstimate && done < missing) {
@@ -161,7 +166,7 @@ class Campaign {
   }
 
   Status measure_design(std::size_t i, const std::vector<std::string>& names,
-                        const std::stop_token& stop) {
+                        tune::Patience& patience, const std::stop_token& stop) {
     const auto& design = designs_[i];
     auto graph = space_.lower(population_[i]);
     if (!graph) return tl::unexpected(std::move(graph.error()));
@@ -182,7 +187,7 @@ class Campaign {
       result.design = design.text;
       fresh_.emplace(result.device, design.hash);
     }
-    return keep_measurements(workplace_, *files, *results);
+    return patience.keep_trying([&] { return keep_measurements(workplace_, *files, *results); });
   }
 
   /// The newest record of each design that answers the request, or else the newest.

@@ -1,19 +1,15 @@
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/app/models.h"
+#include "fleetfit/core/json.h"
 
 namespace fleetfit::app {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
 Json tensor_json(const TensorSummary& tensor) {
-  Json json{{"name", tensor.name}, {"shape", or_null(tensor.shape)}, {"dtype", tensor.dtype}};
+  Json json{{"name", tensor.name}, {"shape", core::or_null(tensor.shape)}, {"dtype", tensor.dtype}};
   if (!tensor.symbols.empty()) {
     auto& symbols = json["symbols"] = Json::array();
     for (const auto& symbol : tensor.symbols)
@@ -27,12 +23,12 @@ Json tensor_json(const TensorSummary& tensor) {
 Json operator_json(const OperatorSummary& op) {
   Json json{{"name", op.name},
             {"type", op.type},
-            {"flops", or_null(op.flops)},
-            {"params", or_null(op.params)},
-            {"input_bytes", or_null(op.input_bytes)},
-            {"output_bytes", or_null(op.output_bytes)},
-            {"weight_bytes", or_null(op.weight_bytes)},
-            {"output_shape", or_null(op.output_shape)}};
+            {"flops", core::or_null(op.flops)},
+            {"params", core::or_null(op.params)},
+            {"input_bytes", core::or_null(op.input_bytes)},
+            {"output_bytes", core::or_null(op.output_bytes)},
+            {"weight_bytes", core::or_null(op.weight_bytes)},
+            {"output_shape", core::or_null(op.output_shape)}};
   if (!op.activation.empty()) json["activation"] = op.activation;
   return json;
 }

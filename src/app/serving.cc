@@ -30,10 +30,6 @@ using namespace std::chrono_literals;
 using adapt::SubnetPool;
 using elastic::Bundle;
 
-tl::unexpected<Error> refuse(std::string message) {
-  return fail(ErrorCode::invalid_input, std::move(message));
-}
-
 /// Lines of JSON, each in the file before the next thing happens.
 class EventFile {
  public:

@@ -6,16 +6,12 @@
 #include "app/dates.h"
 #include "app/study_json.h"
 #include "fleetfit/app/studies.h"
+#include "fleetfit/core/json.h"
 
 namespace fleetfit::app {
 namespace {
 
 using nlohmann::ordered_json;
-
-template <class T>
-ordered_json or_null(const std::optional<T>& value) {
-  return value ? ordered_json(*value) : ordered_json(nullptr);
-}
 
 ordered_json text_or_null(const std::string& text) {
   return text.empty() ? ordered_json(nullptr) : ordered_json(text);
@@ -42,7 +38,7 @@ ordered_json deployment_json(const Deployment& deployment) {
           {"params", tune::to_json(deployment.setting.setting)},
           {"latency_ms", cost->cost.latency_ms},
           {"throughput", response.throughput},
-          {"energy_mj", or_null(response.energy_mj)},
+          {"energy_mj", core::or_null(response.energy_mj)},
           {"energy_source", text_or_null(cost->energy_source)},
           {"response_ms",
            {{"mean", response.mean_ms}, {"p95", response.p95_ms}, {"p99", response.p99_ms}}},
@@ -63,7 +59,7 @@ ordered_json candidate_json(const std::vector<std::string>& labels, const Candid
       {"budget", budget_json(trial.budget)}};
   if (trial.result) {
     json["training"] = {{"time_s", trial.result->training_s},
-                        {"energy_j", or_null(trial.result->training_j)}};
+                        {"energy_j", core::or_null(trial.result->training_j)}};
   }
   json["inference"] = ordered_json::array();
   for (const auto& deployment : candidate.deployments)
@@ -100,7 +96,7 @@ ordered_json trial_json(const std::vector<std::string>& labels, const TrialView&
   if (trial.result) {
     json["accuracy"] = trial.result->accuracy;
     json["training_s"] = trial.result->training_s;
-    json["training_j"] = or_null(trial.result->training_j);
+    json["training_j"] = core::or_null(trial.result->training_j);
   }
   return json;
 }
@@ -115,13 +111,14 @@ ordered_json rung_json(const RungView& rung) {
 }
 
 ordered_json to_json(const StudySummary& summary) {
-  return {{"name", summary.study.name},
-          {"created", date_text(summary.study.created)},
-          {"done", summary.study.done},
-          {"trials", counts_json(summary.trials)},
-          {"best_accuracy", or_null(summary.best_accuracy)},
-          {"tuning",
-           {{"time_s", summary.study.tuning_s}, {"energy_j", or_null(summary.study.tuning_j)}}}};
+  return {
+      {"name", summary.study.name},
+      {"created", date_text(summary.study.created)},
+      {"done", summary.study.done},
+      {"trials", counts_json(summary.trials)},
+      {"best_accuracy", core::or_null(summary.best_accuracy)},
+      {"tuning",
+       {{"time_s", summary.study.tuning_s}, {"energy_j", core::or_null(summary.study.tuning_j)}}}};
 }
 
 ordered_json to_json(const std::vector<StudySummary>& studies) {
@@ -140,7 +137,8 @@ ordered_json to_json(const StudyView& view) {
       {"counts", counts_json(view.counts)},
       {"trials_total", view.counts.all()},
       {"inference_tunings", view.inference_tunings},
-      {"tuning", {{"time_s", view.record.tuning_s}, {"energy_j", or_null(view.record.tuning_j)}}}};
+      {"tuning",
+       {{"time_s", view.record.tuning_s}, {"energy_j", core::or_null(view.record.tuning_j)}}}};
   json["best"] = ordered_json::array();
   for (const auto& trial : view.best) json["best"].push_back(trial_json(labels, trial));
   json["rungs"] = ordered_json::array();
@@ -154,7 +152,8 @@ ordered_json to_json(const BestOfStudy& best) {
   const auto labels = objective_labels(best.study);
   ordered_json json = best.best ? candidate_json(labels, *best.best)
                                 : ordered_json{{"trial", nullptr}, {"reason", best.why_none}};
-  json["tuning"] = {{"time_s", best.record.tuning_s}, {"energy_j", or_null(best.record.tuning_j)}};
+  json["tuning"] = {{"time_s", best.record.tuning_s},
+                    {"energy_j", core::or_null(best.record.tuning_j)}};
   if (best.nearest) json["nearest"] = candidate_json(labels, *best.nearest);
   if (!best.pareto.empty()) {
     json["pareto"] = ordered_json::array();

@@ -13,10 +13,6 @@ namespace {
 
 using elastic::Bundle;
 
-tl::unexpected<Error> refuse(std::string message) {
-  return fail(ErrorCode::invalid_input, std::move(message));
-}
-
 std::string size_text(std::int64_t height, std::int64_t width, std::int64_t channels) {
   return fmt::format("{}x{} with {} channel{}", height, width, channels, channels == 1 ? "" : "s");
 }

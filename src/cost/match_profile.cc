@@ -35,9 +35,9 @@ std::string_view plain_type(std::string_view type) {
 
 /// Kinds that other kernels do along the way; what else is not in a profile was not run.
 bool can_be_absorbed(std::string_view kind) {
-  static constexpr std::array<std::string_view, 4> kKinds{"elementwise", "normalization",
-                                                          "quantize", "padding"};
-  return std::ranges::find(kKinds, kind) != kKinds.end();
+  static constexpr std::array<std::string_view, 4> kAbsorbed{"elementwise", "normalization",
+                                                             "quantize", "padding"};
+  return std::ranges::find(kAbsorbed, kind) != kAbsorbed.end();
 }
 
 /// Kinds of which an operator of this type is made where it is written out.

@@ -15,7 +15,7 @@
 namespace fleetfit::data {
 namespace {
 
-constexpr std::string_view kPrefix = "scenes:";
+constexpr std::string_view kScenes = "scenes:";
 constexpr float kBlack = 16;             // the brightest that still counts as black
 constexpr double kBlackEdge = 0.5;       // share of an image's edge from which it stands on black
 constexpr double kBrightestGround = 64;  // objects are mostly brighter
@@ -277,7 +277,7 @@ Result<Scene> Scenes::scene(std::size_t index) const {
   return std::move(canvas).finished();
 }
 
-bool is_scenes_spec(std::string_view spec) { return spec.starts_with(kPrefix); }
+bool is_scenes_spec(std::string_view spec) { return spec.starts_with(kScenes); }
 
 Result<Scenes> open_scenes(std::string_view spec, Split split, const SceneOptions& options,
                            const SplitOptions& splits) {
@@ -286,7 +286,7 @@ Result<Scenes> open_scenes(std::string_view spec, Split split, const SceneOption
                 fmt::format("'{}' are no scenes; they are scenes:DATASET, such as "
                             "scenes:fashion-mnist",
                             spec));
-  auto images = open_dataset(spec.substr(kPrefix.size()), split, splits);
+  auto images = open_dataset(spec.substr(kScenes.size()), split, splits);
   if (!images) return tl::unexpected(std::move(images.error()));
   return Scenes::create(*std::move(images), options);
 }

@@ -15,7 +15,7 @@
 namespace fleetfit::data {
 namespace {
 
-constexpr std::string_view kPrefix = "shifted:";
+constexpr std::string_view kShifted = "shifted:";
 constexpr double kLeastAlpha = 1e-3;
 constexpr double kMostAlpha = 1e6;
 
@@ -68,11 +68,11 @@ double most_items(const std::vector<std::vector<std::size_t>>& items,
 
 }  // namespace
 
-bool is_shifted_spec(std::string_view spec) { return spec.starts_with(kPrefix); }
+bool is_shifted_spec(std::string_view spec) { return spec.starts_with(kShifted); }
 
 Result<Shift> parse_shift(std::string_view spec) {
   Shift shift;
-  const auto rest = spec.substr(kPrefix.size());
+  const auto rest = spec.substr(kShifted.size());
   const auto colon = rest.find(':');
   const auto numbers = rest.substr(0, colon);
   const auto at = numbers.find('@');

@@ -22,10 +22,6 @@ constexpr std::size_t kSignatureAt = kManifestHashAt + kHashBytes;
 constexpr std::uint64_t kUnsigned = 0;
 constexpr std::uint64_t kEd25519 = 1;
 
-tl::unexpected<Error> broken(std::string message) {
-  return fail(ErrorCode::invalid_input, std::move(message));
-}
-
 void put(std::string& header, std::size_t at, std::size_t bytes, std::uint64_t value) {
   for (std::size_t i = 0; i < bytes; ++i) header[at + i] = static_cast<char>(value >> 8 * i & 0xff);
 }
@@ -80,16 +76,16 @@ std::string format_header(const BundleHeader& header) {
 }
 
 Result<BundleHeader> parse_header(std::string_view file) {
-  if (!file.starts_with(kMagic)) return broken("it is no bundle of fleetfit");
-  if (file.size() < kHeaderBytes) return broken("it is cut short: its header is not whole");
+  if (!file.starts_with(kMagic)) return refuse("it is no bundle of fleetfit");
+  if (file.size() < kHeaderBytes) return refuse("it is cut short: its header is not whole");
   const auto version = get(file, kVersionAt, 4);
   if (version > kBundleVersion) {
-    return broken(
+    return refuse(
         fmt::format("it has version {} of the format, and this program knows only {}: a newer "
                     "fleetfit can read it",
                     version, kBundleVersion));
   }
-  if (version < 1) return broken("its header is damaged");
+  if (version < 1) return refuse("its header is damaged");
   BundleHeader header{
       .manifest_bytes = get(file, kManifestBytesAt, 8),
       .manifest_sha256 = to_hex(file.substr(kManifestHashAt, kHashBytes)),
@@ -101,9 +97,9 @@ Result<BundleHeader> parse_header(std::string_view file) {
     std::ranges::copy(signature, header.signature.emplace().begin());
     used += signature.size();
   } else if (kind != kUnsigned) {
-    return broken(fmt::format("it has a signature of the unknown kind {}", kind));
+    return refuse(fmt::format("it has a signature of the unknown kind {}", kind));
   }
-  if (!all_zero(file.substr(used, kHeaderBytes - used))) return broken("its header is damaged");
+  if (!all_zero(file.substr(used, kHeaderBytes - used))) return refuse("its header is damaged");
   return header;
 }
 

@@ -11,22 +11,18 @@ namespace {
 
 using graph::Graph;
 
-tl::unexpected<Error> wrong(std::string message) {
-  return fail(ErrorCode::invalid_input, std::move(message));
-}
-
 /// Compares inputs or outputs of a section with what the manifest says of them.
 Status check_tensors(const Graph& graph, const std::vector<graph::TensorId>& ids,
                      const std::vector<TensorEntry>& entries, std::int64_t batch) {
   if (ids.size() != entries.size())
-    return wrong("the manifest tells another number of inputs or outputs");
+    return refuse("the manifest tells another number of inputs or outputs");
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const auto& tensor = graph.tensor(ids[i]);
     auto shape = entries[i].shape;
     if (!shape.empty() && shape.front() == kBatch) shape.front() = batch;
     if (tensor.shape != shape || to_string(tensor.dtype) != entries[i].type)
-      return wrong(fmt::format("'{}' is not of the type and shape that the manifest tells",
-                               entries[i].name));
+      return refuse(fmt::format("'{}' is not of the type and shape that the manifest tells",
+                                entries[i].name));
   }
   return {};
 }
@@ -104,8 +100,8 @@ Status check_ends(const Supernet& model) {
   for (const auto& block : model.blocks) {
     for (const auto& [kind, span, share, graph] : block.branches) {
       if (!are_known(graph, graph.inputs) || !are_known(graph, graph.outputs))
-        return wrong(fmt::format("type or shape of what enters or leaves block {} cannot be told",
-                                 block.name));
+        return refuse(fmt::format("type or shape of what enters or leaves block {} cannot be told",
+                                  block.name));
     }
   }
   return {};
@@ -132,7 +128,7 @@ Status check_models(const std::vector<Supernet>& models, const BundleInfo& info)
   for (const auto& model : models) {
     // It stands between a model and its branches in the texts of subnets.
     if (models.size() > 1 && model.name.find(':') != std::string::npos)
-      return wrong(
+      return refuse(
           fmt::format("of several models, none can be called '{}', with a colon", model.name));
     if (auto ok = check_ends(model); !ok)
       return core::within(fmt::format("model {}", model.name), ok.error());

@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::uint64_t kMostManifestBytes = std::uint64_t{1} << 26;
 
-tl::unexpected<Error> broken(std::string message) {
-  return fail(ErrorCode::invalid_input, std::move(message));
-}
-
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -33,7 +29,7 @@ struct OpenBundle {
 Status check_gap(std::string_view file, std::uint64_t from, std::uint64_t to) {
   const auto gap = file.substr(from, to - from);
   if (std::ranges::all_of(gap, [](char c) { return c == '\0'; })) return {};
-  return broken(fmt::format("it is damaged: bytes {} to {} are not empty", from, to));
+  return refuse(fmt::format("it is damaged: bytes {} to {} are not empty", from, to));
 }
 
 Status find_sections(std::string_view file, OpenBundle& bundle) {
@@ -42,19 +38,19 @@ Status find_sections(std::string_view file, OpenBundle& bundle) {
   for (const auto& section : bundle.manifest.sections) {
     const auto from = begin + section.offset;
     if (from > file.size() || section.bytes > file.size() - from)
-      return broken(fmt::format("it is cut short: section '{}' is not whole", section.name));
+      return refuse(fmt::format("it is cut short: section '{}' is not whole", section.name));
     if (auto ok = check_gap(file, end, from); !ok) return ok;
     bundle.sections.push_back(std::as_bytes(std::span(file.substr(from, section.bytes))));
     end = from + section.bytes;
   }
   if (end != file.size())
-    return broken(fmt::format("{} bytes follow the last section", file.size() - end));
+    return refuse(fmt::format("{} bytes follow the last section", file.size() - end));
   return {};
 }
 
 Status check_authorship(const OpenBundle& bundle, const BundleReadOptions& options) {
   if (!options.public_key) return {};
-  if (!bundle.header.signature) return broken("it is not signed, and a key is required");
+  if (!bundle.header.signature) return refuse("it is not signed, and a key is required");
   return check_signature(bundle.manifest_text, *bundle.header.signature, *options.public_key);
 }
 
@@ -64,13 +60,13 @@ Result<OpenBundle> open_bundle(std::string_view file, const BundleReadOptions& o
   if (!header) return tl::unexpected(header.error());
   OpenBundle bundle{.header = std::move(*header)};
   const auto length = bundle.header.manifest_bytes;
-  if (length > kMostManifestBytes) return broken("it is damaged: its manifest has no end");
+  if (length > kMostManifestBytes) return refuse("it is damaged: its manifest has no end");
   if (length > file.size() - kHeaderBytes)
-    return broken("it is cut short: its manifest is not whole");
+    return refuse("it is cut short: its manifest is not whole");
   bundle.manifest_text = file.substr(kHeaderBytes, length);
   if (checksums == Checksums::verify &&
       core::sha256_hex(bundle.manifest_text) != bundle.header.manifest_sha256)
-    return broken("it is damaged: the checksum of its manifest is wrong");
+    return refuse("it is damaged: the checksum of its manifest is wrong");
   if (auto ok = check_authorship(bundle, options); !ok) return tl::unexpected(ok.error());
   auto manifest = parse_manifest(bundle.manifest_text, "manifest");
   if (!manifest) return tl::unexpected(manifest.error());
@@ -86,7 +82,7 @@ Status check_sections(const OpenBundle& bundle, const core::MappedFile& file) {
     const bool same = core::sha256_hex(text_of(bundle.sections[i])) == section.sha256;
     file.release(bundle.sections[i]);
     if (!same) {
-      return broken(
+      return refuse(
           fmt::format("it is damaged: the checksum of section '{}' is wrong", section.name));
     }
   }
@@ -101,7 +97,7 @@ struct CheckedBundle {
 
 Result<CheckedBundle> check_mapped(const std::shared_ptr<core::MappedFile>& file,
                                    const BundleReadOptions& options) {
-  if (options.batch < 1) return broken(fmt::format("a batch of {} is not possible", options.batch));
+  if (options.batch < 1) return refuse(fmt::format("a batch of {} is not possible", options.batch));
   auto open = open_bundle(text_of(file->bytes()), options, Checksums::verify);
   if (!open) return tl::unexpected(open.error());
   if (auto ok = check_sections(*open, *file); !ok) return tl::unexpected(ok.error());

@@ -15,19 +15,15 @@ namespace {
 
 using graph::Graph;
 
-tl::unexpected<Error> wrong(std::string message) {
-  return fail(ErrorCode::invalid_input, std::move(message));
-}
-
 Status check_options(const ExpandOptions& options) {
   if (!(options.granularity > 0 && options.granularity <= 1))
-    return wrong(fmt::format("granularity {}: not within 0 and 1", options.granularity));
+    return refuse(fmt::format("granularity {}: not within 0 and 1", options.granularity));
   for (const double share : options.shrink) {
     if (!(share > 0 && share < 1))
-      return wrong(fmt::format("share {} of channels: not between 0 and 1", share));
+      return refuse(fmt::format("share {} of channels: not between 0 and 1", share));
   }
   if (options.merge == 0 && options.shrink.empty())
-    return wrong("neither merged nor shrunk branches are asked for");
+    return refuse("neither merged nor shrunk branches are asked for");
   return {};
 }
 
@@ -130,7 +126,7 @@ tl::unexpected<Error> nothing_elastic(const std::string& name, const CutModel& c
     message += fmt::format("; a granularity of {:.2f} would allow larger blocks that have",
                            std::min(1.0, cut.helpful_granularity + 0.005));
   }
-  return wrong(std::move(message));
+  return refuse(std::move(message));
 }
 
 }  // namespace

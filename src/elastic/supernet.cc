@@ -12,10 +12,6 @@ namespace {
 using graph::Graph;
 using graph::Shape;
 
-tl::unexpected<Error> wrong(std::string message) {
-  return fail(ErrorCode::invalid_input, std::move(message));
-}
-
 /// Types and shapes of the tensors; shapes that nobody can tell are left empty and fit nothing but
 /// each other.
 std::vector<std::pair<graph::DType, std::optional<Shape>>> shapes(
@@ -28,19 +24,19 @@ std::vector<std::pair<graph::DType, std::optional<Shape>>> shapes(
 Status check_spans(const Supernet& model, std::size_t block) {
   const auto& branches = model.blocks[block].branches;
   if (branches.empty() || branches.front().kind != BranchKind::original)
-    return wrong("its first branch is not the original");
+    return refuse("its first branch is not the original");
   std::set<std::size_t> spans;
   for (std::size_t i = 0; i < branches.size(); ++i) {
     const auto& branch = branches[i];
     const bool merged = branch.kind == BranchKind::merged;
-    if (i > 0 && branch.kind == BranchKind::original) return wrong("it has two originals");
+    if (i > 0 && branch.kind == BranchKind::original) return refuse("it has two originals");
     if (merged ? branch.span < 2 : branch.span != 1)
-      return wrong(fmt::format("a branch that is {} stands for {} blocks", to_string(branch.kind),
-                               branch.span));
+      return refuse(fmt::format("a branch that is {} stands for {} blocks", to_string(branch.kind),
+                                branch.span));
     if (branch.span > model.blocks.size() - block)
-      return wrong("a branch stands for blocks beyond the last");
+      return refuse("a branch stands for blocks beyond the last");
     if (merged && !spans.insert(branch.span).second)
-      return wrong(fmt::format("two branches are merged with {} neighbours", branch.span - 1));
+      return refuse(fmt::format("two branches are merged with {} neighbours", branch.span - 1));
   }
   return {};
 }
@@ -50,13 +46,13 @@ Status check_branch(const Supernet& model, std::size_t block, const Branch& bran
   const bool first = block == 0;
   const bool last = block + branch.span == model.blocks.size();
   if ((!first && branch.graph.inputs.size() != 1) || (!last && branch.graph.outputs.size() != 1))
-    return wrong("a branch within the chain has not one input and one output");
+    return refuse("a branch within the chain has not one input and one output");
   const Graph& from = model.blocks[block].branches.front().graph;
   const Graph& to = model.blocks[block + branch.span - 1].branches.front().graph;
   if (shapes(branch.graph, branch.graph.inputs) != shapes(from, from.inputs))
-    return wrong("a branch takes another shape than the block");
+    return refuse("a branch takes another shape than the block");
   if (shapes(branch.graph, branch.graph.outputs) != shapes(to, to.outputs))
-    return wrong("a branch gives another shape than what it stands for");
+    return refuse("a branch gives another shape than what it stands for");
   return {};
 }
 
@@ -68,12 +64,12 @@ Status check_block(const Supernet& model, std::size_t block) {
   const Graph& before = model.blocks[block - 1].branches.front().graph;
   const Graph& here = model.blocks[block].branches.front().graph;
   if (shapes(before, before.outputs) != shapes(here, here.inputs))
-    return wrong("it takes another shape than the block before gives");
+    return refuse("it takes another shape than the block before gives");
   return {};
 }
 
 Status check_supernet(const Supernet& model) {
-  if (model.blocks.empty()) return wrong("it has no blocks");
+  if (model.blocks.empty()) return refuse("it has no blocks");
   for (const auto check : {check_spans, check_block}) {
     for (std::size_t b = 0; b < model.blocks.size(); ++b) {
       if (auto ok = check(model, b); !ok)
@@ -111,7 +107,7 @@ std::string branch_code(const Block& block, std::size_t branch) {
 }
 
 Status check_supernets(const std::vector<Supernet>& models) {
-  if (models.empty()) return wrong("there is no model");
+  if (models.empty()) return refuse("there is no model");
   std::size_t genes = models.size() > 1 ? 1 : 0;
   for (const auto& model : models) {
     if (auto ok = check_supernet(model); !ok)
@@ -119,7 +115,7 @@ Status check_supernets(const std::vector<Supernet>& models) {
     genes += choices(model);
   }
   if (genes > space::kMostSlots)
-    return wrong(
+    return refuse(
         fmt::format("{} blocks have a choice, a space holds {}", genes, space::kMostSlots));
   return {};
 }

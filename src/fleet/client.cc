@@ -31,10 +31,6 @@ struct Address {
   std::string origin = {};  ///< scheme, host and port, without a slash at its end
 };
 
-tl::unexpected<Error> refuse(std::string message) {
-  return fail(ErrorCode::invalid_input, std::move(message));
-}
-
 bool is_loopback(std::string_view host) {
   return host == "localhost" || host == "[::1]" ||
          (host.starts_with("127.") &&

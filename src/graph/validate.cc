@@ -62,28 +62,24 @@ struct ArityOf {
   }
 };
 
-tl::unexpected<Error> broken(std::string message) {
-  return fail(ErrorCode::invalid_input, std::move(message));
-}
-
 }  // namespace
 
 Status check_arity(const Node& node) {
   const auto arity = std::visit(ArityOf{}, node.op);
   const auto inputs = node.inputs.size();
   if (inputs < arity.least_inputs || inputs > arity.most_inputs) {
-    return broken(fmt::format("{} has {} inputs", describe(node), inputs));
+    return refuse(fmt::format("{} has {} inputs", describe(node), inputs));
   }
   for (std::size_t i = 0; i < arity.least_inputs; ++i) {
     if (node.inputs[i] == kNoTensor)
-      return broken(fmt::format("{} lacks input {}", describe(node), i));
+      return refuse(fmt::format("{} lacks input {}", describe(node), i));
   }
   if (node.outputs.size() > arity.most_outputs) {
-    return broken(fmt::format("{} has {} outputs", describe(node), node.outputs.size()));
+    return refuse(fmt::format("{} has {} outputs", describe(node), node.outputs.size()));
   }
   const bool gives = !node.outputs.empty() && node.outputs[0] != kNoTensor;
   if (!gives && !std::holds_alternative<Unknown>(node.op) && node.outputs.size() < 2) {
-    return broken(fmt::format("{} has no output", describe(node)));
+    return refuse(fmt::format("{} has no output", describe(node)));
   }
   return {};
 }
@@ -99,7 +95,7 @@ Status check_ids(const Graph& graph) {
     for (const auto* ids : {&node.inputs, &node.outputs}) {
       for (const auto id : *ids) {
         if (id != kNoTensor && !in_range(graph, id)) {
-          return broken(
+          return refuse(
               fmt::format("{} names tensor {}, which does not exist", describe(node), id));
         }
       }
@@ -108,7 +104,7 @@ Status check_ids(const Graph& graph) {
   for (const auto* ids : {&graph.inputs, &graph.outputs}) {
     for (const auto id : *ids) {
       if (!in_range(graph, id))
-        return broken(fmt::format("the graph names tensor {}, which does not exist", id));
+        return refuse(fmt::format("the graph names tensor {}, which does not exist", id));
     }
   }
   return {};
@@ -118,12 +114,12 @@ Status check_quantization(const Tensor& tensor) {
   if (!tensor.quantization) return {};
   const auto& q = *tensor.quantization;
   if (q.scales.empty() || q.scales.size() != q.zero_points.size()) {
-    return broken(fmt::format("tensor '{}' has {} scales and {} zero points", tensor.name,
+    return refuse(fmt::format("tensor '{}' has {} scales and {} zero points", tensor.name,
                               q.scales.size(), q.zero_points.size()));
   }
   if (!q.axis) {
     if (q.scales.size() != 1)
-      return broken(fmt::format("tensor '{}' has {} scales and no axis for them", tensor.name,
+      return refuse(fmt::format("tensor '{}' has {} scales and no axis for them", tensor.name,
                                 q.scales.size()));
     return {};
   }
@@ -132,7 +128,7 @@ Status check_quantization(const Tensor& tensor) {
                     (*tensor.shape)[static_cast<std::size_t>(*q.axis)] ==
                         static_cast<std::int64_t>(q.scales.size());
   if (!fits)
-    return broken(fmt::format("tensor '{}' of {} has {} scales along axis {}", tensor.name,
+    return refuse(fmt::format("tensor '{}' of {} has {} scales along axis {}", tensor.name,
                               to_string(*tensor.shape), q.scales.size(), *q.axis));
   return {};
 }
@@ -143,12 +139,12 @@ Status check_tensor(const Tensor& tensor) {
     if (!count) return core::within(fmt::format("tensor '{}'", tensor.name), count.error());
     if (tensor.data && size_of(tensor.dtype) > 0 &&
         tensor.data->size_bytes() != static_cast<std::size_t>(*count) * size_of(tensor.dtype)) {
-      return broken(fmt::format("tensor '{}' of {} {} holds {} bytes", tensor.name,
+      return refuse(fmt::format("tensor '{}' of {} {} holds {} bytes", tensor.name,
                                 to_string(*tensor.shape), to_string(tensor.dtype),
                                 tensor.data->size_bytes()));
     }
   } else if (tensor.data) {
-    return broken(fmt::format("constant '{}' has no shape", tensor.name));
+    return refuse(fmt::format("constant '{}' has no shape", tensor.name));
   }
   return check_quantization(tensor);
 }
@@ -159,14 +155,14 @@ Status check_order(const Graph& graph) {
   for (std::size_t t = 0; t < graph.tensors.size(); ++t) there[t] = graph.tensors[t].is_constant();
   for (const auto id : graph.inputs) {
     if (there[static_cast<std::size_t>(id)])
-      return broken(fmt::format("input '{}' is a constant or given twice", graph.tensor(id).name));
+      return refuse(fmt::format("input '{}' is a constant or given twice", graph.tensor(id).name));
     there[static_cast<std::size_t>(id)] = true;
   }
   std::vector<bool> made(graph.tensors.size());
   for (const auto& node : graph.nodes) {
     for (const auto id : node.inputs) {
       if (id != kNoTensor && !there[static_cast<std::size_t>(id)]) {
-        return broken(fmt::format("{} reads tensor '{}' before it is made", describe(node),
+        return refuse(fmt::format("{} reads tensor '{}' before it is made", describe(node),
                                   graph.tensor(id).name));
       }
     }
@@ -175,7 +171,7 @@ Status check_order(const Graph& graph) {
       if (id == kNoTensor) continue;
       const auto t = static_cast<std::size_t>(id);
       if (made[t] || there[t] != constant) {
-        return broken(fmt::format("{} makes tensor '{}', which {}", describe(node),
+        return refuse(fmt::format("{} makes tensor '{}', which {}", describe(node),
                                   graph.tensors[t].name,
                                   there[t] ? "is made already" : "holds no data"));
       }
@@ -184,7 +180,7 @@ Status check_order(const Graph& graph) {
   }
   for (const auto id : graph.outputs) {
     if (!there[static_cast<std::size_t>(id)])
-      return broken(fmt::format("output '{}' is made by nothing", graph.tensor(id).name));
+      return refuse(fmt::format("output '{}' is made by nothing", graph.tensor(id).name));
   }
   return {};
 }

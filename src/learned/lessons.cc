@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "fleetfit/core/statistics.h"
+#include "learned/rehearsal.h"
 
 namespace fleetfit::learned {
 namespace {
@@ -19,14 +20,6 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr double kDefaultRidge = 0.3;
-
-MatrixXd inputs_of(std::span<const DeviceVector> devices) {
-  MatrixXd inputs(std::ssize(devices), std::ssize(devices[0].inputs));
-  for (Index d = 0; d < inputs.rows(); ++d)
-    for (Index i = 0; i < inputs.cols(); ++i)
-      inputs(d, i) = devices[static_cast<std::size_t>(d)].inputs[static_cast<std::size_t>(i)];
-  return inputs;
-}
 
 /// Joins the nearest groups as long as none becomes larger than `most`.
 std::vector<std::size_t> group_alike(const MatrixXd& inputs, std::size_t most) {

@@ -43,14 +43,6 @@ Whole whole_rows(const Samples& samples, std::size_t cost, std::span<const Devic
   return whole;
 }
 
-MatrixXd inputs_of(std::span<const DeviceVector> devices) {
-  MatrixXd inputs(std::ssize(devices), std::ssize(devices[0].inputs));
-  for (Index d = 0; d < inputs.rows(); ++d)
-    for (Index i = 0; i < inputs.cols(); ++i)
-      inputs(d, i) = devices[static_cast<std::size_t>(d)].inputs[static_cast<std::size_t>(i)];
-  return inputs;
-}
-
 /// All designs on one device by a ridge fit to some others.
 VectorXd predict(const Whole& whole, const MatrixXd& inputs, const std::vector<Index>& known,
                  Index device, double ridge) {
@@ -115,6 +107,14 @@ void add_excesses(const Whole& whole, const Ensemble& ensemble, Index device, do
 }
 
 }  // namespace
+
+MatrixXd inputs_of(std::span<const DeviceVector> devices) {
+  MatrixXd inputs(std::ssize(devices), std::ssize(devices[0].inputs));
+  for (Index d = 0; d < inputs.rows(); ++d)
+    for (Index i = 0; i < inputs.cols(); ++i)
+      inputs(d, i) = devices[static_cast<std::size_t>(d)].inputs[static_cast<std::size_t>(i)];
+  return inputs;
+}
 
 Trust rehearse(const Samples& samples, std::size_t cost, std::span<const DeviceVector> devices,
                std::span<const std::size_t> folds, const RehearsalOptions& options) {

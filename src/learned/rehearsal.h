@@ -1,5 +1,6 @@
 #pragma once
 
+#include <Eigen/Core>
 #include <cstddef>
 #include <span>
 
@@ -7,6 +8,9 @@
 #include "fleetfit/learned/samples.h"
 
 namespace fleetfit::learned {
+
+/// A row for each device.
+Eigen::MatrixXd inputs_of(std::span<const DeviceVector> devices);
 
 /// How far an ensemble can be trusted on devices that none of its members has seen.
 struct Trust {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "fleetfit/core/json.h"
 #include "measure/json_fields.h"
 #include "measure/kernel_file.h"
 
@@ -52,11 +53,6 @@ std::optional<std::int64_t> read_frequency(const fs::path& root) {
   return count > 0 ? std::optional(sum / count) : std::nullopt;
 }
 
-template <class T>
-nlohmann::json or_null(const std::optional<T>& value) {
-  return value ? nlohmann::json(*value) : nlohmann::json();
-}
-
 }  // namespace
 
 SystemState read_system_state(const fs::path& root) {
@@ -82,11 +78,11 @@ Conditions conditions_between(const SystemState& before, const SystemState& afte
 }
 
 nlohmann::json to_json(const Conditions& conditions) {
-  return {{"load_before", or_null(conditions.load_before)},
-          {"load_after", or_null(conditions.load_after)},
-          {"frequency_khz_before", or_null(conditions.frequency_khz_before)},
-          {"frequency_khz_after", or_null(conditions.frequency_khz_after)},
-          {"steal_share", or_null(conditions.steal_share)},
+  return {{"load_before", core::or_null(conditions.load_before)},
+          {"load_after", core::or_null(conditions.load_after)},
+          {"frequency_khz_before", core::or_null(conditions.frequency_khz_before)},
+          {"frequency_khz_after", core::or_null(conditions.frequency_khz_after)},
+          {"steal_share", core::or_null(conditions.steal_share)},
           {"kernel", conditions.kernel}};
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "fleetfit/core/json.h"
 #include "fleetfit/core/sha256.h"
 #include "measure/json_fields.h"
 
@@ -25,10 +26,6 @@ constexpr int kFormat = 1;
 constexpr std::array<std::string_view, 5> kRuntimes = {"auto", "xnnpack", "onednn", "reference",
                                                        "onnxruntime"};
 constexpr std::string_view kExec = "exec:";
-
-tl::unexpected<Error> bad(std::string message) {
-  return fail(ErrorCode::invalid_input, std::move(message));
-}
 
 bool is_plain_name(std::string_view name) {
   const auto plain = [](unsigned char c) {
@@ -47,14 +44,15 @@ bool is_runtime(std::string_view runtime) {
 Status check_limits(const Limits& limits) {
   if (const auto quota = limits.cpu_quota_percent;
       quota && (*quota < 1 || *quota > kMostQuotaPercent)) {
-    return bad(fmt::format("cpu_quota_percent: {} is not in 1 to {}", *quota, kMostQuotaPercent));
+    return refuse(
+        fmt::format("cpu_quota_percent: {} is not in 1 to {}", *quota, kMostQuotaPercent));
   }
   if (limits.memory_bytes && *limits.memory_bytes < kLeastMemory) {
-    return bad(fmt::format("memory_bytes: {} is less than 1 MiB, no program can run in it",
-                           *limits.memory_bytes));
+    return refuse(fmt::format("memory_bytes: {} is less than 1 MiB, no program can run in it",
+                              *limits.memory_bytes));
   }
   if (const auto khz = limits.frequency_khz; khz && (*khz < 1 || *khz > kMostFrequencyKhz)) {
-    return bad(fmt::format("frequency_khz: {} is not in 1 to {}", *khz, kMostFrequencyKhz));
+    return refuse(fmt::format("frequency_khz: {} is not in 1 to {}", *khz, kMostFrequencyKhz));
   }
   return {};
 }
@@ -62,19 +60,14 @@ Status check_limits(const Limits& limits) {
 Status check_cores(const std::vector<int>& cores) {
   const bool increasing = std::ranges::adjacent_find(cores, std::greater_equal<>()) == cores.end();
   if (increasing && (cores.empty() || cores.front() >= 0)) return {};
-  return bad(fmt::format("cores: [{}] are not different numbers in increasing order",
-                         fmt::join(cores, ", ")));
-}
-
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
+  return refuse(fmt::format("cores: [{}] are not different numbers in increasing order",
+                            fmt::join(cores, ", ")));
 }
 
 Json limits_json(const Limits& limits) {
-  return {{"cpu_quota_percent", or_null(limits.cpu_quota_percent)},
-          {"memory_bytes", or_null(limits.memory_bytes)},
-          {"frequency_khz", or_null(limits.frequency_khz)}};
+  return {{"cpu_quota_percent", core::or_null(limits.cpu_quota_percent)},
+          {"memory_bytes", core::or_null(limits.memory_bytes)},
+          {"frequency_khz", core::or_null(limits.frequency_khz)}};
 }
 
 Json hardware_json(const HardwareIdentity& hardware) {
@@ -150,7 +143,7 @@ std::string_view to_string(Precision precision) {
 Result<Precision> parse_precision(std::string_view text) {
   if (text == "fp32") return Precision::fp32;
   if (text == "int8") return Precision::int8;
-  return bad(fmt::format("precision: \"{}\" is neither fp32 nor int8", text));
+  return refuse(fmt::format("precision: \"{}\" is neither fp32 nor int8", text));
 }
 
 HardwareIdentity identity_of(const Hardware& hardware) {
@@ -174,15 +167,15 @@ std::string fingerprint(const Device& device) {
 
 Status check(const Device& device) {
   if (!is_plain_name(device.name)) {
-    return bad(
+    return refuse(
         fmt::format("name: \"{}\" is not made of letters, digits, '-', '_' and '.'", device.name));
   }
   if (!is_runtime(device.runtime)) {
-    return bad(fmt::format("runtime: \"{}\" is none of {} and exec:COMMAND", device.runtime,
-                           fmt::join(kRuntimes, ", ")));
+    return refuse(fmt::format("runtime: \"{}\" is none of {} and exec:COMMAND", device.runtime,
+                              fmt::join(kRuntimes, ", ")));
   }
   if (device.threads < 1 || device.threads > kMaxThreads) {
-    return bad(fmt::format("threads: {} is not in 1 to {}", device.threads, kMaxThreads));
+    return refuse(fmt::format("threads: {} is not in 1 to {}", device.threads, kMaxThreads));
   }
   return check_cores(device.cores).and_then([&] { return check_limits(device.limits); });
 }
@@ -190,19 +183,19 @@ Status check(const Device& device) {
 Status check_fits(const Device& device, const Hardware& hardware) {
   for (const int core : device.cores) {
     if (std::ranges::find(hardware.cores, core) != hardware.cores.end()) continue;
-    return bad(fmt::format("cores: this machine has no core {}, only {}", core,
-                           fmt::join(hardware.cores, ", ")));
+    return refuse(fmt::format("cores: this machine has no core {}, only {}", core,
+                              fmt::join(hardware.cores, ", ")));
   }
   const auto& limits = device.limits;
   const int cores =
       static_cast<int>(device.cores.empty() ? hardware.cores.size() : device.cores.size());
   if (limits.cpu_quota_percent && *limits.cpu_quota_percent > cores * 100) {
-    return bad(fmt::format("cpu_quota_percent: {} is more than the {} of {} cores",
-                           *limits.cpu_quota_percent, cores * 100, cores));
+    return refuse(fmt::format("cpu_quota_percent: {} is more than the {} of {} cores",
+                              *limits.cpu_quota_percent, cores * 100, cores));
   }
   if (limits.memory_bytes && *limits.memory_bytes > hardware.memory_bytes) {
-    return bad(fmt::format("memory_bytes: {} is more than this machine's {}", *limits.memory_bytes,
-                           hardware.memory_bytes));
+    return refuse(fmt::format("memory_bytes: {} is more than this machine's {}",
+                              *limits.memory_bytes, hardware.memory_bytes));
   }
   if (!limits.frequency_khz) return {};
   for (const auto& cluster : hardware.clusters) {
@@ -210,7 +203,7 @@ Status check_fits(const Device& device, const Hardware& hardware) {
     const auto high = cluster.max_frequency_khz.value_or(kMostFrequencyKhz);
     if (*limits.frequency_khz >= low && *limits.frequency_khz <= high) return {};
   }
-  return bad(
+  return refuse(
       fmt::format("frequency_khz: no core of this machine runs at {}", *limits.frequency_khz));
 }
 
@@ -270,7 +263,7 @@ Result<std::int64_t> parse_bytes(std::string_view text) {
       error == std::errc() ? shift_of({rest, static_cast<std::size_t>(end - rest)}) : -1;
   const double bytes = shift < 0 ? -1 : std::ldexp(number, shift);
   if (bytes >= 1 && bytes < 0x1p62) return static_cast<std::int64_t>(bytes);
-  return bad(fmt::format("\"{}\" is not a number of bytes such as 512M or 2G", text));
+  return refuse(fmt::format("\"{}\" is not a number of bytes such as 512M or 2G", text));
 }
 
 }  // namespace fleetfit::measure

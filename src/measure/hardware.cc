@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/json.h"
 #include "fleetfit/measure/device.h"
 #include "measure/kernel_file.h"
 
@@ -189,11 +190,6 @@ std::string this_architecture() {
   return ::uname(&names) == 0 ? names.machine : "";
 }
 
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
 }  // namespace
 
 Result<Hardware> read_hardware(const HardwareOptions& options) {
@@ -225,9 +221,9 @@ Json to_json(const Hardware& hardware) {
   Json clusters = Json::array();
   for (const auto& cluster : hardware.clusters) {
     clusters.push_back({{"cores", cluster.cores},
-                        {"capacity", or_null(cluster.capacity)},
-                        {"min_frequency_khz", or_null(cluster.min_frequency_khz)},
-                        {"max_frequency_khz", or_null(cluster.max_frequency_khz)}});
+                        {"capacity", core::or_null(cluster.capacity)},
+                        {"min_frequency_khz", core::or_null(cluster.min_frequency_khz)},
+                        {"max_frequency_khz", core::or_null(cluster.max_frequency_khz)}});
   }
   Json caches = Json::array();
   for (const auto& cache : hardware.caches) {

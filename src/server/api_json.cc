@@ -103,7 +103,7 @@ Json to_json(const store::EventRecord& event) {
   return {{"id", event.id},
           {"time", time_text(event.time)},
           {"device", event.agent.empty() ? Json() : Json(event.agent)},
-          {"job", or_null(event.job)},
+          {"job", core::or_null(event.job)},
           {"kind", event.kind},
           {"body", embedded(event.body)}};
 }

@@ -24,11 +24,6 @@ Json time_or_null(const std::optional<store::Time>& time);
 /// With or without a fraction of a second; `invalid_input` on another text.
 Result<store::Time> parse_time(std::string_view text);
 
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
 /// The JSON that a record holds as text; an empty object if it is none.
 Json embedded(std::string_view text);
 

@@ -100,7 +100,7 @@ Json cell_json(const Row& row, const std::string& device, const LatencyIndex::Ce
   return {{"model", row.label},
           {"hash", row.model.hash},
           {"device", device},
-          {"median_ms", or_null(cell.median_ms)},
+          {"median_ms", core::or_null(cell.median_ms)},
           {"ci95", cell.median_ms ? Json{cell.low_ms, cell.high_ms} : Json()},
           {"status", store::to_string(cell.status)},
           {"measured", time_text(cell.started)},
@@ -221,7 +221,7 @@ Result<ApiReply> get_correlations(ApiState& state, const Call& call) {
     names.push_back(columns[i].device);
     for (std::size_t j = i; j < count; ++j) {
       const auto pair = compare(columns[i], columns[j]);
-      srcc[i][j] = srcc[j][i] = or_null(pair.srcc);
+      srcc[i][j] = srcc[j][i] = core::or_null(pair.srcc);
       designs[i][j] = designs[j][i] = pair.common;
     }
   }

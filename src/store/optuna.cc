@@ -17,18 +17,13 @@ namespace {
 
 using core::JsonView;
 using Transaction = SqliteConnection::Transaction;
-using Connection = std::unique_ptr<SqliteConnection>;
+using SqlitePtr = std::unique_ptr<SqliteConnection>;
 
 constexpr std::chrono::milliseconds kPatience{30'000};
 // Of Optuna 2.0 to 4; what its tables hold has changed within.
 constexpr std::int64_t kSchemaVersion = 12;
 // More choices than this are no list that anybody wrote.
 constexpr std::size_t kMostChoices = 100'000;
-
-/// The file is not one that Optuna wrote, or not all of it is as it should be.
-tl::unexpected<Error> wrong(std::string message) {
-  return fail(ErrorCode::invalid_input, std::move(message));
-}
 
 // Rows as they stand in the tables, whose columns may hold anything: SQLite does not mind.
 
@@ -85,8 +80,8 @@ Result<double> number_of(const ValueRow& row) {
   if (row.type == "INF_NEG") return -std::numeric_limits<double>::infinity();
   if (row.type == "NAN") return std::numeric_limits<double>::quiet_NaN();
   if (row.type == "FINITE" && row.value && std::isfinite(*row.value)) return *row.value;
-  return wrong(fmt::format("its value {} is of the type '{}'",
-                           row.value ? fmt::format("{}", *row.value) : "NULL", row.type));
+  return refuse(fmt::format("its value {} is of the type '{}'",
+                            row.value ? fmt::format("{}", *row.value) : "NULL", row.type));
 }
 
 Result<OptunaState> parse_state(std::string_view name) {
@@ -95,7 +90,7 @@ Result<OptunaState> parse_state(std::string_view name) {
   if (name == "PRUNED") return OptunaState::pruned;
   if (name == "FAIL") return OptunaState::failed;
   if (name == "WAITING") return OptunaState::waiting;
-  return wrong(fmt::format("its state is '{}'", name));
+  return refuse(fmt::format("its state is '{}'", name));
 }
 
 std::optional<int> digits(std::string_view text, std::size_t first, std::size_t count) {
@@ -110,7 +105,7 @@ std::optional<int> digits(std::string_view text, std::size_t first, std::size_t 
 // "2026-11-16 02:01:46.267763", with or without the fraction.
 Result<Time> parse_time(std::string_view text) {
   using namespace std::chrono;
-  const auto bad = [&] { return wrong(fmt::format("'{}' is no time", text)); };
+  const auto bad = [&] { return refuse(fmt::format("'{}' is no time", text)); };
   const auto year_of = digits(text, 0, 4);
   const auto month_of = digits(text, 5, 2);
   const auto day_of = digits(text, 8, 2);
@@ -189,13 +184,13 @@ Result<OptunaDistribution> parse_distribution(const std::string& text) {
 }
 
 Status check_value(const OptunaDistribution& distribution, std::optional<double> value) {
-  if (!value || !std::isfinite(*value)) return wrong("has no value");
+  if (!value || !std::isfinite(*value)) return refuse("has no value");
   if (distribution.kind == OptunaDistribution::Kind::real) return {};
   if (*value != std::round(*value) || std::abs(*value) > 9e15)
-    return wrong(fmt::format("{} is no whole number", *value));
+    return refuse(fmt::format("{} is no whole number", *value));
   if (distribution.kind == OptunaDistribution::Kind::integer) return {};
   if (*value < 0 || *value >= static_cast<double>(distribution.choices.size()))
-    return wrong(fmt::format("{} is the number of none of its choices", *value));
+    return refuse(fmt::format("{} is the number of none of its choices", *value));
   return {};
 }
 
@@ -355,7 +350,7 @@ class StudyReader {
 };
 
 // A file in which Optuna's tables are.
-Result<Connection> open_optuna(const std::filesystem::path& file) {
+Result<SqlitePtr> open_optuna(const std::filesystem::path& file) {
   auto connection = SqliteConnection::open_for_reading(file, kPatience);
   if (!connection) return connection;
   const auto tables = (*connection)

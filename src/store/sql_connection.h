@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "fleetfit/core/result.h"
+#include "store/sql_values.h"
 
 /// What the code of SQL stores needs of a data base; SQLite and PostgreSQL implement it. Statements
 /// have `?` for their parameters.
@@ -67,6 +68,16 @@ class SqlRow {
     return (this->*read)();
   }
 };
+
+/// Readers of rows with one value.
+inline Result<std::int64_t> read_id(SqlRow& row) { return row.integer(); }
+inline Result<std::string> read_name(SqlRow& row) { return row.text(); }
+
+/// The next value of a row as a time, nothing if it is null.
+inline std::optional<Time> read_time(SqlRow& row) {
+  const auto ms = row.optional_integer();
+  return ms ? std::optional(from_ms(*ms)) : std::nullopt;
+}
 
 /// Where data bases differ.
 struct SqlDialect {

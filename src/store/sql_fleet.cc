@@ -27,11 +27,6 @@ Result<AgentCounts> read_agent_counts(SqlRow& row) {
   return AgentCounts{.all = all, .online = online, .never = all - row.integer()};
 }
 
-std::string insert_into(std::string_view table, std::string_view columns) {
-  return fmt::format("INSERT INTO {} ({}) VALUES ({})", table, columns,
-                     placeholders(count_columns(columns)));
-}
-
 class SqlFleet final : public FleetStore {
  public:
   explicit SqlFleet(const FleetDatabases& databases)

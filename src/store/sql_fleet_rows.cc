@@ -8,11 +8,6 @@
 namespace fleetfit::store {
 namespace {
 
-std::optional<Time> read_time(SqlRow& row) {
-  const auto ms = row.optional_integer();
-  return ms ? std::optional(from_ms(*ms)) : std::nullopt;
-}
-
 void restrict_by(FleetQuery& query, std::string_view condition, SqlValue value) {
   query.sql += fmt::format(" AND {}", condition);
   query.values.push_back(value);

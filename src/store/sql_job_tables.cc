@@ -10,10 +10,6 @@
 namespace fleetfit::store {
 namespace {
 
-Result<std::string> read_name(SqlRow& row) { return row.text(); }
-
-Result<std::int64_t> read_id(SqlRow& row) { return row.integer(); }
-
 std::optional<std::string_view> null_if_empty(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
 }

@@ -45,10 +45,6 @@ constexpr std::string_view kMeasurementColumns =
     "mean_ms, p90_ms, p99_ms, ci95_low_ms, ci95_high_ms, runs, overhead_ms, peak_memory_bytes, "
     "energy_mj, energy_source, protocol, conditions, started";
 
-Result<std::int64_t> read_id(SqlRow& row) { return row.integer(); }
-
-Result<std::string> read_name(SqlRow& row) { return row.text(); }
-
 Result<std::int64_t> add_row(SqlConnection& connection, const std::string& sql,
                              const MeasurementRecord& m) {
   const auto latency = [&](auto field) {

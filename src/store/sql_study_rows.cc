@@ -5,15 +5,6 @@
 #include "store/sql_values.h"
 
 namespace fleetfit::store {
-namespace {
-
-std::optional<Time> read_time(SqlRow& row) {
-  const auto ms = row.optional_integer();
-  return ms ? std::optional(from_ms(*ms)) : std::nullopt;
-}
-
-}  // namespace
-
 // Fields are read in the order in which they are written here, that of the columns.
 
 Result<StudyRecord> read_study(SqlRow& row) {

@@ -26,13 +26,6 @@ std::string select_inferences(std::string_view rest) {
       kInferenceColumns, rest);
 }
 
-std::string insert_into(std::string_view table, std::string_view columns) {
-  return fmt::format("INSERT INTO {} (study, {}) VALUES ({})", table, columns,
-                     placeholders(count_columns(columns) + 1));
-}
-
-Result<std::int64_t> read_study_id(SqlRow& row) { return row.integer(); }
-
 }  // namespace
 
 // Partial indexes are named where the planner cannot know how much shorter they are than the table.
@@ -50,8 +43,8 @@ StudySql::StudySql(const SqlDialect& dialect) {
       "SELECT id, tuner, tuner_until FROM studies JOIN study_progress ON study = id "
       "WHERE name = ?{}",
       dialect.lock_progress);
-  insert_trial = insert_into("trials", kTrialColumns);
-  insert_level = insert_into("levels", kLevelColumns);
+  insert_trial = insert_into("trials", fmt::format("study, {}", kTrialColumns));
+  insert_level = insert_into("levels", fmt::format("study, {}", kLevelColumns));
   find_trial = select_trials("WHERE study = ? AND number = ?");
   locked_trial = fmt::format("{}{}", find_trial, dialect.lock);
   list_changes = select_trials("WHERE study = ? AND change > ? ORDER BY change LIMIT ?");
@@ -97,7 +90,7 @@ Status StudyTables::insert(const StudyRecord& study) {
   const auto known = connection_.first(read_study, sql_.find_study, study.name);
   if (!known) return tl::unexpected(known.error());
   if (*known) return study_exists(study.name);
-  const auto id = connection_.first(read_study_id, sql_.insert_study, study.name, study.definition,
+  const auto id = connection_.first(read_id, sql_.insert_study, study.name, study.definition,
                                     static_cast<std::int64_t>(study.seed), to_ms(study.created));
   if (!id) return tl::unexpected(id.error());
   return connection_.write(

@@ -30,6 +30,11 @@ std::size_t count_columns(std::string_view columns) {
   return static_cast<std::size_t>(std::ranges::count(columns, ',')) + 1;
 }
 
+std::string insert_into(std::string_view table, std::string_view columns) {
+  return fmt::format("INSERT INTO {} ({}) VALUES ({})", table, columns,
+                     placeholders(count_columns(columns)));
+}
+
 std::string upsert(std::string_view table, std::string_view keys, std::string_view others) {
   std::string changes;
   for (const auto column : split_columns(others))

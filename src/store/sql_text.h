@@ -15,6 +15,9 @@ std::string placeholders(std::size_t count);
 /// Of a list of columns, "a, b, c".
 std::size_t count_columns(std::string_view columns);
 
+/// Inserts a row.
+std::string insert_into(std::string_view table, std::string_view columns);
+
 /// Inserts a row; one with the same keys, the first columns, is replaced.
 std::string upsert(std::string_view table, std::string_view keys, std::string_view others);
 

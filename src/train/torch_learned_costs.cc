@@ -14,8 +14,6 @@
 namespace fleetfit::train {
 namespace {
 
-std::int64_t whole(std::size_t count) { return static_cast<std::int64_t>(count); }
-
 /// Gives numbers of rows in random order, over and over.
 class RowOrder {
  public:

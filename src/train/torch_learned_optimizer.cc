@@ -23,8 +23,6 @@ using space::Choice;
 
 constexpr std::size_t kReport = 50;
 
-std::int64_t whole(std::size_t count) { return static_cast<std::int64_t>(count); }
-
 /// Reports now and then; false: stop.
 bool goes_on(std::size_t step, std::size_t steps, const FitProgress& progress) {
   if (step % kReport != kReport - 1 && step + 1 != steps) return true;

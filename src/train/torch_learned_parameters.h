@@ -6,6 +6,7 @@
 #include <ATen/ops/relu.h>
 
 #include <cmath>
+#include <cstdint>
 #include <numbers>
 #include <vector>
 
@@ -16,6 +17,9 @@
 #include "train/torch_parameters.h"
 
 namespace fleetfit::train {
+
+/// A size as torch counts.
+inline std::int64_t whole(std::size_t count) { return static_cast<std::int64_t>(count); }
 
 /// A dense layer that is trained, or a frozen one.
 struct TorchLayer {

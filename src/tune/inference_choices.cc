@@ -14,10 +14,6 @@ constexpr std::size_t kMostOthers = 10;
 constexpr std::size_t kShortList = 6;
 constexpr std::int64_t kLargest = 1 << 20;
 
-tl::unexpected<Error> wrong(const Parameter& parameter, std::string_view problem) {
-  return fail(ErrorCode::invalid_input, fmt::format("{}: {}", parameter.name, problem));
-}
-
 std::optional<std::int64_t> whole(const Value& value) {
   if (const auto* number = std::get_if<std::int64_t>(&value)) return *number;
   if (const auto* number = std::get_if<double>(&value); number && std::trunc(*number) == *number)
@@ -32,11 +28,11 @@ Status check_numbers(const Parameter& parameter) {
       const auto number = whole(value);
       return number && good(*number);
     });
-    if (!all) return wrong(parameter, "has to be whole numbers from 1");
+    if (!all) return refuse(parameter, "has to be whole numbers from 1");
     return {};
   }
   if (!parameter.integer || parameter.low < 1 || parameter.high > static_cast<double>(kLargest))
-    return wrong(parameter, "has to be a range of whole numbers from 1, with integer: true");
+    return refuse(parameter, "has to be a range of whole numbers from 1, with integer: true");
   return {};
 }
 
@@ -46,7 +42,7 @@ Status check_precision(const Parameter& parameter) {
     return name != nullptr && (*name == "fp32" || *name == "int8");
   };
   if (parameter.is_choice() && std::ranges::all_of(parameter.values, known)) return {};
-  return wrong(parameter, "has to be values out of fp32 and int8");
+  return refuse(parameter, "has to be values out of fp32 and int8");
 }
 
 /// Whole numbers of a range: all if there are few, else evenly spread ones.
@@ -97,11 +93,11 @@ std::vector<std::int64_t> batches_of(const InferenceStudy& study) {
 
 Status check_inference_parameters(const Parameters& parameters) {
   for (const auto& parameter : parameters.all()) {
-    if (parameter.when) return wrong(parameter, "inference takes no conditions");
+    if (parameter.when) return refuse(parameter, "inference takes no conditions");
     const bool number =
         parameter.name == "batch_size" || parameter.name == "cores" || parameter.name == "threads";
     if (!number && parameter.name != "precision")
-      return wrong(parameter, "inference has batch_size, cores, threads and precision");
+      return refuse(parameter, "inference has batch_size, cores, threads and precision");
     if (auto ok = number ? check_numbers(parameter) : check_precision(parameter); !ok) return ok;
   }
   return {};

@@ -13,10 +13,6 @@ namespace {
 // Whole numbers beyond it have no double of their own.
 constexpr double kLargestWhole = 0x1p53;
 
-tl::unexpected<Error> wrong(const Parameter& parameter, std::string_view problem) {
-  return fail(ErrorCode::invalid_input, fmt::format("{}: {}", parameter.name, problem));
-}
-
 std::optional<double> as_number(const Value& value) {
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
   if (const auto* number = std::get_if<double>(&value)) return *number;
@@ -45,13 +41,13 @@ Status check_values(const Parameter& parameter) {
   std::set<Value> seen;
   for (const Value& value : parameter.values) {
     const auto number = as_number(value);
-    if (number && !std::isfinite(*number)) return wrong(parameter, "a value is not finite");
+    if (number && !std::isfinite(*number)) return refuse(parameter, "a value is not finite");
     if (!seen.insert(number ? Value(*number) : value).second) {
-      return wrong(parameter, fmt::format("the value {} occurs twice", text_of(value)));
+      return refuse(parameter, fmt::format("the value {} occurs twice", text_of(value)));
     }
   }
   if (parameter.ordered && !increasing_numbers(parameter.values)) {
-    return wrong(parameter, "ordered values have to be increasing numbers");
+    return refuse(parameter, "ordered values have to be increasing numbers");
   }
   return {};
 }
@@ -64,16 +60,16 @@ Status check_range(const Parameter& parameter) {
   const double low = parameter.low;
   const double high = parameter.high;
   if (!std::isfinite(low) || !std::isfinite(high) || !std::isfinite(high - low)) {
-    return wrong(parameter, "the range is not finite");
+    return refuse(parameter, "the range is not finite");
   }
   if (low > high)
-    return wrong(parameter, fmt::format("the range from {} to {} is empty", low, high));
+    return refuse(parameter, fmt::format("the range from {} to {} is empty", low, high));
   if (parameter.integer && !(is_whole(low) && is_whole(high))) {
-    return wrong(parameter,
-                 fmt::format("the ends {} and {} have to be whole numbers up to 2^53", low, high));
+    return refuse(parameter,
+                  fmt::format("the ends {} and {} have to be whole numbers up to 2^53", low, high));
   }
   if (parameter.log && !(low > 0)) {
-    return wrong(parameter, fmt::format("a logarithm needs a range above 0, not from {}", low));
+    return refuse(parameter, fmt::format("a logarithm needs a range above 0, not from {}", low));
   }
   return {};
 }
@@ -82,14 +78,14 @@ Status check_condition(std::span<const Parameter> all, std::size_t index) {
   const Parameter& parameter = all[index];
   if (!parameter.when) return {};
   const auto& [parent, choices] = *parameter.when;
-  if (parent >= index) return wrong(parameter, "what it depends on has to stand before it");
+  if (parent >= index) return refuse(parameter, "what it depends on has to stand before it");
   if (!all[parent].is_choice()) {
-    return wrong(parameter, fmt::format("it depends on {}, which is a range", all[parent].name));
+    return refuse(parameter, fmt::format("it depends on {}, which is a range", all[parent].name));
   }
   const std::set<std::size_t> different(choices.begin(), choices.end());
   if (choices.empty() || different.size() != choices.size() ||
       *different.rbegin() >= all[parent].values.size()) {
-    return wrong(parameter, fmt::format("it depends on what is no value of {}", all[parent].name));
+    return refuse(parameter, fmt::format("it depends on what is no value of {}", all[parent].name));
   }
   return {};
 }
@@ -214,6 +210,10 @@ std::optional<std::uint64_t> count_ways(std::span<const Parameter> all, std::siz
 
 }  // namespace
 
+tl::unexpected<Error> refuse(const Parameter& parameter, std::string_view problem) {
+  return fail(ErrorCode::invalid_input, fmt::format("{}: {}", parameter.name, problem));
+}
+
 std::string_view to_string(Group group) {
   switch (group) {
     case Group::model:
@@ -244,7 +244,7 @@ Result<Parameters> Parameters::create(std::vector<Parameter> parameters) {
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (!names.insert(parameters[i].name).second) {
-      return wrong(parameters[i], "there are two parameters of this name");
+      return refuse(parameters[i], "there are two parameters of this name");
     }
     if (Status good = check_one(parameters, i); !good) return tl::unexpected(good.error());
   }

@@ -16,8 +16,6 @@ namespace {
 
 using Kind = YamlNode::Kind;
 
-constexpr std::size_t kLongestProblem = 400;
-
 // Leaves yaml-cpp's parser from within; never leaves this file.
 struct Refusal {
   std::size_t line;

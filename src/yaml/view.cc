@@ -58,8 +58,6 @@ std::optional<bool> truth(const YamlNode& node) {
 
 constexpr std::size_t kLongestText = 60;
 constexpr std::size_t kLongestPath = 120;
-constexpr std::size_t kLongestProblem = 400;
-
 std::string describe(const YamlNode& node) {
   if (is_null(node)) return "nothing";
   if (node.kind == Kind::list) return "a list";

@@ -45,9 +45,9 @@ class FakeClient final : public fleet::Client {
       return tl::unexpected(fleet::CallError{.message = "no answer"});
     if (path.starts_with("/devices/"))
       return json{{"hardware", "a board"}, {"last_seen", "2026-01-01T00:00:00.000Z"}};
-    auto job = server_.jobs.at(std::stoll(std::string(path.substr(6))));
-    job["state"] = server_.end;
-    if (server_.end == "failed") job["reason"] = "it crashed";
+    auto& job = server_.jobs.at(std::stoll(std::string(path.substr(6))));
+    if (job.at("state") == "waiting") job["state"] = server_.end;
+    if (job.at("state") == "failed") job["reason"] = "it crashed";
     return job;
   }
 
@@ -57,9 +57,10 @@ class FakeClient final : public fleet::Client {
     const auto [known, fresh] = server_.keys.emplace(body.at("key").get<std::string>(), id);
     if (fresh)
       server_.jobs[id] = {{"id", id},
+                          {"state", "waiting"},
                           {"request", body.at("request")},
                           {"result", measured(static_cast<double>(id))}};
-    return json{{"id", known->second}};
+    return server_.jobs.at(known->second);
   }
 
   Reply remove(std::string_view path) override {
@@ -69,7 +70,7 @@ class FakeClient final : public fleet::Client {
 
   Reply upload(std::string_view, const std::filesystem::path& file) override {
     EXPECT_GT(std::filesystem::file_size(file), 1000U);
-    return json{{"hash", std::string(63, '0') + std::to_string(server_.uploads++ % 10)}};
+    return json{{"hash", std::string(63, '0') + std::to_string(server_.uploads++ % 3)}};
   }
 
   tl::expected<void, fleet::CallError> download(std::string_view,
@@ -127,6 +128,17 @@ TEST_F(AgentProber, AJobThatFailedIsAProblemOfItsDesign) {
   const auto probes = prober()->measure(designs_).value();
   EXPECT_TRUE(probes[1].costs.empty());
   EXPECT_THAT(probes[1].problem, HasSubstr("it crashed"));
+}
+
+TEST_F(AgentProber, WhatEndedInVainIsAskedForAgainByTheNextRun) {
+  server_.end = "failed";
+  const auto first = prober();
+  EXPECT_TRUE(first->measure(designs_).value()[0].costs.empty());
+  EXPECT_TRUE(first->measure(designs_).value()[0].costs.empty());
+  EXPECT_EQ(server_.jobs.size(), 3U);
+  server_.end = "finished";
+  EXPECT_EQ(prober()->measure(designs_).value()[0].costs, std::vector<double>{4.0});
+  EXPECT_EQ(server_.jobs.size(), 6U);
 }
 
 TEST_F(AgentProber, AnAgentThatStaysAwayIsReportedAndItsJobsAreCancelled) {

@@ -30,6 +30,12 @@ Result<nlohmann::json> parse_json(std::string_view text, std::string_view name,
 /// Also fails as `read_file` does.
 Result<nlohmann::json> read_json(const std::filesystem::path& path, const JsonLimits& limits = {});
 
+/// A value, or null where there is none.
+template <class Json = nlohmann::ordered_json, class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
 /// Indented text with a line end. JSON has no NaN and no infinities: they are written as null.
 /// Bytes that are not UTF-8 become U+FFFD.
 /// An ordered_json keeps the order of its keys, for documents that people read.

@@ -42,6 +42,11 @@ inline tl::unexpected<Error> fail(ErrorCode code, std::string message) {
   return tl::unexpected<Error>(Error{code, std::move(message)});
 }
 
+/// `fail` for what a user gave and can mend.
+inline tl::unexpected<Error> refuse(std::string message) {
+  return fail(ErrorCode::invalid_input, std::move(message));
+}
+
 /// The same error, its message preceded by where it happened: "a.onnx: node conv1: …".
 inline tl::unexpected<Error> within(std::string_view place, Error error) {
   error.message = std::string(place) + ": " + error.message;
@@ -54,6 +59,7 @@ namespace fleetfit {
 using core::Error;
 using core::ErrorCode;
 using core::fail;
+using core::refuse;
 using core::Result;
 using core::Status;
 }  // namespace fleetfit

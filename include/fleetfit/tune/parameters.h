@@ -57,6 +57,9 @@ struct Parameter {
   bool operator==(const Parameter&) const = default;
 };
 
+/// An error of what was given for a parameter, by its name.
+tl::unexpected<Error> refuse(const Parameter& parameter, std::string_view problem);
+
 /// The index of a value among those of a choice; 1 and 1.0 are the same.
 std::optional<std::size_t> find_value(const Parameter& parameter, const Value& value);
 

@@ -52,6 +52,7 @@ using Scalar = std::variant<std::int64_t, double, bool, std::string>;
 /// As one line for people: control characters are spaces, and what is longer than `longest` bytes
 /// is cut.
 std::string one_line(std::string_view text, std::size_t longest);
+inline constexpr std::size_t kLongestProblem = 400;
 
 /// A node together with its path. Borrows the document. Every error is `invalid_input` and looks
 /// like "a.yaml:14: budget.eta: expected a number, found \"two\"". A field that is empty or null

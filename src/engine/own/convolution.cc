@@ -18,10 +18,6 @@ using graph::Layout;
 
 constexpr std::int64_t kPixels = 48;  // that a thread gathers at a time
 
-std::size_t bytes_of(std::int64_t floats) {
-  return aligned(static_cast<std::size_t>(floats) * sizeof(float));
-}
-
 struct Convolution {
   ImageShape in;
   ImageShape out;
@@ -191,7 +187,8 @@ KernelPtr make_any(const Task& task, Convolution c, Layout layout) {
   auto weights = prepared_weights(task.inputs[1], c, layout);
   const std::size_t held = weights.size() * sizeof(float);
   const bool swaps = layout == Layout::nchw;
-  const std::size_t gathered = c.is_depthwise() ? 0 : bytes_of(c.slots * kPixels * c.depth());
+  const std::size_t gathered =
+      c.is_depthwise() ? 0 : bytes_of_floats(c.slots * kPixels * c.depth());
   const std::size_t in_bytes = swaps ? aligned(storage_bytes(task.inputs[0])) : 0;
   const std::size_t out_bytes = swaps ? aligned(storage_bytes(task.outputs[0])) : 0;
   const std::int64_t count = graph::elements(task.outputs[0].shape);

@@ -11,10 +11,6 @@
 namespace fleetfit::engine::own {
 namespace {
 
-std::size_t bytes_of(std::int64_t floats) {
-  return aligned(static_cast<std::size_t>(floats) * sizeof(float));
-}
-
 /// The right-hand side of a product: packed beforehand if it is known, else when it runs.
 class RightSide {
  public:
@@ -28,7 +24,7 @@ class RightSide {
   }
 
   std::size_t scratch_bytes() const {
-    return packed_.empty() ? bytes_of(packed_floats(depth_, columns_)) : 0;
+    return packed_.empty() ? bytes_of_floats(packed_floats(depth_, columns_)) : 0;
   }
 
   std::size_t held_bytes() const { return packed_.size() * sizeof(float); }
@@ -178,7 +174,7 @@ KernelPtr make_matmul(const Task& task, const graph::MatMul& op) {
           }
         });
       },
-      bytes_of(packed * matrices));
+      bytes_of_floats(packed * matrices));
 }
 
 namespace {
@@ -272,10 +268,11 @@ KernelPtr make_attention(const Task& task, const graph::MultiHeadAttention& op) 
   }
   const std::int64_t query_rows = attention.batch * attention.queries;
   const std::int64_t key_rows = attention.batch * attention.keys;
-  const std::size_t query_bytes = bytes_of(query_rows * width);
-  const std::size_t key_bytes = bytes_of(key_rows * width);
+  const std::size_t query_bytes = bytes_of_floats(query_rows * width);
+  const std::size_t key_bytes = bytes_of_floats(key_rows * width);
   const std::size_t room = 2 * query_bytes + 2 * key_bytes;
-  const std::size_t scratch = room + bytes_of(attention.slots * attention.slot_floats()) + packing;
+  const std::size_t scratch =
+      room + bytes_of_floats(attention.slots * attention.slot_floats()) + packing;
   std::vector<std::pair<std::int64_t, std::int64_t>> extents;  // depth and columns
   for (std::size_t i = 3; i < 11; i += 2) {
     extents.emplace_back(task.inputs[i].shape[1], task.inputs[i].shape[0]);

@@ -111,6 +111,9 @@ Along along(const Shape& shape, std::size_t axis);
 
 /// Bytes rounded up, so that what follows in scratch memory is aligned.
 std::size_t aligned(std::size_t bytes);
+inline std::size_t bytes_of_floats(std::int64_t count) {
+  return aligned(static_cast<std::size_t>(count) * sizeof(float));
+}
 
 /// Elements of a loop that are worth a thread, if each costs as many steps.
 std::int64_t grain_of(std::int64_t cost);

@@ -13,8 +13,6 @@ using graph::DType;
 using graph::ElementwiseKind;
 using graph::UnaryKind;
 
-constexpr std::size_t kMostDimensions = XNN_MAX_TENSOR_DIMS;
-
 /// Rows of elements that lie together.
 struct Rows {
   std::size_t count = 1;

@@ -11,7 +11,6 @@ namespace {
 using graph::DType;
 using graph::Ints;
 
-constexpr std::size_t kMostDimensions = XNN_MAX_TENSOR_DIMS;
 constexpr auto kDone = KernelParts::Activation::included;
 
 /// The constant whole numbers of an input.

@@ -20,6 +20,8 @@
 /// What the XNNPACK kernels share. They take plain tensors, images with their channels last.
 namespace fleetfit::engine::xnnpack {
 
+inline constexpr std::size_t kMostDimensions = XNN_MAX_TENSOR_DIMS;
+
 struct DeleteOperator {
   void operator()(xnn_operator_t op) const { xnn_delete_operator(op); }
 };

@@ -81,10 +81,6 @@ Tokens split_list(std::string_view text) {
   }
 }
 
-tl::unexpected<Error> bad(std::string message) {
-  return fail(ErrorCode::invalid_input, std::move(message));
-}
-
 /// "n,v1,…,vn" for lists; the value itself otherwise.
 Result<Param> read_value(std::string_view text, bool is_array) {
   auto items = split_list(text);
@@ -92,15 +88,15 @@ Result<Param> read_value(std::string_view text, bool is_array) {
     const auto count = read<std::int32_t>(items.front());
     items.erase(items.begin());
     if (!count || *count < 0 || static_cast<std::size_t>(*count) != items.size()) {
-      return bad("its first number is not the number of values that follow");
+      return refuse("its first number is not the number of values that follow");
     }
   } else if (items.size() != 1) {
-    return bad("it is a list, but its number says that it is a single value");
+    return refuse("it is a list, but its number says that it is a single value");
   }
   Param param{.is_array = is_array};
   for (const auto item : items) {
     const auto number = read_number(item);
-    if (!number) return bad(fmt::format("'{}' is no 32-bit number", item));
+    if (!number) return refuse(fmt::format("'{}' is no 32-bit number", item));
     param.numbers.push_back(*number);
     param.is_integer = param.is_integer && looks_integer(item);
   }
@@ -111,14 +107,14 @@ Status read_param(std::string_view token, Params& params) {
   const auto equals = token.find('=');
   const auto key = read<std::int32_t>(token.substr(0, equals));
   if (equals == token.npos || !key)
-    return bad(fmt::format("'{}' is no parameter (number=value)", token));
+    return refuse(fmt::format("'{}' is no parameter (number=value)", token));
   const bool is_array = *key <= kArrayBase;
   const auto id = is_array ? kArrayBase - *key : *key;
-  if (id < 0 || id >= kMostIds) return bad(fmt::format("there is no parameter {}", *key));
+  if (id < 0 || id >= kMostIds) return refuse(fmt::format("there is no parameter {}", *key));
   auto value = read_value(token.substr(equals + 1), is_array);
   if (!value) return core::within(fmt::format("parameter '{}'", token), value.error());
   if (!params.insert(id, std::move(*value)))
-    return bad(fmt::format("parameter {} is given twice", id));
+    return refuse(fmt::format("parameter {} is given twice", id));
   return {};
 }
 
@@ -126,10 +122,11 @@ Status read_blobs_and_params(const Tokens& tokens, Layer& layer) {
   const auto inputs = read<std::int32_t>(tokens[2]);
   const auto outputs = read<std::int32_t>(tokens[3]);
   if (!inputs || !outputs || *inputs < 0 || *outputs < 0)
-    return bad(fmt::format("'{} {}' are no numbers of inputs and outputs", tokens[2], tokens[3]));
+    return refuse(
+        fmt::format("'{} {}' are no numbers of inputs and outputs", tokens[2], tokens[3]));
   const auto first = tokens.begin() + 4;
   if (std::int64_t{*inputs} + *outputs > tokens.end() - first)
-    return bad(
+    return refuse(
         fmt::format("{} inputs and {} outputs are more than the line names", *inputs, *outputs));
   layer.inputs.assign(first, first + *inputs);
   layer.outputs.assign(first + *inputs, first + *inputs + *outputs);
@@ -141,7 +138,7 @@ Status read_blobs_and_params(const Tokens& tokens, Layer& layer) {
 
 Result<Layer> read_layer(const Tokens& tokens, int line) {
   if (tokens.size() < 4) {
-    return bad(fmt::format(
+    return refuse(fmt::format(
         "line {}: a layer has a type, a name and its numbers of inputs and outputs", line));
   }
   Layer layer{.line = line, .type = tokens[0], .name = tokens[1]};
@@ -152,10 +149,10 @@ Result<Layer> read_layer(const Tokens& tokens, int line) {
 
 Status check_magic(std::string_view text, Lines& lines) {
   if (text.starts_with(kBinaryMagic))
-    return bad("this is a binary ncnn graph (.param.bin); the text form (.param) is needed");
+    return refuse("this is a binary ncnn graph (.param.bin); the text form (.param) is needed");
   const auto tokens = lines.next();
   if (!tokens || tokens->size() != 1 || tokens->front() != kMagic)
-    return bad(
+    return refuse(
         fmt::format("line {}: the file does not begin with {}, so it is no text graph of "
                     "ncnn",
                     std::max(lines.number(), 1), kMagic));
@@ -177,7 +174,8 @@ Result<std::vector<Layer>> parse_param_text(std::string_view text) {
       counts && counts->size() == 2 ? read<std::int32_t>(counts->front()) : std::nullopt;
   const auto blob_count = layer_count ? read<std::int32_t>(counts->back()) : std::nullopt;
   if (!blob_count || *layer_count < 1 || *blob_count < 1) {
-    return bad(fmt::format("line {}: expected the numbers of layers and of blobs", lines.number()));
+    return refuse(
+        fmt::format("line {}: expected the numbers of layers and of blobs", lines.number()));
   }
 
   // Like ncnn, reads as many layers as announced and leaves what follows.
@@ -185,8 +183,8 @@ Result<std::vector<Layer>> parse_param_text(std::string_view text) {
   while (layers.size() < static_cast<std::size_t>(*layer_count)) {
     const auto tokens = lines.next();
     if (!tokens) {
-      return bad(fmt::format("line {}: the file announces {} layers and ends after {}",
-                             lines.number(), *layer_count, layers.size()));
+      return refuse(fmt::format("line {}: the file announces {} layers and ends after {}",
+                                lines.number(), *layer_count, layers.size()));
     }
     auto layer = read_layer(*tokens, lines.number());
     if (!layer) return tl::unexpected(layer.error());

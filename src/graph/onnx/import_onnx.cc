@@ -14,10 +14,6 @@ namespace fleetfit::graph {
 namespace onnx_format {
 namespace {
 
-tl::unexpected<Error> broken(std::string message) {
-  return fail(ErrorCode::invalid_input, std::move(message));
-}
-
 bool is_constant_node(const NodeMessage& node) {
   return node.type == "Constant" && node.domain.empty();
 }
@@ -101,7 +97,7 @@ class Importer {
     tensor.name = std::string(name);
     const auto id = graph().add_tensor(std::move(tensor));
     if (!ids_.emplace(name, id).second)
-      return broken(fmt::format("tensor '{}' is made twice", name));
+      return refuse(fmt::format("tensor '{}' is made twice", name));
     return {};
   }
 
@@ -147,7 +143,7 @@ class Importer {
     for (const auto& message : file_.nodes) {
       if (!is_constant_node(message)) continue;
       if (message.outputs.size() != 1 || message.outputs[0].empty())
-        return broken("a Constant node without an output");
+        return refuse("a Constant node without an output");
       auto tensor = constant_value(message, constants_);
       if (!tensor) return tl::unexpected(tensor.error());
       if (!*tensor) continue;
@@ -163,14 +159,14 @@ class Importer {
       node.name = std::string(
           !message.name.empty() || message.outputs.empty() ? message.name : message.outputs[0]);
       if (message.type.empty())
-        return broken(fmt::format("node {} has no operator type", node.name));
+        return refuse(fmt::format("node {} has no operator type", node.name));
       for (const auto name : message.inputs) node.inputs.push_back(id_of(name));
       for (const auto name : message.outputs) node.outputs.push_back(id_of(name));
       while (!node.inputs.empty() && node.inputs.back() == kNoTensor) node.inputs.pop_back();
       while (!node.outputs.empty() && node.outputs.back() == kNoTensor) node.outputs.pop_back();
       for (const auto id : node.outputs) {
         if (id != kNoTensor && !made.insert(id).second)
-          return broken(fmt::format("tensor '{}' is made twice", graph().tensor(id).name));
+          return refuse(fmt::format("tensor '{}' is made twice", graph().tensor(id).name));
       }
       auto op = convert(message, node);
       if (!op)
@@ -206,7 +202,7 @@ class Importer {
     for (const auto& message : file_.outputs) {
       const auto found = ids_.find(message.name);
       if (found == ids_.end())
-        return broken(fmt::format("output '{}' is made by nothing", message.name));
+        return refuse(fmt::format("output '{}' is made by nothing", message.name));
       graph().outputs.push_back(found->second);
     }
     return {};
@@ -268,8 +264,8 @@ Result<ImportedModel> import(Bytes bytes, std::shared_ptr<const void> owner,
   const auto model = read_model(bytes);
   if (!model) return tl::unexpected(model.error());
   if (model->opset.value_or(1) < 1)
-    return broken(fmt::format("opset {} does not exist", *model->opset));
-  if (model->graph->nodes.empty()) return broken("the graph has no nodes");
+    return refuse(fmt::format("opset {} does not exist", *model->opset));
+  if (model->graph->nodes.empty()) return refuse("the graph has no nodes");
   return Importer(*model, ConstantReader(std::move(owner), folder), options).run();
 }
 

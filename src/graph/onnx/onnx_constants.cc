@@ -28,10 +28,6 @@ constexpr std::array<std::pair<int, DType>, 14> kTypes = {{
     {TensorProto::STRING, DType::text},
 }};
 
-tl::unexpected<Error> broken(std::string message) {
-  return fail(ErrorCode::invalid_input, std::move(message));
-}
-
 /// The field of a tensor message that holds elements of a type when they are not raw.
 int value_field(DType dtype) {
   switch (dtype) {
@@ -108,17 +104,17 @@ TensorData ConstantReader::refer(Bytes bytes) const {
 
 Result<std::shared_ptr<core::MappedFile>> ConstantReader::open(std::string_view location) {
   if (const auto found = files_.find(location); found != files_.end()) return found->second;
-  if (!folder_) return broken("tensors in files of their own are not allowed here");
+  if (!folder_) return refuse("tensors in files of their own are not allowed here");
   const std::filesystem::path relative(location);
   if (leaves_folder(relative)) {
-    return broken(fmt::format("external data '{}' lies outside of the model's folder", location));
+    return refuse(fmt::format("external data '{}' lies outside of the model's folder", location));
   }
   std::error_code error;
   const auto folder = std::filesystem::weakly_canonical(folder_->empty() ? "." : *folder_, error);
   const auto file = std::filesystem::weakly_canonical(folder / relative, error);
   // A link inside the folder may still lead out of it.
   if (error || leaves_folder(file.lexically_relative(folder))) {
-    return broken(fmt::format("external data '{}' lies outside of the model's folder", location));
+    return refuse(fmt::format("external data '{}' lies outside of the model's folder", location));
   }
   auto mapped = core::MappedFile::open(file);
   if (!mapped) return tl::unexpected(mapped.error());
@@ -134,9 +130,9 @@ Result<TensorData> ConstantReader::external(const TensorMessage& message, std::s
   const auto offset = static_cast<std::uint64_t>(message.offset);
   const auto length = message.length ? static_cast<std::uint64_t>(*message.length) : bytes;
   if (length != bytes)
-    return broken(fmt::format("{} bytes of external data where the shape wants {}", length, bytes));
+    return refuse(fmt::format("{} bytes of external data where the shape wants {}", length, bytes));
   if (offset > all.size() || length > all.size() - offset) {
-    return broken(
+    return refuse(
         fmt::format("external data '{}' ends before byte {}", message.location, offset + length));
   }
   return TensorData::view(all.subspan(static_cast<std::size_t>(offset), bytes), *file);
@@ -148,7 +144,7 @@ Result<TensorData> ConstantReader::data(const TensorMessage& message, DType dtyp
   if (message.external) return external(message, bytes);
   if (message.raw) {
     if (message.raw->size() != bytes) {
-      return broken(
+      return refuse(
           fmt::format("{} bytes of data where the shape wants {}", message.raw->size(), bytes));
     }
     return refer(*message.raw);
@@ -164,9 +160,9 @@ Result<TensorData> ConstantReader::data(const TensorMessage& message, DType dtyp
   std::size_t held = 0;
   for (const auto& field : fields) held += field.is_bytes ? field.payload.size() : 1;
   if (held < (fixed ? fields.size() : count))
-    return broken(fmt::format("less data than the shape's {} elements", count));
+    return refuse(fmt::format("less data than the shape's {} elements", count));
   auto values = fixed ? from_fixed(fields, dtype, count) : from_varints(fields, dtype, count);
-  if (!values) return broken(fmt::format("data does not have the shape's {} elements", count));
+  if (!values) return refuse(fmt::format("data does not have the shape's {} elements", count));
   return std::move(*values);
 }
 

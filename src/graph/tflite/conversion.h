@@ -73,10 +73,6 @@ inline Converted not_known(std::string reason) {
   return {.op = Unknown{.reason = std::move(reason)}};
 }
 
-inline tl::unexpected<Error> invalid(std::string message) {
-  return fail(ErrorCode::invalid_input, std::move(message));
-}
-
 /// The activation that the file fuses into an operator; nothing if it is one that a graph has not.
 std::optional<Activation> fused(file::ActivationFunctionType type);
 

@@ -25,10 +25,10 @@ Result<Window> window(Ints kernel, const Steps& steps, file::Padding padding) {
            .pads_end = {0, 0}};
   for (const auto* values : {&w.kernel, &w.strides, &w.dilations}) {
     if ((*values)[0] < 1 || (*values)[1] < 1)
-      return invalid("kernel, strides and dilations must be positive");
+      return refuse("kernel, strides and dilations must be positive");
   }
   if (padding != file::Padding::SAME && padding != file::Padding::VALID)
-    return invalid("its padding is neither SAME nor VALID");
+    return refuse("its padding is neither SAME nor VALID");
   w.auto_pad = padding == file::Padding::SAME ? AutoPad::same_upper : AutoPad::valid;
   return w;
 }
@@ -68,7 +68,7 @@ Result<Window> conv_window(const Options& options, Ints kernel) {
 
 Result<Converted> convert_pool(Conversion& c, PoolKind kind) {
   const auto* options = c.options<file::Pool2DOptions>();
-  if (options == nullptr) return invalid(std::string(kNoOptions));
+  if (options == nullptr) return refuse(std::string(kNoOptions));
   const auto activation = fused(options);
   if (!activation) return not_known(std::string(kUnknownActivation));
   auto w = window({options->filter_height(), options->filter_width()},
@@ -91,7 +91,7 @@ Ints declared_spatial_extents(const Conversion& c) {
 
 Result<Converted> convert_conv_2d(Conversion& c) {
   const auto* options = c.options<file::Conv2DOptions>();
-  if (options == nullptr) return invalid(std::string(kNoOptions));
+  if (options == nullptr) return refuse(std::string(kNoOptions));
   const auto activation = fused(options);
   if (!activation) return not_known(std::string(kUnknownActivation));
   auto kernel = kernel_of(c, 1);
@@ -104,7 +104,7 @@ Result<Converted> convert_conv_2d(Conversion& c) {
   std::int64_t groups = 1;
   if (channels && channels_in_group > 0 && *channels > channels_in_group) {
     if (*channels % channels_in_group != 0) {
-      return invalid(
+      return refuse(
           fmt::format("{} channels do not split into groups of {}", *channels, channels_in_group));
     }
     groups = *channels / channels_in_group;
@@ -116,7 +116,7 @@ Result<Converted> convert_conv_2d(Conversion& c) {
 
 Result<Converted> convert_depthwise_conv_2d(Conversion& c) {
   const auto* options = c.options<file::DepthwiseConv2DOptions>();
-  if (options == nullptr) return invalid(std::string(kNoOptions));
+  if (options == nullptr) return refuse(std::string(kNoOptions));
   const auto activation = fused(options);
   if (!activation) return not_known(std::string(kUnknownActivation));
   auto kernel = kernel_of(c, 1);
@@ -131,8 +131,8 @@ Result<Converted> convert_depthwise_conv_2d(Conversion& c) {
     channels = output_channels / options->depth_multiplier();
   if (!channels) return not_known("its number of channels is not known");
   if (*channels < 1 || output_channels % *channels != 0) {
-    return invalid(fmt::format("{} output channels are no multiple of {} input channels",
-                               output_channels, *channels));
+    return refuse(fmt::format("{} output channels are no multiple of {} input channels",
+                              output_channels, *channels));
   }
   const auto weights = depthwise_weights(c, c.input(1));
   if (!weights) return tl::unexpected(weights.error());
@@ -143,7 +143,7 @@ Result<Converted> convert_depthwise_conv_2d(Conversion& c) {
 
 Result<Converted> convert_transpose_conv(Conversion& c) {
   const auto* options = c.options<file::TransposeConvOptions>();
-  if (options == nullptr) return invalid(std::string(kNoOptions));
+  if (options == nullptr) return refuse(std::string(kNoOptions));
   const auto activation = fused(options);
   if (!activation) return not_known(std::string(kUnknownActivation));
   auto kernel = kernel_of(c, 1);
@@ -156,7 +156,7 @@ Result<Converted> convert_transpose_conv(Conversion& c) {
   auto output_shape = declared_spatial_extents(c);
   if (const auto given = c.ints(0)) {
     if (given->size() != kImageRank || (*given)[1] < 1 || (*given)[2] < 1)
-      return invalid("its output shape is no shape of four dimensions");
+      return refuse("its output shape is no shape of four dimensions");
     output_shape = {(*given)[1], (*given)[2]};
   }
   return Converted{.op = ConvTranspose{.window = std::move(*w),
@@ -233,8 +233,8 @@ Result<Converted> convert_l2_normalization(Conversion& c) {
 
 Result<Converted> convert_local_response_normalization(Conversion& c) {
   const auto* options = c.options<file::LocalResponseNormalizationOptions>();
-  if (options == nullptr) return invalid(std::string(kNoOptions));
-  if (options->radius() < 0) return invalid("its radius is negative");
+  if (options == nullptr) return refuse(std::string(kNoOptions));
+  if (options->radius() < 0) return refuse("its radius is negative");
   // The graph's operator divides alpha by the size, the file's does not.
   const auto size = 2 * std::int64_t{options->radius()} + 1;
   return Converted{.op = Lrn{.size = size,

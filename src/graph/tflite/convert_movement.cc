@@ -27,7 +27,7 @@ Ints begins_then_ends(const Ints& pairs) {
 Result<Converted> pad(Conversion& c, PadMode mode) {
   const auto pairs = c.ints(1);
   if (!pairs) return not_known("its pads are not constant");
-  if (pairs->size() % 2 != 0) return invalid("its pads are no pairs of numbers");
+  if (pairs->size() % 2 != 0) return refuse("its pads are no pairs of numbers");
   std::vector<TensorId> inputs{c.input(0), c.add_ints("pads", begins_then_ends(*pairs))};
   if (c.input(2) != kNoTensor) inputs.push_back(c.input(2));
   return Converted{.op = Pad{mode}, .inputs = std::move(inputs)};
@@ -46,8 +46,8 @@ Result<Converted> resize(Conversion& c, const Resize& op) {
   if (!size) return not_known("its size is not constant");
   if (shape == nullptr) return not_known("the shape of its input is not known");
   if (size->size() != 2 || shape->size() != 4)
-    return invalid("it resizes something else than height and width of images");
-  if ((*size)[0] < 1 || (*size)[1] < 1) return invalid("its size is not positive");
+    return refuse("it resizes something else than height and width of images");
+  if ((*size)[0] < 1 || (*size)[1] < 1) return refuse("its size is not positive");
   const auto sizes = c.add_ints("sizes", {(*shape)[0], (*size)[0], (*size)[1], (*shape)[3]});
   return Converted{.op = op, .inputs = {c.input(0), kNoTensor, kNoTensor, sizes}};
 }
@@ -93,9 +93,9 @@ Result<Converted> convert_split_v(Conversion& c) {
     if (shape == nullptr) return not_known("the shape of its input is not known");
     const auto rank = static_cast<std::int64_t>(shape->size());
     const auto positive = *axis < 0 ? *axis + rank : *axis;
-    if (positive < 0 || positive >= rank) return invalid(fmt::format("it has no axis {}", *axis));
+    if (positive < 0 || positive >= rank) return refuse(fmt::format("it has no axis {}", *axis));
     sizes = with_rest(*sizes, (*shape)[static_cast<std::size_t>(positive)]);
-    if (!sizes) return invalid("its sizes do not fit its input");
+    if (!sizes) return refuse("its sizes do not fit its input");
   }
   return Converted{.op = Split{*axis}, .inputs = {c.input(0), c.add_ints("sizes", *sizes)}};
 }
@@ -104,12 +104,12 @@ Result<Converted> convert_slice(Conversion& c) {
   const auto begin = c.ints(1);
   const auto size = c.ints(2);
   if (!begin || !size) return not_known("its begin or size is not constant");
-  if (begin->size() != size->size()) return invalid("its begin and size differ in length");
+  if (begin->size() != size->size()) return refuse("its begin and size differ in length");
   Ints ends;
   for (std::size_t i = 0; i < begin->size(); ++i) {
     std::int64_t end = 0;
     if ((*begin)[i] < 0 || (*size)[i] < -1 || __builtin_add_overflow((*begin)[i], (*size)[i], &end))
-      return invalid("its begin or size is out of range");
+      return refuse("its begin or size is out of range");
     ends.push_back((*size)[i] == -1 ? kToTheEnd : end);
   }
   return Converted{.op = Slice{},
@@ -118,7 +118,7 @@ Result<Converted> convert_slice(Conversion& c) {
 
 Result<Converted> convert_strided_slice(Conversion& c) {
   const auto* options = c.options<file::StridedSliceOptions>();
-  if (options == nullptr) return invalid("it has no options");
+  if (options == nullptr) return refuse("it has no options");
   if (options->ellipsis_mask() != 0) return not_known("it has an ellipsis mask");
   if (options->new_axis_mask() != 0) return not_known("it has a mask of new axes");
   auto starts = c.ints(1);
@@ -126,20 +126,20 @@ Result<Converted> convert_strided_slice(Conversion& c) {
   const auto steps = c.ints(3);
   if (!starts || !ends || !steps) return not_known("its begin, end or strides are not constant");
   if (starts->size() != ends->size() || starts->size() != steps->size() || starts->size() > 16)
-    return invalid("its begin, end and strides do not fit each other");
+    return refuse("its begin, end and strides do not fit each other");
 
   Slice slice;
   for (std::size_t i = 0; i < steps->size(); ++i) {
     const bool forward = (*steps)[i] > 0;
     auto& start = (*starts)[i];
     auto& end = (*ends)[i];
-    if ((*steps)[i] == 0) return invalid("one of its strides is 0");
+    if ((*steps)[i] == 0) return refuse("one of its strides is 0");
     if (options->offset() && __builtin_add_overflow(start, end, &end))
-      return invalid("its end is out of range");
+      return refuse("its end is out of range");
     if (has_bit(options->shrink_axis_mask(), i)) {
-      if (!forward) return invalid("it drops an axis that it goes through backwards");
+      if (!forward) return refuse("it drops an axis that it goes through backwards");
       if (has_bit(options->begin_mask(), i)) start = 0;
-      if (start == kToTheEnd) return invalid("its begin is out of range");
+      if (start == kToTheEnd) return refuse("its begin is out of range");
       end = start == -1 ? kToTheEnd : start + 1;
       slice.squeezed.push_back(static_cast<std::int64_t>(i));
       continue;
@@ -186,7 +186,7 @@ Result<Converted> convert_reshape(Conversion& c) {
   if (options == nullptr || options->new_shape() == nullptr)
     return not_known("its new shape is not known");
   const auto* given = options->new_shape();
-  if (given->size() > 16) return invalid("its new shape has too many dimensions");
+  if (given->size() > 16) return refuse("its new shape has too many dimensions");
   Ints values(given->begin(), given->end());
   if (values == Ints{0}) values.clear();  // how old files write a scalar
   return Converted{.op = Reshape{.allow_zero = true},
@@ -198,7 +198,7 @@ Result<Converted> convert_squeeze(Conversion& c) {
   const auto* axes = options == nullptr ? nullptr : options->squeeze_dims();
   if (axes == nullptr || axes->size() == 0)
     return Converted{.op = Squeeze{}, .inputs = {c.input(0)}};
-  if (axes->size() > 16) return invalid("it has too many axes");
+  if (axes->size() > 16) return refuse("it has too many axes");
   return Converted{.op = Squeeze{},
                    .inputs = {c.input(0), c.add_ints("axes", Ints(axes->begin(), axes->end()))}};
 }
@@ -241,14 +241,14 @@ Result<Converted> convert_unpack(Conversion& c) {
 
 Result<Converted> convert_space_to_depth(Conversion& c) {
   const auto* options = c.options<file::SpaceToDepthOptions>();
-  if (options == nullptr || options->block_size() < 1) return invalid("its block is not positive");
+  if (options == nullptr || options->block_size() < 1) return refuse("its block is not positive");
   return Converted{.op = SpaceToDepth{.block = options->block_size(), .layout = Layout::nhwc},
                    .inputs = c.inputs};
 }
 
 Result<Converted> convert_depth_to_space(Conversion& c) {
   const auto* options = c.options<file::DepthToSpaceOptions>();
-  if (options == nullptr || options->block_size() < 1) return invalid("its block is not positive");
+  if (options == nullptr || options->block_size() < 1) return refuse("its block is not positive");
   return Converted{.op = DepthToSpace{.block = options->block_size(), .layout = Layout::nhwc},
                    .inputs = c.inputs};
 }

@@ -62,13 +62,13 @@ Result<TensorId> depthwise_weights(Conversion& c, TensorId weights) {
   auto& done = c.progress.depthwise_weights;
   if (const auto known = done.find(weights); known != done.end()) return known->second;
   if (c.graph.tensor(weights).shape->front() != 1)
-    return invalid("the first dimension of depthwise weights is not 1");
-  if (size_of(c.graph.tensor(weights).dtype) == 0) return invalid("its weights are no numbers");
+    return refuse("the first dimension of depthwise weights is not 1");
+  if (size_of(c.graph.tensor(weights).dtype) == 0) return refuse("its weights are no numbers");
 
   const auto below = constant_below(c, weights);
   const auto& constant = c.graph.tensor(below.value_or(weights));
   if (constant.is_constant() && !c.progress.budget.take(constant.data->size_bytes()))
-    return invalid("the file refers to the same weights again and again");
+    return refuse("the file refers to the same weights again and again");
   const auto swap = [&](TensorId id) { c.graph.tensor(id) = swapped(c.graph.tensor(id)); };
   if (below) {
     swap(*below);

@@ -223,7 +223,7 @@ class OperatorsReader {
   Status count(const FileIds* list) {
     if (list == nullptr) return {};
     for (const auto id : *list) {
-      if (!in_range(id)) return invalid(fmt::format("there is no tensor {}", id));
+      if (!in_range(id)) return refuse(fmt::format("there is no tensor {}", id));
       if (id >= 0) ++progress_.readers[static_cast<std::size_t>(id)];
     }
     return {};
@@ -236,9 +236,9 @@ class OperatorsReader {
   Result<std::vector<TensorId>> ids(const FileIds* list) {
     if (list == nullptr) return std::vector<TensorId>{};
     if (!progress_.budget.take(list->size() * sizeof(TensorId)))
-      return invalid("the file refers to the same list of tensors again and again");
+      return refuse("the file refers to the same list of tensors again and again");
     for (const auto id : *list) {
-      if (!in_range(id)) return invalid(fmt::format("there is no tensor {}", id));
+      if (!in_range(id)) return refuse(fmt::format("there is no tensor {}", id));
     }
     return std::vector<TensorId>(list->begin(), list->end());
   }
@@ -246,12 +246,12 @@ class OperatorsReader {
   /// Checks that these may be outputs of one operator.
   Status claim(const std::vector<TensorId>& outputs) const {
     for (const auto id : outputs) {
-      if (id == kNoTensor) return invalid("an output is left out");
+      if (id == kNoTensor) return refuse("an output is left out");
       if (progress_.graph.tensor(id).is_constant())
-        return invalid(
+        return refuse(
             fmt::format("it writes to the constant '{}'", progress_.graph.tensor(id).name));
       if (progress_.made_by.contains(id))
-        return invalid(fmt::format("tensor {} is written to a second time", id));
+        return refuse(fmt::format("tensor {} is written to a second time", id));
     }
     return {};
   }
@@ -266,13 +266,13 @@ class OperatorsReader {
     const auto& row = *kind.row;
     const auto count = conversion.inputs.size();
     if (count < row.required_inputs || count > row.most_inputs)
-      return invalid(fmt::format("it has {} inputs", count));
+      return refuse(fmt::format("it has {} inputs", count));
     if (conversion.outputs.empty() || conversion.outputs.size() > row.most_outputs)
-      return invalid(fmt::format("it has {} outputs", conversion.outputs.size()));
+      return refuse(fmt::format("it has {} outputs", conversion.outputs.size()));
     const auto required = row.most_inputs == kAnyNumber ? count : row.required_inputs;
     const auto end = conversion.inputs.begin() + static_cast<std::ptrdiff_t>(required);
     if (std::find(conversion.inputs.begin(), end, kNoTensor) != end)
-      return invalid("an input that it needs is left out");
+      return refuse("an input that it needs is left out");
     return row.convert(conversion);
   }
 
@@ -309,7 +309,7 @@ Status read_operators(const file::Model& file, CopyBudget& budget, Graph& graph)
   for (flatbuffers::uoffset_t i = 0; i < subgraph.operators()->size(); ++i) {
     const auto& source = *subgraph.operators()->Get(i);
     if (source.opcode_index() >= kinds.size())
-      return invalid(
+      return refuse(
           fmt::format("operator {}: there is no operator code {}", i, source.opcode_index()));
     const auto& kind = kinds[source.opcode_index()];
     if (auto read = reader.read(source, kind, i); !read)

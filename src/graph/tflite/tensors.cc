@@ -17,10 +17,6 @@ constexpr std::int64_t kOpen = -1;
 constexpr std::size_t kMostDimensions = 16;
 constexpr std::size_t kLongestName = 10'000;
 
-tl::unexpected<Error> invalid(std::string message) {
-  return fail(ErrorCode::invalid_input, std::move(message));
-}
-
 std::string dimension_name(std::size_t axis) {
   return axis == 0 ? "N" : fmt::format("dim{}", axis);
 }
@@ -37,11 +33,11 @@ Result<Shape> declared_extents(const file::Tensor& tensor) {
   const auto* signature = tensor.shape_signature();
   if (shape == nullptr) return extents;
   if (shape->size() > kMostDimensions)
-    return invalid(fmt::format("{} dimensions are absurdly many", shape->size()));
+    return refuse(fmt::format("{} dimensions are absurdly many", shape->size()));
   const bool has_signature = signature != nullptr && signature->size() == shape->size();
   for (flatbuffers::uoffset_t i = 0; i < shape->size(); ++i) {
     const std::int64_t extent = shape->Get(i);
-    if (extent < kOpen) return invalid(fmt::format("extent {} is negative", extent));
+    if (extent < kOpen) return refuse(fmt::format("extent {} is negative", extent));
     extents.push_back(has_signature && signature->Get(i) == kOpen ? kOpen : extent);
   }
   return extents;
@@ -71,7 +67,7 @@ class TensorReader {
     Tensor tensor{.dtype = dtype_of(source.type())};
     if (const auto* name = source.name()) {
       if (!budget_.take(name->size())) return too_large();
-      if (name->size() > kLongestName) return invalid("its name is absurdly long");
+      if (name->size() > kLongestName) return refuse("its name is absurdly long");
       tensor.name = name->str();
     }
     auto extents = declared_extents(source);
@@ -89,7 +85,7 @@ class TensorReader {
 
  private:
   static tl::unexpected<Error> too_large() {
-    return invalid("the file refers to the same bytes again and again");
+    return refuse("the file refers to the same bytes again and again");
   }
 
   /// An open first dimension is the batch; nobody can tell others before shapes are inferred.
@@ -125,7 +121,7 @@ class TensorReader {
     quantization.scales.assign(scales->begin(), scales->end());
     const bool positive = std::all_of(quantization.scales.begin(), quantization.scales.end(),
                                       [](float s) { return std::isfinite(s) && s > 0; });
-    if (!positive) return invalid("a scale of its quantization is not a positive number");
+    if (!positive) return refuse("a scale of its quantization is not a positive number");
     if (auto read = read_zero_points(*given, quantization); !read) return read;
     if (quantization.scales.size() > 1) {
       const auto rank = tensor.shape ? static_cast<std::int64_t>(tensor.shape->size()) : 0;
@@ -134,7 +130,7 @@ class TensorReader {
       if (axis < 0 || axis >= rank ||
           (*tensor.shape)[static_cast<std::size_t>(axis)] !=
               static_cast<std::int64_t>(quantization.scales.size())) {
-        return invalid(
+        return refuse(
             fmt::format("{} scales do not fit its dimension {}", quantization.scales.size(), axis));
       }
       quantization.axis = axis;
@@ -151,8 +147,8 @@ class TensorReader {
       return {};
     }
     if (points->size() != quantization.scales.size()) {
-      return invalid(fmt::format("it has {} zero points and {} scales", points->size(),
-                                 quantization.scales.size()));
+      return refuse(fmt::format("it has {} zero points and {} scales", points->size(),
+                                quantization.scales.size()));
     }
     for (flatbuffers::uoffset_t i = 0; i < points->size(); ++i) {
       // Copied, since the check of a FlatBuffer leaves out the alignment of lists.
@@ -160,7 +156,7 @@ class TensorReader {
       std::memcpy(&point, points->Data() + i * sizeof(point), sizeof(point));
       if (point < std::numeric_limits<std::int32_t>::min() ||
           point > std::numeric_limits<std::int32_t>::max())
-        return invalid(fmt::format("zero point {} is out of range", point));
+        return refuse(fmt::format("zero point {} is out of range", point));
       quantization.zero_points.push_back(static_cast<std::int32_t>(point));
     }
     return {};
@@ -169,14 +165,14 @@ class TensorReader {
   Status read_constant(const file::Tensor& source, Tensor& tensor) {
     const auto* buffer = buffer_of(source);
     if (source.buffer() != 0 && buffer == nullptr)
-      return invalid(fmt::format("there is no buffer {}", source.buffer()));
+      return refuse(fmt::format("there is no buffer {}", source.buffer()));
     if (buffer == nullptr) return {};
     if (buffer->offset() > 1)
       return fail(ErrorCode::unsupported, "its data is stored outside of the FlatBuffer");
     const auto* data = constant_bytes(source);
     if (data == nullptr) return {};
     if (source.sparsity() != nullptr) return fail(ErrorCode::unsupported, "it is a sparse tensor");
-    if (!tensor.shape) return invalid("it is a constant with an open dimension");
+    if (!tensor.shape) return refuse("it is a constant with an open dimension");
     auto bytes = copied(source, tensor, std::as_bytes(std::span(data->data(), data->size())));
     if (!bytes) return tl::unexpected(bytes.error());
     tensor.data = std::move(*bytes);
@@ -191,9 +187,9 @@ class TensorReader {
     const bool sized = size_of(tensor.dtype) > 0;
     const auto expected = packed ? (count + 1) / 2 : count * size_of(tensor.dtype);
     if (sized && stored.size() != expected) {
-      return invalid(fmt::format("it is a constant {} of {} with {} bytes, not {}",
-                                 to_string(*tensor.shape), to_string(tensor.dtype), stored.size(),
-                                 expected));
+      return refuse(fmt::format("it is a constant {} of {} with {} bytes, not {}",
+                                to_string(*tensor.shape), to_string(tensor.dtype), stored.size(),
+                                expected));
     }
     const bool as_stored = !packed && tensor.dtype != DType::boolean;
     const auto known = copied_.find(source.buffer());
@@ -242,8 +238,8 @@ Status read_inputs(const file::SubGraph& subgraph, const ImportOptions& options,
   for (const auto id : *subgraph.inputs()) {
     const auto index = static_cast<std::size_t>(id);
     if (id < 0 || index >= seen.size())
-      return invalid(fmt::format("input {} of the graph is no tensor", id));
-    if (seen[index]) return invalid(fmt::format("tensor {} is an input of the graph twice", id));
+      return refuse(fmt::format("input {} of the graph is no tensor", id));
+    if (seen[index]) return refuse(fmt::format("tensor {} is an input of the graph twice", id));
     seen[index] = true;
     const auto& source = *subgraph.tensors()->Get(static_cast<flatbuffers::uoffset_t>(id));
     if (auto opened = open_input(source, options, model.graph.tensor(id), model.assumed); !opened)
