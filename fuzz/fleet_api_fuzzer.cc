@@ -11,6 +11,7 @@
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/server/fleet_api.h"
 #include "fleetfit/store/fleet_store.h"
+#include "server/http_connection.h"
 #include "server/http_head.h"
 
 // Requests to a fleet's server as they come over the line, several one after the other: whatever
@@ -50,19 +51,6 @@ void add_tokens(store::FleetStore& fleet) {
   if (!fleet.save_agents({&agent, 1})) std::abort();
 }
 
-server::ApiRequest request_of(const server::HttpHead& head) {
-  return {.method = head.method,
-          .path = head.path,
-          .query = head.query,
-          .authorization = std::string(head.header("authorization")),
-          .cookie = std::string(head.header("cookie")),
-          .content_type = std::string(head.header("content-type")),
-          .from_page = std::string(head.header("x-fleetfit")),
-          .last_event_id = std::string(head.header("last-event-id")),
-          .if_none_match = std::string(head.header("if-none-match")),
-          .peer = "127.0.0.1"};
-}
-
 void take_body(server::ApiRequest& request, std::string_view body, bool to_file) {
   if (!to_file) {
     request.body = body;
@@ -81,7 +69,7 @@ std::string_view answer_one(server::FleetApi& api, std::string_view text) {
   const auto head = server::parse_head(text.substr(0, *length));
   if (!head) return {};
   text.remove_prefix(*length);
-  auto request = request_of(*head);
+  auto request = server::request_of(*head, "127.0.0.1");
   const auto admission = api.admit(request);
   if (head->content_length > std::min(admission.most_bytes, kMostBody) ||
       head->content_length > text.size()) {

@@ -17,6 +17,8 @@ constexpr auto kSignOfLife = std::chrono::seconds(15);
 constexpr auto kCheckToken = std::chrono::seconds(60);
 constexpr int kMostSteps = 200;  // then others have their turn
 
+}  // namespace
+
 ApiRequest request_of(const HttpHead& head, const std::string& peer) {
   return {.method = head.method,
           .path = head.path,
@@ -29,8 +31,6 @@ ApiRequest request_of(const HttpHead& head, const std::string& peer) {
           .if_none_match = std::string(head.header("if-none-match")),
           .peer = peer};
 }
-
-}  // namespace
 
 HttpConnection::HttpConnection(Socket socket, std::string peer, HttpSurroundings& surroundings,
                                Moment now)

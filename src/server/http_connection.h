@@ -21,6 +21,9 @@ namespace fleetfit::server {
 
 using Moment = std::chrono::steady_clock::time_point;
 
+/// What the head of a request says, for the API.
+ApiRequest request_of(const HttpHead& head, const std::string& peer);
+
 /// How long who asks may take.
 struct Patience {
   std::chrono::milliseconds handshake = std::chrono::seconds(10);

@@ -106,7 +106,8 @@ CREATE TABLE trials (
   PRIMARY KEY (study, number)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX trials_by_change ON trials (study, change);
-CREATE INDEX trials_by_score ON trials (study, score, number) WHERE score IS NOT NULL;
+CREATE INDEX trials_by_score ON trials (study, (state <> 'finished'), score, number)
+  WHERE score IS NOT NULL;
 CREATE INDEX trials_by_lease ON trials (study, lease_until, number) WHERE lease_until IS NOT NULL;
 CREATE INDEX trials_in_queue ON trials (study, number) WHERE state = 'queued';
 
