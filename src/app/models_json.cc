@@ -33,6 +33,14 @@ Json operator_json(const OperatorSummary& op) {
   return json;
 }
 
+Json unsupported_json(const UnsupportedOperator& op) {
+  return {{"name", op.name}, {"type", op.type}, {"why", op.why}};
+}
+
+Json assumed_json(const AssumedExtent& one) {
+  return {{"input", one.input}, {"dimension", one.dimension}, {"extent", one.extent}};
+}
+
 template <class T, class ToJson>
 Json list_json(const std::vector<T>& items, ToJson to) {
   Json list = Json::array();
@@ -53,14 +61,8 @@ Json to_json(const ModelSummary& summary) {
             {"weight_bytes", summary.totals.weight_bytes},
             {"peak_activation_bytes", summary.totals.peak_activation_bytes},
             {"peak_is_least", summary.totals.peak_is_least}}},
-          {"unsupported", list_json(summary.unsupported,
-                                    [](const UnsupportedOperator& op) {
-                                      return Json{
-                                          {"name", op.name}, {"type", op.type}, {"why", op.why}};
-                                    })},
-          {"assumed", list_json(summary.assumed, [](const AssumedExtent& a) {
-             return Json{{"input", a.input}, {"dimension", a.dimension}, {"extent", a.extent}};
-           })}};
+          {"unsupported", list_json(summary.unsupported, unsupported_json)},
+          {"assumed", list_json(summary.assumed, assumed_json)}};
 }
 
 Json to_json(const ConvertSummary& summary) {

@@ -12,7 +12,7 @@ const flag = (name) => {
 
 if (!existsSync(path.join(here, '../node_modules/playwright-core'))) skip('playwright-core is not installed: npm ci');
 const {CHROMIUM, haveChromium, startBrowser} = await import('./browser.mjs');
-if (!haveChromium()) skip(`there is no browser ${CHROMIUM}: tools/install-packages web`);
+if (!haveChromium()) skip(`there is no browser ${CHROMIUM}: tools/install-packages test`);
 
 function skip(why) {
   console.log(`skipped: ${why}`);
