@@ -36,6 +36,18 @@ Result<tune::WorkerStatus> wait_for_end(tune::Executor& executor, std::size_t jo
   return fail(ErrorCode::cancelled, "stopped");
 }
 
+/// What the job has printed. A shared folder may show the file some time after the job has ended.
+Result<std::string> read_output(const std::filesystem::path& output, const std::stop_token& stop) {
+  constexpr milliseconds kBetweenLooks{500};
+  constexpr int kMostLooks = 120;
+  auto text = core::read_file(output);
+  for (int look = 1; !text && look < kMostLooks; ++look) {
+    if (!core::sleep_unless_stopped(kBetweenLooks, stop)) break;
+    text = core::read_file(output);
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<std::string> run_elsewhere(const ElsewhereRequest& request, tune::Executor& executor,
@@ -55,7 +67,7 @@ Result<std::string> run_elsewhere(const ElsewhereRequest& request, tune::Executo
     task.message(fmt::format("the job was killed ({}); it goes on as another one", status->ending));
   }
   task.advance();
-  auto text = core::read_file(output);
+  auto text = read_output(output, stop);
   std::filesystem::remove(output, problem);
   return text;
 }
