@@ -172,7 +172,7 @@ double renewals(const Setting& setting) {
     const Claim claim{
         .study = study, .trial = trial.number, .worker = worker, .attempt = trial.attempts};
     while (!stop) {
-      must(store->studies().renew(claim, now()).map([](auto /*hold*/) {}));
+      must(store->studies().renew(claim, now(), "").map([](auto /*hold*/) {}));
       ++done;
     }
   });

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "adapt/file_header.h"
 #include "fleetfit/adapt/latency_table.h"
 #include "fleetfit/core/json.h"
 
@@ -12,19 +13,6 @@ namespace {
 
 constexpr std::string_view kFormat = "fleetfit-latency-table";
 constexpr std::int64_t kVersion = 1;
-
-Status check_header(const core::JsonView& json) {
-  const auto format = json.text("format");
-  if (!format) return tl::unexpected(format.error());
-  if (*format != kFormat)
-    return json.error(fmt::format("format: this is \"{}\", not \"{}\"", *format, kFormat));
-  const auto version = json.integer("version", {.min = 1});
-  if (!version) return tl::unexpected(version.error());
-  if (*version > kVersion)
-    return json.error(fmt::format("version: {} is newer than the {} that this program knows",
-                                  *version, kVersion));
-  return {};
-}
 
 Result<std::vector<double>> branches_from(const core::JsonView& json, const elastic::Block& block) {
   auto ms = json.as_numbers();
@@ -56,7 +44,8 @@ Result<std::vector<std::vector<double>>> blocks_from(const core::JsonView& json,
 
 Result<LatencyTable> table_from(const core::JsonView& json,
                                 const std::vector<elastic::Supernet>& models) {
-  if (auto ok = check_header(json); !ok) return tl::unexpected(std::move(ok.error()));
+  if (auto ok = check_header(json, kFormat, kVersion); !ok)
+    return tl::unexpected(std::move(ok.error()));
   LatencyTable table;
   auto device = json.text("device");
   if (!device) return tl::unexpected(std::move(device.error()));

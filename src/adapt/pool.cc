@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "adapt/file_header.h"
 #include "fleetfit/core/json.h"
 
 namespace fleetfit::adapt {
@@ -21,21 +22,6 @@ nlohmann::json to_json(const PoolEntry& entry) {
           {"relative", entry.relative},
           {"accuracy", entry.accuracy},
           {"measured", entry.measured}};
-}
-
-Status check_header(const core::JsonView& json) {
-  const auto format = json.text("format");
-  if (!format) return tl::unexpected(format.error());
-  if (*format != kFormat) {
-    return json.error(fmt::format("format: this is \"{}\", not \"{}\"", *format, kFormat));
-  }
-  const auto version = json.integer("version", {.min = 1});
-  if (!version) return tl::unexpected(version.error());
-  if (*version > kVersion) {
-    return json.error(fmt::format("version: {} is newer than the {} that this program knows",
-                                  *version, kVersion));
-  }
-  return {};
 }
 
 Result<double> positive(const core::JsonView& json, std::string_view key) {
@@ -94,7 +80,8 @@ Result<std::vector<PoolEntry>> entries_from(const core::JsonView& json) {
 }
 
 Result<SubnetPool> pool_from(const core::JsonView& json) {
-  if (auto ok = check_header(json); !ok) return tl::unexpected(std::move(ok.error()));
+  if (auto ok = check_header(json, kFormat, kVersion); !ok)
+    return tl::unexpected(std::move(ok.error()));
   SubnetPool pool;
   for (const auto& [key, field] : {std::pair{"device", &SubnetPool::device},
                                    std::pair{"bundle_sha256", &SubnetPool::bundle_sha256},

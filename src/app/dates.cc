@@ -11,4 +11,10 @@ std::string date_text(std::chrono::system_clock::time_point date) {
 
 std::string today(const core::Clock& clock) { return date_text(clock.date()); }
 
+std::string rough_duration(double seconds) {
+  if (seconds < 100) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 100 * 60) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
 }  // namespace fleetfit::app

@@ -13,4 +13,7 @@ std::string date_text(std::chrono::system_clock::time_point date);
 /// That of now.
 std::string today(const core::Clock& clock);
 
+/// How long something may take, as far as one can tell: "40 s", "12 min", "3.5 h".
+std::string rough_duration(double seconds);
+
 }  // namespace fleetfit::app

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "app/dates.h"
 #include "app/measurement_records.h"
 #include "app/model_session.h"
 #include "fleetfit/core/sha256.h"
@@ -38,12 +39,6 @@ std::string hash_of(const NamedSpace& space, const std::string& text) {
 bool is_done(const MeasurementRecord& record, const DesignsRequest& request) {
   const bool again = request.retry_unstable && record.status == store::MeasurementStatus::unstable;
   return !again && answers(record, request.protocol);
-}
-
-std::string duration_text(double seconds) {
-  if (seconds < 100) return fmt::format("{:.0f} s", seconds);
-  if (seconds < 100 * 60) return fmt::format("{:.0f} min", seconds / 60);
-  return fmt::format("{:.1f} h", seconds / 3600);
 }
 
 class Campaign {
@@ -133,7 +128,7 @@ class Campaign {
     const double most = count * (protocol.max_time_s + kPreparingSeconds);
     const std::size_t all = designs_.size() * request_.devices.size();
     return fmt::format("{} of {} measurements are to be made; this takes {} to {}", missing, all,
-                       duration_text(least), duration_text(most));
+                       rough_duration(least), rough_duration(most));
   }
 
   Status measure_missing(core::Progress& progress, const std::stop_token& stop) {
@@ -159,7 +154,7 @@ class Campaign {
         const std::chrono::duration<double> passed = workplace_.clock.now() - start;
         const double each = passed.count() / static_cast<double>(done);
         task.message(fmt::format("about {} are left",
-                                 duration_text(each * static_cast<double>(missing - done))));
+                                 rough_duration(each * static_cast<double>(missing - done))));
       }
     }
     return {};

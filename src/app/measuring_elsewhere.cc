@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "fleetfit/app/measuring.h"
 #include "fleetfit/core/sleep.h"
@@ -71,7 +72,6 @@ class Pieces {
       task_.message(fmt::format("designs {} to {}: {}", piece.first,
                                 piece.first + piece.samples - 1, status.ending));
     piece.has_ended = true;
-    task_.advance(piece.samples);
     return {};
   }
 
@@ -81,17 +81,52 @@ class Pieces {
   std::vector<Piece> pieces_;
 };
 
-Status run_pieces(const DesignsRequest& request, const CampaignJobs& jobs, tune::Executor& executor,
-                  core::Progress& progress, const std::stop_token& stop) {
+/// Tells how many designs the store knows, now and then. One that cannot be asked is asked again.
+class KnownDesigns {
+ public:
+  KnownDesigns(Workplace& workplace, const DesignsRequest& request, core::ProgressTask& task)
+      : workplace_(workplace), request_(request), task_(task) {}
+
+  void look_now_and_then() {
+    constexpr std::chrono::seconds kBetween{5};
+    if (workplace_.clock.now() - last_look_ < kBetween) return;
+    last_look_ = workplace_.clock.now();
+    look();
+  }
+
+  void look() {
+    const auto known = find_measured_designs(workplace_, request_);
+    if (!known) return;
+    std::set<std::size_t> designs;
+    for (const auto& one : *known) designs.insert(one.number);
+    if (designs.size() > told_) task_.advance(designs.size() - told_);
+    told_ = std::max(told_, designs.size());
+  }
+
+ private:
+  Workplace& workplace_;
+  const DesignsRequest& request_;
+  core::ProgressTask& task_;
+  std::chrono::nanoseconds last_look_{0};
+  std::size_t told_ = 0;
+};
+
+Status run_pieces(Workplace& workplace, const DesignsRequest& request, const CampaignJobs& jobs,
+                  tune::Executor& executor, core::Progress& progress, const std::stop_token& stop) {
   core::ProgressTask task(progress,
                           {.name = "measure", .total = request.samples, .unit = "designs"});
   Pieces pieces(request, jobs, executor, task);
+  KnownDesigns known(workplace, request, task);
   if (auto started = pieces.start(); !started) return started;
   constexpr milliseconds kBetween{200};
   do {
     const auto done = pieces.look();
     if (!done) return tl::unexpected(done.error());
-    if (*done) return {};
+    if (*done) {
+      known.look();
+      return {};
+    }
+    known.look_now_and_then();
   } while (core::sleep_unless_stopped(kBetween, stop));
   return executor.cancel_all();
 }
@@ -104,7 +139,7 @@ Result<std::vector<MeasuredDesign>> measure_designs_elsewhere(
   // Finds out what is wrong with the request before anything is started.
   const auto known = find_measured_designs(workplace, request);
   if (!known) return tl::unexpected(known.error());
-  if (auto done = run_pieces(request, jobs, executor, progress, stop); !done)
+  if (auto done = run_pieces(workplace, request, jobs, executor, progress, stop); !done)
     return tl::unexpected(std::move(done.error()));
   return find_measured_designs(workplace, request);
 }

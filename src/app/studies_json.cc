@@ -89,6 +89,7 @@ ordered_json trial_json(const std::vector<std::string>& labels, const TrialView&
       {"budget", budget_json(trial.budget)},
       {"accuracy", nullptr},
       {"reason", text_or_null(record.reason)},
+      {"progress", text_or_null(record.progress)},
       {"objective", values_json(labels, trial)},
       {"feasible", trial.result ? ordered_json(!(trial.violation > 0)) : ordered_json(nullptr)},
       {"bracket", record.bracket},

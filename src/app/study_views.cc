@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <set>
 
 #include "app/dates.h"
@@ -15,6 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kBestShown = 10;
+constexpr std::size_t kRunningShown = 10;
 constexpr std::size_t kRungSample = 1'000;
 constexpr std::size_t kMostAxes = 12;
 constexpr std::size_t kMostLines = 400;
@@ -133,6 +135,17 @@ Json rungs_json(const std::vector<SeenTrial>& trials) {
   return rungs;
 }
 
+/// The newest ones first.
+Json running_json(const std::vector<std::string>& labels, const std::vector<SeenTrial>& trials) {
+  auto list = Json::array();
+  for (const auto& seen : trials | std::views::reverse) {
+    if (list.size() == kRunningShown) break;
+    if (seen.view.record.state == store::TrialState::running)
+      list.push_back(trial_json(labels, seen.view));
+  }
+  return list;
+}
+
 }  // namespace
 
 Result<Json> study_overview(Workplace& workplace, std::string_view name) {
@@ -158,6 +171,7 @@ Result<Json> study_overview(Workplace& workplace, std::string_view name) {
               {"energy_j", record.tuning_j ? Json(*record.tuning_j) : Json()}}}};
   json["best"] = Json::array();
   for (const auto& seen : *best) json["best"].push_back(trial_json(labels, seen.view));
+  json["running"] = running_json(labels, sample->trials);
   json["rungs"] = rungs_json(sample->trials);
   return json;
 }

@@ -133,7 +133,8 @@ class Tuning {
       } else {
         conductor.wait(pause.next(), stop);
       }
-      progress_.look(conductor.running().size(), conductor.rungs());
+      if (progress_.is_due())
+        progress_.look(conductor.running().size(), conductor.rungs(), words_of(conductor));
     }
     return false;
   }
@@ -143,6 +144,14 @@ class Tuning {
   void release_trials_of_the_dead(const Conductor& conductor) {
     for (const auto& claim : conductor.running())
       if (has_died_here(claim.worker)) static_cast<void>(store_.give_back(claim));
+  }
+
+  /// How far the trial is that runs alone, as it says.
+  std::string words_of(const Conductor& conductor) {
+    const auto running = conductor.running();
+    if (running.size() != 1) return "";
+    const auto trial = store_.find_trial(study_.name, running.front().trial);
+    return trial && *trial ? (*trial)->progress : "";
   }
 
   // Often enough that the tuner, which else may only read for long, says when the store cannot be
@@ -213,16 +222,21 @@ std::filesystem::path folder_of_study(const std::filesystem::path& folder,
   return folder / fmt::format("{}-{}", name, study.created.time_since_epoch().count());
 }
 
+Result<std::vector<std::string>> trainer_command(const std::string& verb) {
+  auto trainer = core::find_companion("fleetfit-train");
+  if (!trainer) return tl::unexpected(std::move(trainer.error()));
+  // OpenMP's threads would otherwise spin between operators, and disturb other trials.
+  return std::vector<std::string>{"/usr/bin/env", "GOMP_SPINCOUNT=5000", trainer->string(), verb};
+}
+
 Result<std::vector<std::string>> trial_command(const tune::Workload& workload) {
   if (workload.builtin.empty() && workload.command.empty())
     return fail(ErrorCode::invalid_input,
                 "the study has no workload; `study ask` and `study tell` evaluate its trials");
   if (workload.builtin.empty()) return workload.command;
-  auto trainer = core::find_companion("fleetfit-train");
-  if (!trainer) return tl::unexpected(std::move(trainer.error()));
-  // OpenMP's threads would otherwise spin between operators, and disturb other trials.
-  return std::vector<std::string>{"/usr/bin/env", "GOMP_SPINCOUNT=5000", trainer->string(),
-                                  "workload", workload.builtin};
+  auto command = trainer_command("workload");
+  if (command) command->push_back(workload.builtin);
+  return command;
 }
 
 }  // namespace fleetfit::app

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "app/dates.h"
+
 namespace fleetfit::app {
 namespace {
 
@@ -11,12 +13,6 @@ constexpr std::chrono::seconds kBetweenLooks{20};
 std::string rung_text(const tune::Tuner::Rung& rung) {
   return fmt::format("bracket {} level {}: {} ended, {} went on", rung.bracket, rung.level,
                      rung.ended, rung.promoted);
-}
-
-std::string duration_text(double seconds) {
-  if (seconds < 90) return fmt::format("{:.0f} s", seconds);
-  if (seconds < 90.0 * 60) return fmt::format("{:.0f} min", seconds / 60);
-  return fmt::format("{:.1f} h", seconds / 3600);
 }
 
 }  // namespace
@@ -40,7 +36,7 @@ void TuningProgress::scored(const store::TrialRecord& trial, double score) {
   if (best_ && best_->trial == trial.number) best_->score = score;
   if (best_ && best_->score <= score) return;
   best_ = Best{trial.number, score};
-  if (is_loaded_ && !trial.levels.empty())
+  if (is_loaded_ && !trial.levels.empty() && max_trials_ > 1)
     task_.message(
         fmt::format("best so far: trial {} with accuracy {:.4g} after {} epochs on {:g} "
                     "of the data, {}",
@@ -58,19 +54,27 @@ std::string TuningProgress::time_left() const {
   const std::size_t now_ended = ended_ - ended_before_;
   if (now_ended == 0 || max_trials_ <= ended_) return "";
   const double elapsed = std::chrono::duration<double>(clock_.now() - began_).count();
-  return fmt::format("; about {} left", duration_text(elapsed / static_cast<double>(now_ended) *
-                                                      static_cast<double>(max_trials_ - ended_)));
+  return fmt::format("; about {} left", rough_duration(elapsed / static_cast<double>(now_ended) *
+                                                       static_cast<double>(max_trials_ - ended_)));
 }
 
-void TuningProgress::look(std::size_t running, const std::vector<tune::Tuner::Rung>& rungs) {
-  if (clock_.now() - last_look_ < kBetweenLooks) return;
+bool TuningProgress::is_due() const { return clock_.now() - last_look_ >= kBetweenLooks; }
+
+void TuningProgress::look(std::size_t running, const std::vector<tune::Tuner::Rung>& rungs,
+                          const std::string& words) {
   last_look_ = clock_.now();
+  if (max_trials_ == 1) {
+    const auto news = running == 0 ? "waiting for a worker" : words;
+    if (!news.empty() && news != last_words_) task_.message(news);
+    last_words_ = news;
+    return;
+  }
   std::vector<std::string> texts;
   for (const auto& rung : rungs)
     if (rung.ended > 0) texts.push_back(rung_text(rung));
-  task_.message(fmt::format("{} of {} trials have ended, {} running{}{}{}", ended_, max_trials_,
-                            running, best_ ? fmt::format("; best: trial {}", best_->trial) : "",
-                            time_left(),
+  task_.message(fmt::format("{} of {} trials have ended, {} running{}{}{}{}", ended_, max_trials_,
+                            running, words.empty() ? "" : fmt::format(" ({})", words),
+                            best_ ? fmt::format("; best: trial {}", best_->trial) : "", time_left(),
                             texts.empty() ? "" : fmt::format("; {}", fmt::join(texts, "; "))));
 }
 

@@ -25,8 +25,11 @@ class TuningProgress {
   void scored(const store::TrialRecord& trial, double score);
   void say(std::string_view text) { task_.message(text); }
 
-  /// Says how it stands, now and then.
-  void look(std::size_t running, const std::vector<tune::Tuner::Rung>& rungs);
+  /// Whether it is time to say how it stands.
+  bool is_due() const;
+  /// Says it; `words` are those of a trial that runs alone, if it says how far it is.
+  void look(std::size_t running, const std::vector<tune::Tuner::Rung>& rungs,
+            const std::string& words);
 
   /// What was known at the beginning is no news.
   void loaded();
@@ -47,6 +50,7 @@ class TuningProgress {
   std::chrono::nanoseconds last_look_;
   std::optional<Best> best_;
   bool is_loaded_ = false;
+  std::string last_words_;  // of the only trial
 };
 
 }  // namespace fleetfit::app

@@ -1,14 +1,12 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 
 #include "cli/program.h"
-#include "fleetfit/app/elsewhere.h"
-#include "fleetfit/app/tuning.h"
+#include "cli/study_workers.h"
+#include "fleetfit/app/training.h"
 #include "fleetfit/core/companion.h"
 #include "fleetfit/core/interrupt.h"
 
@@ -46,42 +44,36 @@ std::string take_option(std::vector<std::string>& words, const std::string& name
   return {};
 }
 
-/// Where the companion's work is done.
-struct Place {
-  std::string executor;
-  std::string resources;
-  std::string folder;
-};
-
-Place take_place(std::vector<std::string>& words) {
-  return {take_option(words, "--executor"), take_option(words, "--resources"),
-          take_option(words, "--folder")};
+/// The value of "-o FILE", "--output FILE" or "--output=FILE"; "" if it is not there.
+std::string output_of(std::vector<std::string> words) {
+  auto output = take_option(words, "--output");
+  return output.empty() ? take_option(words, "-o") : output;
 }
 
-/// The whole command as a job of a cluster, which goes on where it was after it was killed.
-Result<int> run_on_cluster(Context& context, const std::vector<std::string>& arguments,
-                           const Place& place) {
-  const auto resources =
-      tune::parse_resources(place.resources.empty() ? "{}" : place.resources, "--resources");
-  if (!resources) return tl::unexpected(resources.error());
-  const auto trainer = core::find_companion(kTrainer);
-  if (!trainer) return tl::unexpected(trainer.error());
-  const auto folder =
-      std::filesystem::absolute(place.folder.empty() ? "fleetfit.jobs" : place.folder);
-  const core::SystemClock clock;
+/// Flags of the companion that say how much is to be seen of it.
+void heed_silence(Context& context, const std::vector<std::string>& words) {
+  const auto has = [&](const char* flag) { return std::ranges::find(words, flag) != words.end(); };
+  context.flags.json = context.flags.json || has("--json");
+  context.flags.quiet = context.flags.quiet || has("--quiet");
+}
+
+/// The whole command as a study of one trial, here or on a cluster.
+Result<int> run_as_study(Context& context, const StudyWorkers& where,
+                         const app::Training& training) {
+  heed_silence(context, training.flags);
+  auto text = app::study_of_training(training);
+  if (!text) return tl::unexpected(std::move(text.error()));
+  auto request = study_request(context, where, *std::move(text), training.verb);
+  if (!request) return tl::unexpected(std::move(request.error()));
   const core::Interrupt interrupt;
-  const auto executor =
-      app::make_slurm_executor({.work = fmt::format("{}", fmt::join(arguments, " ")),
-                                .folder = folder,
-                                .resources = *resources},
-                               clock, context.progress());
-  std::vector<std::string> command{trainer->string()};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  if (std::ranges::find(command, "--resume") == command.end()) command.emplace_back("--resume");
-  const auto output = app::run_elsewhere({.command = std::move(command), .folder = folder},
-                                         *executor, context.progress(), interrupt.token());
-  if (!output) return tl::unexpected(output.error());
-  context.print(*output);
+  auto workplace = context.open_workplace();
+  if (!workplace) return tl::unexpected(std::move(workplace.error()));
+  const auto executor = make_executor(context, where, *request, workplace->clock);
+  const auto told =
+      app::run_training(*workplace, training, *std::move(request),
+                        {.executor = *executor, .progress = context.progress()}, interrupt.token());
+  if (!told) return tl::unexpected(told.error());
+  context.print(*told);
   return 0;
 }
 
@@ -91,12 +83,25 @@ void calm_openmp() {
   ::setenv("GOMP_SPINCOUNT", "5000", /*overwrite=*/0);
 }
 
+/// Takes the flags that are ours out of the companion's: where it is done, and who keeps account.
 Result<int> do_companions_work(Context& context, std::vector<std::string> arguments) {
-  const auto place = take_place(arguments);
-  if (place.executor == "slurm") return run_on_cluster(context, arguments, place);
-  if (!place.executor.empty() && place.executor != "local")
+  const auto executor = take_option(arguments, "--executor");
+  const auto store = take_option(arguments, "--store");
+  const auto resources = take_option(arguments, "--resources");
+  const auto folder = take_option(arguments, "--folder");
+  if (!executor.empty() && executor != "local" && executor != "slurm")
     return fail(ErrorCode::invalid_input,
-                fmt::format("--executor: {} is neither local nor slurm", place.executor));
+                fmt::format("--executor: {} is neither local nor slurm", executor));
+  if (!store.empty()) context.flags.store = store;
+  const auto output = output_of(arguments);
+  const bool is_recorded = !executor.empty() || context.flags.store != GlobalFlags{}.store;
+  // Without a file to write, the companion says what is wrong.
+  if (is_recorded && !output.empty())
+    return run_as_study(context, {.executor = executor, .folder = folder},
+                        {.verb = arguments.front(),
+                         .flags = {arguments.begin() + 1, arguments.end()},
+                         .output = output,
+                         .resources = resources});
   calm_openmp();
   return tl::unexpected(core::become_companion(kTrainer, arguments));
 }

@@ -69,8 +69,8 @@ std::string trials_text(const tune::Study& study, std::span<const TrialView> tri
       if (labels[i] != "accuracy")
         cells.push_back(i < trial.values.size() ? fmt::format("{:.4g}", trial.values[i]) : "-");
     auto params = params_line(trial.record.params);
-    if (!trial.record.reason.empty())
-      params += fmt::format(" ({})", shortened(trial.record.reason));
+    for (const auto& words : {trial.record.reason, trial.record.progress})
+      if (!words.empty()) params += fmt::format(" ({})", shortened(words));
     cells.push_back(std::move(params));
     table.add(std::move(cells));
   }

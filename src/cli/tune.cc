@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.h"
+#include "cli/study_workers.h"
 #include "fleetfit/app/studies.h"
 #include "fleetfit/app/tuning.h"
 #include "fleetfit/core/file.h"
@@ -16,59 +17,20 @@ struct TuneFlags {
   std::string file;
   bool resume = false;
   std::size_t workers = 1;
-  std::string executor = "local";
+  StudyWorkers where;
   double lease_s = 10;
   std::string report;
-  std::string folder;
 };
-
-Result<std::filesystem::path> folder_of(const Context& context, const TuneFlags& flags) {
-  auto standard = app::default_study_folder(context.flags.store);
-  if (!standard || flags.folder.empty()) return standard;
-  return std::filesystem::absolute(flags.folder);
-}
-
-bool is_on_cluster(const TuneFlags& flags) { return flags.executor == "slurm"; }
-
-// Local workers end with the tuner. Those of a cluster outlive it for a while, for its successor.
-std::vector<std::string> worker_command(std::string self, std::string store, const TuneFlags& flags,
-                                        std::string study) {
-  std::vector<std::string> command{std::move(self), "--store", std::move(store), "study", "work"};
-  if (is_on_cluster(flags)) {
-    command.insert(command.end(), {"--idle-limit", "300"});
-  } else {
-    command.emplace_back("--until-input-ends");
-  }
-  command.push_back(std::move(study));
-  return command;
-}
-
-std::unique_ptr<tune::Executor> executor_of(Context& context, const TuneFlags& flags,
-                                            const app::TuneRequest& request,
-                                            const core::Clock& clock) {
-  if (!is_on_cluster(flags)) return tune::make_local_executor();
-  return app::make_slurm_executor(request, clock, context.progress());
-}
 
 Result<app::TuneRequest> request_of(const Context& context, const TuneFlags& flags) {
   auto text = core::read_file(flags.file);
   if (!text) return tl::unexpected(std::move(text.error()));
-  auto study = tune::parse_study(*text, flags.file);
-  if (!study) return tl::unexpected(std::move(study.error()));
-  if (context.flags.seed != GlobalFlags{}.seed) study->seed = context.flags.seed;
-  auto folder = folder_of(context, flags);
-  if (!folder) return tl::unexpected(std::move(folder.error()));
-  auto self = own_program();
-  if (!self) return tl::unexpected(std::move(self.error()));
-  const std::string name = study->name;
-  return app::TuneRequest{
-      .study = *std::move(study),
-      .definition = *std::move(text),
-      .resume = flags.resume,
-      .workers = flags.workers,
-      .worker_command = worker_command(*std::move(self), store_for_others(context), flags, name),
-      .folder = *std::move(folder),
-      .lease = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * flags.lease_s))};
+  auto request = study_request(context, flags.where, *std::move(text), flags.file);
+  if (!request) return request;
+  request->resume = flags.resume;
+  request->workers = flags.workers;
+  request->lease = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * flags.lease_s));
+  return request;
 }
 
 std::string best_text(const app::BestOfStudy& best) {
@@ -106,7 +68,7 @@ Result<int> run(Context& context, const TuneFlags& flags) {
   auto workplace = context.open_workplace();
   if (!workplace) return tl::unexpected(workplace.error());
   const auto inference = app::make_inference_tuner(*workplace, request->study);
-  const auto executor = executor_of(context, flags, *request, workplace->clock);
+  const auto executor = make_executor(context, flags.where, *request, workplace->clock);
   const auto summary =
       app::tune_study(*workplace, *request,
                       {.executor = *executor,
@@ -135,12 +97,12 @@ void add_tune(CLI::App& program, Context& context) {
   verb->add_option("--workers", flags->workers, "So many trials are trained at a time")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  verb->add_option("--executor", flags->executor,
+  verb->add_option("--executor", flags->where.executor,
                    "Where workers run: processes here, or jobs of a cluster (docs/slurm.md)")
       ->check(CLI::IsMember({"local", "slurm"}))
       ->capture_default_str();
   verb->add_option(
-      "--folder", flags->folder,
+      "--folder", flags->where.folder,
       "Where checkpoints and logs are kept, which all workers can write; beside a file "
       "of SQLite, else fleetfit.studies here");
   verb->add_option("--report", flags->report, "A page of HTML to write at the end, with charts");

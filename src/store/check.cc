@@ -165,6 +165,7 @@ Status check(const TrialRecord& trial) {
     fields.refuse("worker", "is empty though the trial is running");
   if (trial.lease_until && trial.state != TrialState::running)
     fields.refuse("lease_until", "is there though the trial is not running");
+  fields.text("progress", trial.progress);
   if (trial.score) fields.number("score", *trial.score);
   if (!fields.passed()) return fields.result();
   return check_levels(trial);
@@ -209,6 +210,12 @@ Status check_structure(std::string_view structure, std::string_view model_file) 
   FieldCheck fields("trial");
   fields.key("structure", structure);
   fields.text("model_file", model_file);
+  return fields.result();
+}
+
+Status check_progress(std::string_view progress) {
+  FieldCheck fields("trial");
+  fields.text("progress", progress);
   return fields.result();
 }
 

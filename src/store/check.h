@@ -24,6 +24,7 @@ Status check_worker(std::string_view worker);
 Status check_tuner(std::string_view tuner);
 Status check_structure(std::string_view structure, std::string_view model_file);
 Status check_stop(std::string_view reason);
+Status check_progress(std::string_view progress);
 /// What a worker says when it ends a trial: failed, for a reason, or stopped.
 Status check_end_by_worker(TrialState state, std::string_view reason);
 /// What is added to a study's account.

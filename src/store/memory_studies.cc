@@ -49,10 +49,11 @@ class MemoryStudy {
   }
 
   // No change that anybody follows.
-  void renew(std::int64_t number, Time until) {
+  void renew(std::int64_t number, Time until, std::string_view progress) {
     auto& trial = trials_[static_cast<std::size_t>(number)];
     forget(trial);
     trial.lease_until = until;
+    trial.progress = progress;
     know(trial);
   }
 
@@ -248,14 +249,15 @@ class MemoryStudies final : public StudyStore {
       return claimed;
     });
   }
-  Result<Hold> renew(const Claim& claim, Time until) override {
+  Result<Hold> renew(const Claim& claim, Time until, std::string_view progress) override {
+    if (auto checked = check_progress(progress); !checked) return tl::unexpected(checked.error());
     const std::scoped_lock lock(mutex_);
     const auto found = study(claim.study);
     if (!found) return tl::unexpected(found.error());
     const auto* trial = (*found)->find(claim.trial);
     if (trial == nullptr) return no_trial(claim.study, claim.trial);
     const Hold hold = hold_of(*trial, claim);
-    if (hold != Hold::lost) (*found)->renew(claim.trial, until);
+    if (hold != Hold::lost) (*found)->renew(claim.trial, until, progress);
     return hold;
   }
   Result<Hold> save_structure(const Claim& claim, std::string_view structure,

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cctype>
 
+#include "fleetfit/core/program.h"
 #include "fleetfit/core/sha256.h"
 
 namespace fleetfit::store {
@@ -134,9 +134,9 @@ std::string with_numbered_parameters(std::string_view sql) {
   return text;
 }
 
+// PostgreSQL ends its messages with a line end.
 std::string on_one_line(std::string text) {
-  const auto is_control = [](unsigned char c) { return std::iscntrl(c) != 0; };
-  std::ranges::replace_if(text, is_control, ' ');
+  text = core::one_line(std::move(text));
   while (text.ends_with(' ')) text.pop_back();
   return text;
 }

@@ -155,6 +155,7 @@ CREATE TABLE inferences (
 CREATE INDEX inferences_by_study ON inferences (study, found);
 )sql",
                                                       R"sql(
+ALTER TABLE trials ADD COLUMN progress TEXT NOT NULL DEFAULT '';
 DROP INDEX trials_by_score;
 CREATE INDEX trials_by_score ON trials (study, (state <> 'finished'), score, number)
   WHERE score IS NOT NULL;

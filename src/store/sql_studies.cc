@@ -146,7 +146,8 @@ class SqlStudies final : public StudyStore {
                                   return tables.with_levels(progress, std::move(trials));
                                 });
   }
-  Result<Hold> renew(const Claim& claim, Time until) override {
+  Result<Hold> renew(const Claim& claim, Time until, std::string_view said) override {
+    if (auto checked = check_progress(said); !checked) return tl::unexpected(checked.error());
     return in_transaction(Transaction::casual, [&](StudyTables& tables) -> Result<Hold> {
       const auto progress = tables.progress_of(claim.study, For::reading);
       if (!progress) return tl::unexpected(progress.error());
@@ -155,8 +156,8 @@ class SqlStudies final : public StudyStore {
       const Hold hold = hold_of(*trial, claim);
       if (hold == Hold::lost) return hold;
       return tables.connection()
-          .write("UPDATE trials SET lease_until = ? WHERE study = ? AND number = ?", to_ms(until),
-                 progress->study, claim.trial)
+          .write("UPDATE trials SET lease_until = ?, progress = ? WHERE study = ? AND number = ?",
+                 to_ms(until), said, progress->study, claim.trial)
           .map([&] { return hold; });
     });
   }

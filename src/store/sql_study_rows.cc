@@ -47,6 +47,7 @@ Result<TrialRecord> read_trial(SqlRow& row) {
   trial.worker = row.text();
   trial.lease_until = read_time(row);
   trial.stop_requested = row.boolean();
+  trial.progress = row.text();
   trial.score = row.optional_number();
   trial.change = row.integer();
   return trial;

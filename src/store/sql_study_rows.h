@@ -34,7 +34,7 @@ inline constexpr std::string_view kSelectStudies =
 
 inline constexpr std::string_view kTrialColumns =
     "number, params, bracket, level, state, reason, structure, model_file, attempts, worker, "
-    "lease_until, stop_requested, score, change";
+    "lease_until, stop_requested, progress, score, change";
 
 inline constexpr std::string_view kLevelColumns =
     "trial, level, epochs, data_fraction, accuracy, loss, training_s, training_j, metrics, "

@@ -101,10 +101,11 @@ Status StudyTables::insert(const StudyRecord& study) {
 
 Status StudyTables::insert(Progress& progress, const TrialRecord& trial) {
   ++count_of(progress.counts, trial.state);
-  auto added = connection_.write(
-      sql_.insert_trial, progress.study, trial.number, trial.params, trial.bracket, trial.level,
-      to_string(trial.state), trial.reason, trial.structure, trial.model_file, trial.attempts,
-      trial.worker, to_ms(trial.lease_until), trial.stop_requested, trial.score, ++progress.change);
+  auto added = connection_.write(sql_.insert_trial, progress.study, trial.number, trial.params,
+                                 trial.bracket, trial.level, to_string(trial.state), trial.reason,
+                                 trial.structure, trial.model_file, trial.attempts, trial.worker,
+                                 to_ms(trial.lease_until), trial.stop_requested, trial.progress,
+                                 trial.score, ++progress.change);
   if (!added) return added;
   return insert_levels(progress, trial);
 }
@@ -126,11 +127,12 @@ Status StudyTables::update(Progress& progress, TrialState before, TrialRecord& t
   trial.change = ++progress.change;
   auto written = connection_.write(
       "UPDATE trials SET level = ?, state = ?, reason = ?, structure = ?, model_file = ?, "
-      "attempts = ?, worker = ?, lease_until = ?, stop_requested = ?, score = ?, change = ? "
+      "attempts = ?, worker = ?, lease_until = ?, stop_requested = ?, progress = ?, score = ?, "
+      "change = ? "
       "WHERE study = ? AND number = ?",
       trial.level, to_string(trial.state), trial.reason, trial.structure, trial.model_file,
-      trial.attempts, trial.worker, to_ms(trial.lease_until), trial.stop_requested, trial.score,
-      trial.change, progress.study, trial.number);
+      trial.attempts, trial.worker, to_ms(trial.lease_until), trial.stop_requested, trial.progress,
+      trial.score, trial.change, progress.study, trial.number);
   if (!written) return written;
   return insert_levels(progress, trial);
 }

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <system_error>
+
+#include "fleetfit/core/program.h"
 
 namespace fleetfit::store {
 namespace {
@@ -64,12 +64,6 @@ std::string reason_not_to_open(const fs::path& path, sqlite3* database) {
   if (::faccessat(AT_FDCWD, refused.c_str(), access, AT_EACCESS) != 0)
     return std::system_category().message(errno);
   return system_reason(database);
-}
-
-// SQLite's messages can quote the file's content.
-std::string on_one_line(std::string text) {
-  std::ranges::replace_if(text, [](unsigned char c) { return std::iscntrl(c) != 0; }, ' ');
-  return text;
 }
 
 int bind(sqlite3_stmt* statement, int index, std::string_view text) {
@@ -232,7 +226,8 @@ tl::unexpected<Error> SqliteConnection::failure(ErrorCode code, std::string_view
 
 tl::unexpected<Error> SqliteConnection::failure() const {
   sqlite3* database = database_.get();
-  const std::string message = on_one_line(sqlite3_errmsg(database));
+  const std::string message =
+      core::one_line(sqlite3_errmsg(database));  // may quote the file's content
   switch (sqlite3_extended_errcode(database) & 0xff) {
     case SQLITE_NOTADB:
       return failure(ErrorCode::invalid_input, kNoDatabase);

@@ -9,6 +9,7 @@ void leave(TrialRecord& trial, TrialState state) {
   trial.state = state;
   trial.lease_until.reset();
   trial.stop_requested = false;
+  trial.progress.clear();
 }
 
 Result<Effect> apply_one(TrialRecord& trial, const QueueLevel& decision) {
@@ -49,6 +50,7 @@ void take(TrialRecord& trial, std::string_view worker, Time until) {
   trial.state = TrialState::running;
   trial.worker = worker;
   trial.lease_until = until;
+  trial.progress.clear();
   ++trial.attempts;
 }
 

@@ -6,18 +6,12 @@
 #include <cmath>
 #include <limits>
 
+#include "tune/metrics.h"
+
 namespace fleetfit::tune {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-bool is_of_inference(Metric metric) {
-  return metric == Metric::latency || metric == Metric::throughput || metric == Metric::energy;
-}
-
-bool is_ratio(Metric metric) {
-  return metric == Metric::ratio_of_time || metric == Metric::ratio_of_energy;
-}
 
 bool needs_inference(const Study& study, Metric metric) {
   return is_of_inference(metric) || (is_ratio(metric) && !study.algorithm.hierarchical);

@@ -2,18 +2,11 @@
 
 #include <algorithm>
 
+#include "tune/metrics.h"
 #include "tune/study_file.h"
 
 namespace fleetfit::tune {
 namespace {
-
-bool is_of_inference(Metric metric) {
-  return metric == Metric::latency || metric == Metric::throughput || metric == Metric::energy;
-}
-
-bool is_ratio(Metric metric) {
-  return metric == Metric::ratio_of_time || metric == Metric::ratio_of_energy;
-}
 
 Metric metric_named(std::string_view name) {
   using enum Metric;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/core/json.h"
+#include "fleetfit/core/program.h"
 
 namespace fleetfit::tune {
 namespace {
@@ -44,6 +45,13 @@ std::optional<double> finite_number(const json& object, const char* key) {
   if (found == object.end() || !found->is_number()) return std::nullopt;
   const double value = found->get<double>();
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+// Of an object that has nothing else.
+std::optional<std::string> only_text(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_string() || object.size() != 1) return std::nullopt;
+  return found->get<std::string>();
 }
 
 TrialMessage read_result(const json& result) {
@@ -90,9 +98,10 @@ TrialMessage parse_trial_line(std::string_view line) {
     return EpochReport{.epoch = epoch->get<std::int64_t>(),
                        .accuracy = finite_number(*document, "accuracy"),
                        .loss = finite_number(*document, "loss")};
-  const auto model = document->find("model");
-  if (model != document->end() && model->is_string() && document->size() == 1)
-    return ModelMessage{model->get<std::string>()};
+  if (auto model = only_text(*document, "model")) return ModelMessage{*std::move(model)};
+  auto progress = only_text(*document, "progress");
+  if (progress && progress->size() <= kLongestProgress)
+    return ProgressMessage{core::one_line(*std::move(progress))};
   return LogLine{};
 }
 

@@ -18,6 +18,10 @@ Result<std::string> trial_document(const TrialJob& job);
 struct ModelMessage {
   std::string file = {};
 };
+/// {"progress": "half of the images"}
+struct ProgressMessage {
+  std::string text = {};
+};
 /// {"result": {…}}
 struct ResultMessage {
   double accuracy = 0;
@@ -32,7 +36,8 @@ struct WrongMessage {
 /// Everything else: a line of its log.
 struct LogLine {};
 
-using TrialMessage = std::variant<LogLine, EpochReport, ModelMessage, ResultMessage, WrongMessage>;
+using TrialMessage =
+    std::variant<LogLine, EpochReport, ModelMessage, ProgressMessage, ResultMessage, WrongMessage>;
 
 /// Never fails. NaN and infinities, which are no JSON but which programs print, are numbers that
 /// are missing.

@@ -199,6 +199,9 @@ class RunningTrial {
   void take(std::string_view /*line*/, const ModelMessage& message) {
     if (listener_.on_model) listener_.on_model(found_model(job_, message.file));
   }
+  void take(std::string_view /*line*/, const ProgressMessage& message) {
+    if (listener_.on_progress) listener_.on_progress(message.text);
+  }
   void take(std::string_view /*line*/, ResultMessage message) {
     result_ = std::move(message);
     wrong_.clear();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <system_error>
 #include <thread>
 
@@ -42,6 +43,11 @@ class Heartbeat {
 
   std::stop_token training_stop() const { return training_.get_token(); }
   Interruption interruption() const { return interruption_; }
+  /// What the store is told with the next beat.
+  void say(std::string progress) {
+    const std::scoped_lock lock(mutex_);
+    progress_ = std::move(progress);
+  }
   void interrupt(Interruption why) {
     auto none = Interruption::none;
     interruption_.compare_exchange_strong(none, why);
@@ -57,22 +63,36 @@ class Heartbeat {
   void beat(const std::stop_token& end) {
     while (sleep_unless_stopped(period_, end)) {
       // A store that refuses refuses others, too: nobody takes the trial meanwhile.
-      const auto hold = store_.renew(claim_, clock_.end_of_lease());
+      const auto hold = store_.renew(claim_, clock_.end_of_lease(), progress());
       if (!hold) continue;
       if (*hold == Hold::stop_requested) interrupt(Interruption::stop_requested);
       if (*hold == Hold::lost) interrupt(Interruption::lost);
     }
   }
 
+  std::string progress() {
+    const std::scoped_lock lock(mutex_);
+    return progress_;
+  }
+
   store::StudyStore& store_;
   const Claim& claim_;
   const LeaseClock& clock_;
   milliseconds period_;
+  std::mutex mutex_;
+  std::string progress_;
   std::stop_source training_;
   std::atomic<Interruption> interruption_ = Interruption::none;
   std::stop_callback<OnStop> worker_stopped_;
   std::jthread thread_;
 };
+
+std::string progress_text(const EpochReport& epoch) {
+  auto text = fmt::format("epoch {}", epoch.epoch);
+  if (epoch.accuracy) text += fmt::format(", accuracy {:.4f}", *epoch.accuracy);
+  if (epoch.loss) text += fmt::format(", loss {:.4f}", *epoch.loss);
+  return text;
+}
 
 bool is_full(const std::filesystem::path& folder) {
   constexpr std::uintmax_t kFull = std::uintmax_t{1} << 20;
@@ -178,9 +198,11 @@ class Worker {
     const auto started = clock_.date();
     Heartbeat heartbeat(store_, claim, clock_, std::min(options_.lease / 3, milliseconds(1000)),
                         stop_);
-    const TrialListener listener{.on_model = [&](const std::string& file) {
-      static_cast<void>(save_structure(claim, file));
-    }};
+    const TrialListener listener{
+        .on_epoch = [&](const EpochReport& epoch) { heartbeat.say(progress_text(epoch)); },
+        .on_model =
+            [&](const std::string& file) { static_cast<void>(save_structure(claim, file)); },
+        .on_progress = [&](const std::string& text) { heartbeat.say(text); }};
     meter_.start();
     const auto outcome =
         run_trial(job_of(trial), listener, heartbeat.training_stop(), options_.process);

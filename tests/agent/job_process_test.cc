@@ -19,11 +19,12 @@ using testing::ElementsAre;
 /// Jobs of a shell script; `$2` is the job's folder.
 class JobProcessTest : public testing::Test {
  protected:
-  std::unique_ptr<JobProcess> start(const std::string& script) {
+  std::unique_ptr<JobProcess> start(const std::string& script,
+                                    const std::string& input = "the input") {
     const auto program = folder_.file("program", "#!/bin/sh\n" + script + "\n");
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
     processes_ = make_job_processes(program);
-    auto process = processes_->start(folder_.path(), "the input");
+    auto process = processes_->start(folder_.path(), input);
     EXPECT_TRUE(process) << process.error().message;
     return *std::move(process);
   }
@@ -59,7 +60,15 @@ TEST_F(JobProcessTest, GivesItsLinesAndItsEnd) {
 }
 
 TEST_F(JobProcessTest, TellsTheSignalOfACrash) {
-  EXPECT_EQ(wait(*start("kill -SEGV $$")).status.signal, SIGSEGV);
+  EXPECT_EQ(wait(*start("read line; kill -SEGV $$")).status.signal, SIGSEGV);
+}
+
+TEST_F(JobProcessTest, OneThatEndsBeforeItReadsItsOrderTellsItsEnd) {
+  // More than a pipe holds: the rest cannot be written.
+  const auto process = start("exec 0<&-; echo no >&2; exit 4", std::string(1 << 20, 'x'));
+  const auto end = wait(*process);
+  EXPECT_EQ(end.status.code, 4);
+  EXPECT_EQ(end.last_words, "no");
 }
 
 TEST_F(JobProcessTest, WhatAJobLeavesRunningIsEndedWithIt) {

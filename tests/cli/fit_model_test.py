@@ -81,6 +81,18 @@ class Fit(FitCase):
         self.assertLessEqual(low, device["best"]["latency_ms"]["expected"])
         self.assertLessEqual(high, 900)
 
+    def test_device_known_by_a_predictor_alone_is_predicted(self):
+        models = [self.folder / f"{name}.onnx" for name in ("resnet8", "mobilenet_v2_small")]
+        for model in models:
+            self.succeed("model", "zoo", model.stem, "--width", "0.5", "-o", model)
+        predictor = self.folder / "phone.json"
+        self.succeed("--store", f"sqlite:{self.folder}/other.db", "--quiet", "predict", "train", "--device", "local", "--max-time", "0.1", *models, "-o", predictor)
+        device = self.fit(self.fleet([f"{{name: phone, latency: \"predictor:{predictor}\", budget: {{latency: 900}}}}"]))["devices"][0]
+        self.assertEqual((device["state"], device["measurements"]), ("predicted", 0))
+        self.assertGreater(device["best"]["latency_ms"]["expected"], 0)
+        self.assertLessEqual(device["best"]["latency_ms"]["interval90"][1], 900)
+        self.assertTrue((self.folder / "out/devices/phone/model.onnx").exists())
+
     def test_optional_device_that_is_not_there_is_left_out(self):
         lines = ["{name: one, budget: {latency: 500%}}", "{name: peer, runtime: 'exec:/no/such/program', optional: true, budget: {latency: 9}}"]
         report = self.fit(self.fleet(lines))

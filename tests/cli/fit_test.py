@@ -79,6 +79,23 @@ class Fit(FitCase):
             self.assertLessEqual(device["confirmations"], 4)
         self.assertEqual(json.loads((self.folder / "out/fit.json").read_text()), result)
 
+    def test_keeps_budgets_of_energy_beside_those_of_latency(self):
+        # Waiting for memory costs time and hardly energy, so that the two limits cut off different designs.
+        energy = {name: {d: round(0.2 * LATENCY[name][d] + 3 * d.count("2") + 9 * d.count("3"), 4) for d in DESIGNS} for name in DEVICES}
+        rows = (",".join([d, *(str(energy[n][d]) for n in DEVICES)]) for d in DESIGNS)
+        (self.folder / "energy.csv").write_text("\n".join(["ops," + ",".join(DEVICES), *rows]) + "\n")
+        limits = {name: round(min(energy[name].values()) + 0.3 * (max(energy[name].values()) - min(energy[name].values())), 4) for name in DEVICES}
+        lines = [f"{{name: {name}, budget: {{latency: {budget(name, 0.6)} ms, energy: {limits[name]} mJ}}}}" for name in DEVICES]
+        result = self.succeed_json(*self.arguments(self.fleet(lines, "energy: energy.csv\n")))
+        self.assertTrue(result["all_fitted"])
+        for device in result["devices"]:
+            name, best = device["device"], device["best"]
+            self.assertEqual(best["energy_mj"]["measured"], energy[name][best["design"]])
+            self.assertLessEqual(best["energy_mj"]["measured"], limits[name])
+            self.assertLessEqual(best["latency_ms"]["measured"], budget(name, 0.6))
+            possible = max(accuracy(d) for d in DESIGNS if energy[name][d] <= limits[name] and LATENCY[name][d] <= budget(name, 0.6))
+            self.assertLess(possible - best["accuracy"], 1.5, name)
+
     def test_looks_at_no_cell_but_those_that_it_tells(self):
         first = self.succeed_json(*self.arguments(self.whole_fleet()))
         seen = {d["device"]: {p["design"] for p in d["measured"]} for d in first["devices"]}

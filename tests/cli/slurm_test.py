@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import cli
+import slow_folder
 
 TRAIN = """
 import json, os, time
@@ -115,7 +116,7 @@ class Elastify(SlurmCase):
     def test_a_network_is_made_elastic_by_a_job_that_goes_on_after_it_was_killed(self):
         model, bundle = self.folder / "m.onnx", self.folder / "m.ffb"
         self.succeed("train", "resnet20", "--data", "fashion-mnist", "--limit", "256", "--epochs", "1", "--width", "0.25", "--quiet", "-o", model)
-        process = subprocess.Popen([cli.program(), "elastify", str(model), "--data", "fashion-mnist", "--limit", "512", "-o", str(bundle),
+        process = subprocess.Popen([cli.program(), "--store", self.store, "elastify", str(model), "--data", "fashion-mnist", "--limit", "512", "-o", str(bundle),
                                     "--executor", "slurm", "--resources", "{cores: 1}", "--folder", str(self.folder / "jobs")],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.wait_until(lambda: self.squeue("%T").count("RUNNING") == 1, "the job never ran")
@@ -127,9 +128,30 @@ class Elastify(SlurmCase):
         self.wait_until(is_killed, "the job lives")
         out, said = process.communicate(timeout=300)
         self.assertEqual(process.returncode, 0, said)
-        self.assertIn("killed", said)
         self.assertIn(str(bundle), out)
+        (study,) = self.succeed_json("--store", self.store, "study", "list")
+        self.assertEqual((study["done"], study["trials"]["finished"]), (True, 1))
+        self.assertGreater(study["tuning"]["time_s"], 0)
         self.succeed("bundle", "verify", bundle)
+
+
+class SlowFolder(SlurmCase):
+    def test_a_study_and_a_training_go_well_where_the_shared_folder_is_slow(self):
+        with slow_folder.mounted(self.folder / "real", self.folder / "shared", 0.05) as is_there:
+            if not is_there:
+                self.skipTest("no folder can be mounted; tools/install-packages slurm installs python3-fusepy, and /dev/fuse is needed")
+            shared = self.folder / "shared"
+            tuner = self.tune("--folder", str(shared / "studies"))
+            stdout, stderr = tuner.communicate(timeout=400)
+            self.assertEqual(tuner.returncode, 0, stderr)
+            self.assertIn("12 trials: ", stdout)
+            self.assertIn("0 failed", stdout)
+            trained = subprocess.run([cli.program(), "--store", self.store, "train", "resnet8", "--data", "fashion-mnist", "--limit", "128", "--epochs", "2",
+                                      "-o", str(shared / "m.onnx"), "--executor", "slurm", "--folder", str(shared / "studies")],
+                                     capture_output=True, text=True, timeout=400)
+            self.assertEqual(trained.returncode, 0, trained.stderr)
+            self.assertIn("after 2 epochs", trained.stdout)
+            self.succeed("model", "inspect", shared / "m.onnx")
 
 
 class NodeLoss(SlurmCase):

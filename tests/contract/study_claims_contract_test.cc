@@ -45,7 +45,7 @@ TEST_P(StudyClaimsContract, GivesADeadWorkersTrialToTheNextBeforeNewOnes) {
   add(queued_trials(0, 3));
   const auto dead = take("a", date(0));
   const auto alive = take("b", date(0));
-  ASSERT_EQ(studies().renew(alive, date(5000)), Hold::held);
+  ASSERT_EQ(studies().renew(alive, date(5000), ""), Hold::held);
   const auto taken = studies().claim_trial("s", "c", date(1000), date(2000)).value().value();
   EXPECT_EQ(taken.number, dead.trial);
   EXPECT_EQ(taken.attempts, 2);
@@ -63,10 +63,10 @@ TEST_P(StudyClaimsContract, LetsNobodyTakeARunningTrialWithoutALease) {
 TEST_P(StudyClaimsContract, WritesNothingForAWorkerThatWasTakenForDead) {
   add(queued_trials(0, 1));
   const auto dead = take("a", date(0));
-  ASSERT_EQ(studies().renew(dead, date(1000)), Hold::held);
+  ASSERT_EQ(studies().renew(dead, date(1000), ""), Hold::held);
   const auto heir = take("b", date(1000));
   const auto before = trial(0);
-  EXPECT_EQ(studies().renew(dead, date(9000)), Hold::lost);
+  EXPECT_EQ(studies().renew(dead, date(9000), ""), Hold::lost);
   EXPECT_EQ(studies().save_structure(dead, "beef", "a.onnx"), Hold::lost);
   EXPECT_EQ(studies().end_level(dead, example_level(), "a.onnx"), Hold::lost);
   EXPECT_EQ(studies().give_up(dead, TrialState::failed, "dead"), Hold::lost);
@@ -79,8 +79,8 @@ TEST_P(StudyClaimsContract, TellsAWorkersSecondClaimOfATrialFromItsFirst) {
   add(queued_trials(0, 1));
   const auto first = take("a", date(0));
   const auto second = take("a", date(2000));
-  EXPECT_EQ(studies().renew(first, date(9000)), Hold::lost);
-  EXPECT_EQ(studies().renew(second, date(9000)), Hold::held);
+  EXPECT_EQ(studies().renew(first, date(9000), ""), Hold::lost);
+  EXPECT_EQ(studies().renew(second, date(9000), ""), Hold::held);
 }
 
 TEST_P(StudyClaimsContract, PausesATrialThatHasEndedALevel) {
@@ -171,7 +171,7 @@ TEST_P(StudyClaimsContract, AsksTheWorkerToStop) {
   const auto claim = take("a");
   EXPECT_EQ(studies().request_stop("s", 0, "too slow"), true);
   EXPECT_TRUE(trial(0).stop_requested);
-  EXPECT_EQ(studies().renew(claim, date(10)), Hold::stop_requested);
+  EXPECT_EQ(studies().renew(claim, date(10), ""), Hold::stop_requested);
   EXPECT_EQ(studies().give_up(claim, TrialState::stopped, ""), Hold::stop_requested);
   EXPECT_EQ(trial(0).state, TrialState::stopped);
   EXPECT_EQ(trial(0).reason, "too slow");

@@ -217,7 +217,7 @@ TEST_P(StudyStoreContract, NamesWhatDoesNotExist) {
   EXPECT_EQ(absence(studies().best_trials("t", 1)), no_study);
   EXPECT_EQ(absence(studies().count_trials("t")), no_study);
   EXPECT_EQ(absence(studies().claim_trial("t", "w", date(), date())), no_study);
-  EXPECT_EQ(absence(studies().renew(nowhere, date())), no_study);
+  EXPECT_EQ(absence(studies().renew(nowhere, date(), "")), no_study);
   EXPECT_EQ(absence(studies().end_level(nowhere, plain_level(), "")), no_study);
   EXPECT_EQ(absence(studies().give_back(nowhere)), no_study);
   EXPECT_EQ(absence(studies().queue_level("t", 0, 1)), no_study);
@@ -225,7 +225,7 @@ TEST_P(StudyStoreContract, NamesWhatDoesNotExist) {
 
   const Claim missing{.study = "s", .trial = 3, .worker = "w", .attempt = 1};
   const std::string no_trial = "study 's' has no trial 3";
-  EXPECT_EQ(absence(studies().renew(missing, date())), no_trial);
+  EXPECT_EQ(absence(studies().renew(missing, date(), "")), no_trial);
   EXPECT_EQ(absence(studies().save_structure(missing, "x", "")), no_trial);
   EXPECT_EQ(absence(studies().end_level(missing, plain_level(), "")), no_trial);
   EXPECT_EQ(absence(studies().give_up(missing, TrialState::stopped, "")), no_trial);
@@ -274,9 +274,21 @@ TEST_P(StudyStoreContract, TellsNobodyOfRenewedLeases) {
   add(queued_trials(0, 1));
   const auto claim = take("a");
   const auto before = last_change();
-  EXPECT_EQ(studies().renew(claim, date(99'000)), Hold::held);
+  EXPECT_EQ(studies().renew(claim, date(99'000), "epoch 1 of 2"), Hold::held);
   EXPECT_THAT(changes_since(before), IsEmpty());
   EXPECT_EQ(trial(0).lease_until, date(99'000));
+}
+
+TEST_P(StudyStoreContract, KeepsWhatARunningTrialSaysOfItsProgress) {
+  add(queued_trials(0, 1));
+  const auto claim = take("a");
+  ASSERT_EQ(studies().renew(claim, date(10), "epoch 1 of 2"), Hold::held);
+  EXPECT_EQ(trial(0).progress, "epoch 1 of 2");
+  const auto refused = studies().renew(claim, date(10), "\xff");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "trial: progress is not UTF-8");
+  ASSERT_EQ(studies().give_back(claim), Hold::held);
+  EXPECT_EQ(trial(0).progress, "");
 }
 
 TEST_P(StudyStoreContract, KeepsTheChangesOfStudiesApart) {

@@ -42,6 +42,7 @@ inline TrialRecord full_trial(std::int64_t number) {
           .worker = "host:1",
           .lease_until = date(500),
           .stop_requested = true,
+          .progress = "epoch 2 of 4",
           .score = -1.5,
           .levels = {example_level(1), example_level(2)}};
 }

@@ -1,5 +1,6 @@
 #include "tune/trial_messages.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -60,6 +61,13 @@ TEST(TrialMessages, ResultsWithoutAFiniteAccuracyAreWrong) {
 TEST(TrialMessages, AModelBeforeTheEnd) {
   const auto message = parse_trial_line(R"({"model": "a.onnx"})");
   EXPECT_EQ(std::get<ModelMessage>(message).file, "a.onnx");
+}
+
+TEST(TrialMessages, ProgressIsOneLineOfSomeLength) {
+  const auto message = parse_trial_line(R"({"progress": "half\nof it"})");
+  EXPECT_EQ(std::get<ProgressMessage>(message).text, "half of it");
+  const auto line = fmt::format(R"({{"progress": "{}"}})", std::string(501, 'x'));
+  EXPECT_TRUE(std::holds_alternative<LogLine>(parse_trial_line(line)));
 }
 
 TEST(TrialMessages, EverythingElseIsLog) {

@@ -82,6 +82,20 @@ TEST_F(Worker, WritesWhatALevelHasReached) {
   EXPECT_TRUE(done.levels[0].training_j.has_value());
 }
 
+TEST_F(Worker, TellsTheStoreHowFarARunningTrialIs) {
+  add({{}});
+  const auto seen = folder_.path() / "seen";
+  std::jthread reader([&] {
+    while (trial(0).progress != "epoch 2, accuracy 0.2500")
+      std::this_thread::sleep_for(milliseconds(2));
+    std::ofstream(seen) << "yes";
+  });
+  work(R"(echo '{"epoch": 2, "accuracy": 0.25}'; while [ ! -s )" + seen.string() +
+       " ]; do sleep 0.01; done; " + kResult);
+  EXPECT_EQ(trial(0).state, TrialState::paused);
+  EXPECT_EQ(trial(0).progress, "");
+}
+
 TEST_F(Worker, AFailedTrialHasItsReason) {
   add({{}});
   work("echo no data >&2; exit 4");

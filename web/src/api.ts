@@ -173,6 +173,7 @@ export interface Trial {
   params: Record<string, unknown>;
   accuracy: number | null;
   reason?: string | null;
+  progress?: string | null;
   objective: Record<string, number> | null;
   feasible?: boolean | null;
 }
@@ -186,6 +187,7 @@ export interface Study {
   trials_total: number;
   tuning?: {time_s: number; energy_j: number | null};
   best: Trial[];
+  running: Trial[];
 }
 
 export interface Rung {

@@ -172,7 +172,8 @@ export class Fleet {
     const charts = this.charts(study);
     const sorted = [...charts.history].sort((a, b) => b.value - a.value).slice(0, 10);
     const best = sorted.map((one) => ({trial: one.trial, status: 'finished', params: {learning_rate: 0.01 + (one.trial % 7) / 100, layers: 18 + 16 * (one.trial % 2), batch: 64}, accuracy: one.value, objective: {accuracy: one.value, 'latency on pi4, ms': 8 + (one.trial % 11)}, feasible: true}));
-    return {name, created: study.created, done: study.done, objective: charts.objective, counts, trials_total: n, tuning: {time_s: n * 41, energy_j: null}, best};
+    const running = [...Array(counts.running).keys()].map((i) => ({trial: n + i, status: 'running', params: {learning_rate: 0.02, layers: 18 + 16 * (i % 2), batch: 64}, accuracy: null, progress: `epoch ${i + 1}, accuracy 0.${6 + i}1`, objective: null, feasible: null}));
+    return {name, created: study.created, done: study.done, objective: charts.objective, counts, trials_total: n, tuning: {time_s: n * 41, energy_j: null}, best, running};
   }
 
   charts(study) {

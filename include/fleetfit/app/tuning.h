@@ -122,6 +122,9 @@ Result<std::filesystem::path> default_study_folder(std::string_view store_url);
 std::filesystem::path folder_of_study(const std::filesystem::path& folder,
                                       const store::StudyRecord& study);
 
+/// fleetfit-train with a verb, as a trial starts it. `not_found` if it is not installed.
+Result<std::vector<std::string>> trainer_command(const std::string& verb);
+
 /// What trains: the study's command, or fleetfit-train for built-in workloads.
 Result<std::vector<std::string>> trial_command(const tune::Workload& workload);
 

@@ -69,12 +69,13 @@ struct TrialRecord {
   /// While it is running; absent then, it never runs out (somebody asked for it by hand).
   std::optional<Time> lease_until = std::nullopt;
   bool stop_requested = false;  ///< the worker is to end it, for `reason`
+  std::string progress = {};    ///< while it is running: how far it is, in its words; one line
   /// The study's objective at the highest level so far, the first one to be minimized, if it is
   /// known and the study's limits hold: what `best_trials` goes by.
   std::optional<double> score = std::nullopt;
   std::vector<LevelRecord> levels = {};  ///< that it has ended, lowest first
   /// Given by the store; increases with every change of any trial of the study but for the renewal
-  /// of leases.
+  /// of leases and the progress that comes with it.
   std::int64_t change = 0;
 
   bool operator==(const TrialRecord&) const = default;

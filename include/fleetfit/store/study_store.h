@@ -116,7 +116,8 @@ class StudyStore {
   /// One of them, if there is one.
   Result<std::optional<TrialRecord>> claim_trial(std::string_view study, std::string_view worker,
                                                  Time now, Time until);
-  virtual Result<Hold> renew(const Claim& claim, Time until) = 0;
+  /// The worker lives, and tells how far the trial is. Is no change that others follow.
+  virtual Result<Hold> renew(const Claim& claim, Time until, std::string_view progress) = 0;
   /// Which network the trial has, as soon as it is known.
   virtual Result<Hold> save_structure(const Claim& claim, std::string_view structure,
                                       std::string_view model_file) = 0;

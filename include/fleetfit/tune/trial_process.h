@@ -70,7 +70,10 @@ struct TrialListener {
   std::function<void(const EpochReport&)> on_epoch = {};
   /// An untrained network of the trial's structure is there: {"model": "file.onnx"} before the end.
   std::function<void(const std::string&)> on_model = {};
+  /// How far it is, in its own words: one line of at most `kLongestProgress` bytes.
+  std::function<void(const std::string&)> on_progress = {};
 };
+inline constexpr std::size_t kLongestProgress = 500;
 
 /// Runs it to its end. When `stop` asks for it: SIGTERM to it and all that it started, and SIGKILL
 /// after the grace time. Whatever ends this process, even SIGKILL, ends the trial; should a trial

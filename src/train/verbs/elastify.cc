@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -139,6 +140,7 @@ struct Summary {
 
   ordered_json json() const;
   std::string text() const;
+  nlohmann::json result_of_trial() const;
 };
 
 ordered_json Summary::json() const {
@@ -183,6 +185,16 @@ std::string Summary::text() const {
   return text + fmt::format("{} in {:.0f} s\n", flags.output, result.elapsed_s);
 }
 
+/// The accuracy is that of subnets, as they are what the work was for.
+nlohmann::json Summary::result_of_trial() const {
+  double sum = 0;
+  for (const auto& range : result.by_share) sum += range.mean;
+  const auto ranges = static_cast<double>(std::max<std::size_t>(result.by_share.size(), 1));
+  return {{"accuracy", sum / ranges},
+          {"original_accuracy", result.original_accuracy},
+          {"elapsed_s", result.elapsed_s}};
+}
+
 elastic::Bundle bundle_of(const ElastifyFlags& flags, const Elastified& result,
                           std::vector<std::string> classes, std::int64_t model_bytes) {
   const core::SystemClock clock;
@@ -206,12 +218,8 @@ Status write_result(const ElastifyFlags& flags, const Elastified& result,
                         .subnets = elastic::SubnetSpace(bundle.models).size(),
                         .bundle_bytes = fs::file_size(flags.output, ignored),
                         .model_bytes = static_cast<std::uintmax_t>(bundle.info.model_bytes)};
-  if (flags.common.json) {
-    print(summary.json());
-  } else {
-    fmt::print("{}", summary.text());
-  }
-  return {};
+  if (result.is_interrupted && !flags.common.trial_summary.empty()) return {};
+  return tell(flags.common, summary.json(), summary.text(), summary.result_of_trial());
 }
 
 Result<int> run_elastify(const ElastifyFlags& flags) {
@@ -305,6 +313,7 @@ void add_flags(CLI::App& verb, ElastifyFlags& flags) {
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
   add_common_flags(verb, flags.common);
+  add_trial_flag(verb, flags.common);
 }
 
 }  // namespace
@@ -318,6 +327,8 @@ void add_elastify(CLI::App& program, Action& action) {
       "Examples:\n  fleetfit elastify resnet20.onnx --data fashion-mnist -o resnet20.ffb\n"
       "  fleetfit elastify segmenter.onnx --data fashion-mnist --then scenes:fashion-mnist -o "
       "s.ffb\n"
+      "With --executor slurm it is a job of a cluster (docs/slurm.md); with --executor local or\n"
+      "--store it runs here, and the store keeps its progress, time and energy.\n"
       "A step of the way from fleetfit train to fleetfit adapt and fleetfit run; "
       "docs/elastic.md");
   verb->callback([&action, flags] { action = [flags] { return run_elastify(*flags); }; });

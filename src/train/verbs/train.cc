@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "fleetfit/core/json.h"
 #include "fleetfit/data/dataset.h"
 #include "fleetfit/graph/export.h"
 #include "fleetfit/graph/import.h"
@@ -106,28 +107,36 @@ ClassifierOptions options_of(const TrainFlags& flags) {
   return options;
 }
 
-void tell(const TrainFlags& flags, const TrainedClassifier& trained) {
-  if (flags.common.json) {
-    nlohmann::ordered_json document = {{"model", flags.model},
-                                       {"data", flags.data},
-                                       {"accuracy", nullptr},
-                                       {"validation_accuracy", trained.validation_accuracy},
-                                       {"loss", trained.loss},
-                                       {"epochs", trained.epochs},
-                                       {"best_epoch", trained.best_epoch},
-                                       {"resumed_at", trained.resumed_at},
-                                       {"images", trained.images},
-                                       {"elapsed_s", trained.elapsed_s},
-                                       {"interrupted", trained.interrupted},
-                                       {"output", flags.output}};
-    if (trained.accuracy) document["accuracy"] = *trained.accuracy;
-    print(document);
-    return;
-  }
-  if (!trained.accuracy) return;
-  fmt::print("{:.2f} % of test {} right after {} epochs in {:.0f} s: {}\n", 100 * *trained.accuracy,
-             is_segmentation(trained.graph) ? "pixels" : "images", trained.epochs,
-             trained.elapsed_s, flags.output);
+nlohmann::ordered_json summary_json(const TrainFlags& flags, const TrainedClassifier& trained) {
+  return {{"model", flags.model},
+          {"data", flags.data},
+          {"accuracy", core::or_null(trained.accuracy)},
+          {"validation_accuracy", trained.validation_accuracy},
+          {"loss", trained.loss},
+          {"epochs", trained.epochs},
+          {"best_epoch", trained.best_epoch},
+          {"resumed_at", trained.resumed_at},
+          {"images", trained.images},
+          {"elapsed_s", trained.elapsed_s},
+          {"interrupted", trained.interrupted},
+          {"output", flags.output}};
+}
+
+std::string summary_text(const TrainFlags& flags, const TrainedClassifier& trained) {
+  if (!trained.accuracy) return "";
+  return fmt::format("{:.2f} % of test {} right after {} epochs in {:.0f} s: {}\n",
+                     100 * *trained.accuracy, is_segmentation(trained.graph) ? "pixels" : "images",
+                     trained.epochs, trained.elapsed_s, flags.output);
+}
+
+Status tell_of(const TrainFlags& flags, const TrainedClassifier& trained) {
+  if (!trained.accuracy && !flags.common.trial_summary.empty()) return {};
+  return tell(flags.common, summary_json(flags, trained), summary_text(flags, trained),
+              {{"accuracy", trained.accuracy.value_or(0)},
+               {"loss", trained.loss},
+               {"epochs", trained.epochs},
+               {"model", fs::absolute(flags.output).string()},
+               {"elapsed_s", trained.elapsed_s}});
 }
 
 Result<int> run_train(const TrainFlags& flags) {
@@ -143,7 +152,7 @@ Result<int> run_train(const TrainFlags& flags) {
   if (!trained) return core::within(flags.model, trained.error());
   if (auto ok = graph::export_onnx_file(trained->graph, flags.output); !ok)
     return tl::unexpected(std::move(ok.error()));
-  tell(flags, *trained);
+  if (auto ok = tell_of(flags, *trained); !ok) return tl::unexpected(std::move(ok.error()));
   if (!trained->interrupted) {
     std::error_code ignored;
     fs::remove(*options.checkpoint, ignored);
@@ -181,6 +190,7 @@ void add_flags(CLI::App& verb, TrainFlags& flags) {
   verb.add_flag("--no-flip", flags.no_flip, "Never mirror images");
   verb.add_flag("--resume", flags.resume, "Go on with OUTPUT.training if it is there");
   add_common_flags(verb, flags.common);
+  add_trial_flag(verb, flags.common);
 }
 
 }  // namespace

@@ -2,12 +2,30 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
+#include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/program.h"
 #include "fleetfit/core/progress_for_people.h"
 
 namespace fleetfit::train {
+namespace {
+
+/// Tells the study that the work is a trial of.
+class ProgressOfTrial final : public core::Progress {
+ public:
+  void receive(const core::ProgressEvent& event) override {
+    if (event.kind == core::ProgressKind::message) say({{"progress", event.text}});
+  }
+};
+
+std::unique_ptr<core::Progress> make_progress(const CommonFlags& flags, const core::Clock& clock) {
+  if (!flags.trial_summary.empty()) return std::make_unique<ProgressOfTrial>();
+  return core::make_progress_for_people(clock, {.quiet = flags.quiet || flags.json});
+}
+
+}  // namespace
 
 void add_common_flags(CLI::App& verb, CommonFlags& flags) {
   verb.add_option("--seed", flags.seed, "Seed of everything random")->capture_default_str();
@@ -17,10 +35,32 @@ void add_common_flags(CLI::App& verb, CommonFlags& flags) {
   verb.add_flag("--quiet", flags.quiet, "No progress on the terminal");
 }
 
+void add_trial_flag(CLI::App& verb, CommonFlags& flags) {
+  verb.add_option("--as-trial", flags.trial_summary)->group("");  // not for people
+}
+
+void say(const nlohmann::json& document) {
+  const auto line = core::format_json_line(document) + "\n";
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fflush(stdout);
+}
+
+Status tell(const CommonFlags& flags, const nlohmann::ordered_json& document,
+            const std::string& text, const nlohmann::json& result) {
+  const auto told = flags.json ? core::format_json(document) : text;
+  if (flags.trial_summary.empty()) {
+    std::fwrite(told.data(), 1, told.size(), stdout);
+    return {};
+  }
+  if (auto written = core::write_file(flags.trial_summary, told); !written) return written;
+  say({{"result", result}});
+  return {};
+}
+
 Work::Work(const CommonFlags& flags)
     : start_(clock_.now()),
       pool_(flags.threads > 0 ? flags.threads : core::ThreadPool::available_cpus()),
-      progress_(core::make_progress_for_people(clock_, {.quiet = flags.quiet || flags.json})) {}
+      progress_(make_progress(flags, clock_)) {}
 
 int Work::finish(const std::string& interrupted) const {
   return is_interrupted() ? core::report(interrupted, core::kFailed) : core::kDone;

@@ -24,6 +24,8 @@ struct CommonFlags {
   bool quiet = false;
   int threads = 0;
   std::uint64_t seed = 1;
+  /// Not empty: a trial of a study, which speaks its protocol and leaves what it would print here.
+  std::string trial_summary;
 };
 
 /// What the verb that was chosen does; gives the exit status.
@@ -39,6 +41,17 @@ void add_workload(CLI::App& program, Action& action);
 
 /// --json, --quiet, --threads, --seed.
 void add_common_flags(CLI::App& verb, CommonFlags& flags);
+
+/// --as-trial, for verbs that a study may run.
+void add_trial_flag(CLI::App& verb, CommonFlags& flags);
+
+/// A line of the trial protocol, which somebody waits for.
+void say(const nlohmann::json& document);
+
+/// What a verb has done: `document` or `text`, as the flags ask, printed or left for the study that
+/// it is a trial of, which also gets the numbers of `result`.
+Status tell(const CommonFlags& flags, const nlohmann::ordered_json& document,
+            const std::string& text, const nlohmann::json& result);
 
 /// What a verb works with, for as long as it works.
 class Work {

@@ -1,24 +1,15 @@
 #include "fleetfit/train/workload.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "fleetfit/core/json.h"
 #include "train/verbs/verb.h"
 
 namespace fleetfit::train {
 namespace {
 
 constexpr const char* kVariable = "FLEETFIT_TRIAL";
-
-/// A line of the trial protocol, which somebody waits for.
-void say(const nlohmann::json& document) {
-  const auto line = core::format_json_line(document) + "\n";
-  std::fwrite(line.data(), 1, line.size(), stdout);
-  std::fflush(stdout);
-}
 
 nlohmann::json result_of(const WorkloadOutcome& outcome) {
   return {{"result",

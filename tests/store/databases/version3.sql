@@ -102,7 +102,7 @@ CREATE TABLE trials (
   lease_until INTEGER,
   stop_requested INTEGER NOT NULL CHECK (stop_requested IN (0, 1)),
   score REAL,
-  change INTEGER NOT NULL,
+  change INTEGER NOT NULL, progress TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (study, number)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX trials_by_change ON trials (study, change);

@@ -69,6 +69,7 @@ export function StudyView({name}: {name: string}) {
       <Head title={name}>{s && <><State state={s.done ? 'finished' : s.counts.running > 0 ? 'running' : 'waiting'} /> · begun {dateTime(s.created)} · {s.objective.join(', ')}</>}</Head>
       <Problem error={study.error ?? charts.error} />
       {s ? <Counts study={s} /> : !study.error && <Loading rows={2} />}
+      {s && s.running.length > 0 && <Running trials={s.running} />}
       {c && c.history.length === 0 && <Empty title="No trial has a result yet">The charts begin with the first one.</Empty>}
       {c && c.history.length > 0 && (
         <div class="columns">
@@ -100,6 +101,29 @@ function Counts({study}: {study: Study}) {
   return <div class="numbers">{numbers.map(([name, value]) => <div class="number" key={name}><span class="name">{name}</span><span class="value">{value}</span></div>)}</div>;
 }
 
+function parameters(trial: Trial): string {
+  return Object.entries(trial.params).map(([key, value]) => `${key} ${plain(value)}`).join(' · ');
+}
+
+function Running({trials}: {trials: Trial[]}) {
+  return (
+    <Card title="Running" note="The newest, and how far they say they are.">
+      <table class="list rows">
+        <thead><tr><th>Trial</th><th>Progress</th><th>Parameters</th></tr></thead>
+        <tbody>
+          {trials.map((trial) => (
+            <tr key={trial.trial}>
+              <td class="main">{count(trial.trial)}</td>
+              <td data-label="Progress">{trial.progress ?? '–'}</td>
+              <td class="soft" data-label="Parameters">{parameters(trial)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Card>
+  );
+}
+
 function Best({trials}: {trials: Trial[]}) {
   const labels = Object.keys(trials[0]?.objective ?? {});
   return (
@@ -111,7 +135,7 @@ function Best({trials}: {trials: Trial[]}) {
             <tr key={trial.trial}>
               <td class="main">{count(trial.trial)}</td>
               {labels.map((label) => <td class="num" data-label={label} key={label}>{trial.objective?.[label] === undefined ? '–' : tick(trial.objective[label] ?? 0)}</td>)}
-              <td class="soft" data-label="Parameters">{Object.entries(trial.params).map(([key, value]) => `${key} ${plain(value)}`).join(' · ')}</td>
+              <td class="soft" data-label="Parameters">{parameters(trial)}</td>
             </tr>
           ))}
         </tbody>

@@ -1,0 +1,116 @@
+#include "fleetfit/app/training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "fleetfit/core/companion.h"
+#include "fleetfit/core/file.h"
+#include "fleetfit/core/json.h"
+#include "fleetfit/core/sha256.h"
+#include "fleetfit/core/sleep.h"
+
+namespace fleetfit::app {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::filesystem::path absolute_output(const Training& training) {
+  std::error_code ignored;
+  return std::filesystem::absolute(training.output, ignored);
+}
+
+/// Where the training leaves what it has to tell.
+std::filesystem::path summary_file(const Training& training) {
+  return absolute_output(training).string() + ".summary";
+}
+
+/// A name of a study has no slash; the digits tell files of the same name apart.
+std::string name_of(const Training& training) {
+  const auto place = core::sha256_hex(absolute_output(training).string());
+  return fmt::format("{} {} {:.6}", training.verb, training.output.filename().string(), place);
+}
+
+/// What the training tells. A shared folder may show the file some time after the job has ended.
+Result<std::string> read_summary(const std::filesystem::path& file, const std::stop_token& stop) {
+  constexpr milliseconds kBetweenLooks{500};
+  constexpr int kMostLooks = 120;
+  auto text = core::read_file(file);
+  for (int look = 1; !text && look < kMostLooks; ++look) {
+    if (!core::sleep_unless_stopped(kBetweenLooks, stop)) break;
+    text = core::read_file(file);
+  }
+  return text;
+}
+
+/// One of the same output that is done makes room; one that is not is gone on with.
+Status make_room(store::StudyStore& store, const Training& training, const TuneRequest& request) {
+  const auto found = store.find_study(request.study.name);
+  if (!found) return tl::unexpected(found.error());
+  if (!*found) return {};
+  if ((*found)->done) return store.remove_study(request.study.name).map([](bool /*was*/) {});
+  if ((*found)->definition == request.definition) return {};
+  return fail(ErrorCode::invalid_input,
+              fmt::format("{} is being made by another command, which has not ended; the same "
+                          "command goes on, or 'fleetfit study remove \"{}\"' forgets it",
+                          training.output.string(), request.study.name));
+}
+
+Status check_end(store::StudyStore& store, const std::string& study) {
+  const auto trial = store.find_trial(study, 0);
+  if (!trial) return tl::unexpected(trial.error());
+  if (*trial && (*trial)->state == store::TrialState::finished) return {};
+  return fail(ErrorCode::device_failed,
+              fmt::format("the training failed: {}", *trial ? (*trial)->reason : "it was lost"));
+}
+
+}  // namespace
+
+Result<std::string> study_of_training(const Training& training) {
+  auto command = trainer_command(training.verb);
+  if (!command) return tl::unexpected(std::move(command.error()));
+  command->insert(command->end(), training.flags.begin(), training.flags.end());
+  if (std::ranges::find(training.flags, "--resume") == training.flags.end())
+    command->emplace_back("--resume");
+  command->insert(command->end(), {"--as-trial", summary_file(training).string()});
+  // Lines of JSON, which is YAML, so that resources can stand as they were written.
+  const auto line = [](const char* key, const nlohmann::json& value) {
+    return fmt::format("{}: {}\n", key, core::format_json_line(value));
+  };
+  auto text =
+      line("name", name_of(training)) + line("workload", {{"command", *command}}) +
+      line("parameters",
+           {{"training",
+             {{"output",
+               {{"values", nlohmann::json::array({absolute_output(training).string()})}}}}}}) +
+      line("objective", {{"maximize", "accuracy"}}) +
+      line("budget", {{"kind", "epochs"}, {"max_epochs", 1}, {"max_trials", 1}}) +
+      line("algorithm", {{"model", "random"}});
+  if (training.resources.empty()) return text;
+  if (auto known = tune::parse_resources(training.resources, "--resources"); !known)
+    return tl::unexpected(std::move(known.error()));
+  return text + fmt::format("resources: {}\n", training.resources);
+}
+
+Result<std::string> run_training(Workplace& workplace, const Training& training,
+                                 TuneRequest request, const TuningParts& parts,
+                                 const std::stop_token& stop) {
+  auto& store = workplace.store->studies();
+  if (auto made = make_room(store, training, request); !made)
+    return tl::unexpected(std::move(made.error()));
+  request.resume = true;
+  const auto done = tune_study(workplace, request, parts, stop);
+  if (!done) return tl::unexpected(done.error());
+  if (!done->done) return fail(ErrorCode::cancelled, "stopped; the same command goes on");
+  if (auto ended = check_end(store, request.study.name); !ended)
+    return tl::unexpected(std::move(ended.error()));
+  const auto file = summary_file(training);
+  auto text = read_summary(file, stop);
+  std::error_code ignored;
+  if (text) std::filesystem::remove(file, ignored);
+  return text;
+}
+
+}  // namespace fleetfit::app

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/program.h"
+#include "fleetfit/app/tuning.h"
+
+namespace fleetfit::cli {
+
+/// Where the workers of a study run.
+struct StudyWorkers {
+  std::string executor = "local";  ///< or "slurm"
+  std::string folder = {};         ///< that all of them see; empty: beside the store
+};
+
+/// To tune the study of this text, whose errors name `file`, with one worker.
+Result<app::TuneRequest> study_request(const Context& context, const StudyWorkers& workers,
+                                       std::string text, const std::string& file);
+
+/// What starts the workers of the request. The clock is borrowed.
+std::unique_ptr<tune::Executor> make_executor(Context& context, const StudyWorkers& workers,
+                                              const app::TuneRequest& request,
+                                              const core::Clock& clock);
+
+}  // namespace fleetfit::cli
