@@ -82,7 +82,7 @@ class Fit(FitCase):
         self.assertLessEqual(high, 900)
 
     def test_device_known_by_a_predictor_alone_is_predicted(self):
-        models = [self.folder / f"{name}.onnx" for name in ("resnet8", "mobilenet_v2_small")]
+        models = [self.folder / f"{name}.onnx" for name in ("resnet8", "resnet20", "mobilenet_v2_small")]
         for model in models:
             self.succeed("model", "zoo", model.stem, "--width", "0.5", "-o", model)
         predictor = self.folder / "phone.json"
