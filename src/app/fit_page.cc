@@ -67,8 +67,9 @@ std::string summary(const FitReport& report) {
   const auto good = static_cast<std::size_t>(std::ranges::count_if(report.devices, holds));
   const auto measured = static_cast<std::size_t>(
       std::ranges::count(report.devices, FitState::fitted, &FittedDevice::state));
-  std::string text = good == all ? fmt::format("All {} devices keep their budgets", all)
-                                 : fmt::format("{} of {} devices keep their budgets", good, all);
+  std::string text = all == 1 && good == 1 ? "The device keeps its budget"
+                     : good == all         ? fmt::format("All {} devices keep their budgets", all)
+                                   : fmt::format("{} of {} devices keep their budgets", good, all);
   if (measured == good)
     text += ", each confirmed by measuring the network that the device gets.";
   else

@@ -38,7 +38,7 @@ Status check(const Goal& goal, const Model& model) {
 }
 
 std::vector<float> optimizer_inputs(const DeviceJudge& judge, const Goal& goal) {
-  constexpr double kWidest = 6;
+  constexpr double kFarthest = 6;
   constexpr double kLeastWeight = 1e-3;
   auto inputs = judge.device().inputs;
   for (float& input : inputs) input = std::clamp(input, -3.0F, 3.0F);
@@ -55,7 +55,7 @@ std::vector<float> optimizer_inputs(const DeviceJudge& judge, const Goal& goal) 
       value = 2 * (std::log(goal.limits[i]) - judge.typical(i));
     }
     inputs.push_back(is_there ? 1.0F : 0.0F);
-    inputs.push_back(static_cast<float>(is_there ? std::clamp(value, -kWidest, kWidest) : 0));
+    inputs.push_back(static_cast<float>(is_there ? std::clamp(value, -kFarthest, kFarthest) : 0));
   }
   return inputs;
 }

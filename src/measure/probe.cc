@@ -231,19 +231,18 @@ std::vector<Feature> features(const ProbeReport& report) {
 }
 
 nlohmann::ordered_json to_json(const ProbeReport& report) {
-  using Json = nlohmann::ordered_json;
-  auto rates = Json::array();
+  auto rates = nlohmann::ordered_json::array();
   for (const auto& rate : report.rates) {
-    rates.push_back(Json{{"name", rate.name},
-                         {"subject", rate.subject},
-                         {"unit", rate.unit},
-                         {"value", rate.value},
-                         {"median", rate.median},
-                         {"best", rate.best},
-                         {"spread", rate.spread},
-                         {"runs", rate.runs}});
+    rates.push_back({{"name", rate.name},
+                     {"subject", rate.subject},
+                     {"unit", rate.unit},
+                     {"value", rate.value},
+                     {"median", rate.median},
+                     {"best", rate.best},
+                     {"spread", rate.spread},
+                     {"runs", rate.runs}});
   }
-  auto vector = Json::object();
+  auto vector = nlohmann::ordered_json::object();
   for (const auto& feature : features(report)) vector[feature.name] = feature.value;
   return {{"hardware", to_json(report.hardware)},
           {"threads", report.threads},
