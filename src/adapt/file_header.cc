@@ -8,7 +8,7 @@ Status check_header(const core::JsonView& json, std::string_view format, std::in
   const auto found = json.text("format");
   if (!found) return tl::unexpected(found.error());
   if (*found != format)
-    return json.error(fmt::format("format: this is \"{}\", not \"{}\"", *found, format));
+    return json.error(fmt::format(R"(format: this is "{}", not "{}")", *found, format));
   const auto number = json.integer("version", {.min = 1});
   if (!number) return tl::unexpected(number.error());
   if (*number > version)

@@ -25,7 +25,7 @@ nlohmann::json to_json(const PoolEntry& entry) {
 }
 
 Result<double> positive(const core::JsonView& json, std::string_view key) {
-  const auto value = json.number(key);
+  auto value = json.number(key);
   if (!value) return value;
   if (!(*value > 0) || !std::isfinite(*value))
     return json.error(fmt::format("{}: {} is not positive", key, *value));

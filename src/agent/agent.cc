@@ -276,7 +276,7 @@ void FleetAgent::start(fleet::Assignment assignment) {
 
 void FleetAgent::look_after_job() {
   if (!job_) return;
-  const auto on_event = [this](NewEvent event) {
+  const auto on_event = [this](const NewEvent& event) {
     if (auto ok = spool_.add_event(event); !ok) log_(ok.error().message);
   };
   auto outcome = job_->look(on_event, log_);

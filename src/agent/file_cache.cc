@@ -53,7 +53,7 @@ Result<fs::path> FileCache::fetch(const std::string& hash, const std::stop_token
   fs::create_directories(options_.folder, error);
   if (error)
     return fail(ErrorCode::io, fmt::format("{}: {}", options_.folder.string(), error.message()));
-  const auto file = options_.folder / hash;
+  auto file = options_.folder / hash;
   if (fs::exists(file, error) && !has_hash(file, hash)) fs::remove(file, error);
   if (!fs::exists(file, error)) {
     if (auto ok = download(hash, file, stop); !ok) return tl::unexpected(std::move(ok.error()));
