@@ -50,7 +50,9 @@ class FitAgents(cli.Case):
         gone.start()
         again = self.succeed_json(*self.command[:-2], "--quiet")
         self.assertEqual(self.states(again), {"a": "fitted", "b": "fitted"})
-        self.assertEqual(again["devices"][0], report["devices"][0])
+        # What is found for one device is a candidate for the others, which may change their pools, not what was measured.
+        times = [{point["design"]: point["latency_ms"]["measured"] for point in one["devices"][0]["measured"]} for one in (report, again)]
+        self.assertLessEqual(times[0].items(), times[1].items())
         self.assertGreater(len(self.measured_by(gone)), before)
 
 
