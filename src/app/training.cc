@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "fleetfit/core/companion.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/sha256.h"

@@ -11,6 +11,12 @@ namespace {
 
 constexpr const char* kVariable = "FLEETFIT_TRIAL";
 
+void say_model(const std::string& file) { say({{"model", file}}); }
+
+void say_epoch(const WorkloadEpoch& epoch) {
+  say({{"epoch", epoch.epoch}, {"accuracy", epoch.accuracy}, {"loss", epoch.loss}});
+}
+
 nlohmann::json result_of(const WorkloadOutcome& outcome) {
   return {{"result",
            {{"accuracy", outcome.accuracy},
@@ -35,12 +41,7 @@ Result<int> run_trial(const std::string& name) {
   const CommonFlags flags{.quiet = true,
                           .threads = static_cast<int>(request->settings.integer("threads"))};
   Work work(flags);
-  const WorkloadListener listener{
-      .on_untrained = [](const std::string& file) { say({{"model", file}}); },
-      .on_epoch =
-          [](const WorkloadEpoch& epoch) {
-            say({{"epoch", epoch.epoch}, {"accuracy", epoch.accuracy}, {"loss", epoch.loss}});
-          }};
+  const WorkloadListener listener{.on_untrained = say_model, .on_epoch = say_epoch};
   const auto context = work.context();
   const auto outcome = run_workload(**workload, *request, listener, context);
   if (!outcome) return core::within(name, outcome.error());
