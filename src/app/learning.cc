@@ -180,7 +180,7 @@ Result<learned::Goal> goal_of(const LearnApplyRequest& request, const learned::M
   };
   const std::size_t costs = model.parts().costs.size();
   const bool has_energy = costs > 1;
-  learned::Goal goal;
+  learned::Goal goal{.most_risk = 1 - request.sure};
   if (!request.weights.empty()) {
     if (request.budget_ms || request.budget_mj)
       return wrong("--weights and budgets exclude each other");

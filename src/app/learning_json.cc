@@ -19,10 +19,12 @@ Json to_json(const LearnApplyReport& report) {
   Json predicted;
   Json safe;
   Json spread;
+  Json risk;
   for (std::size_t i = 0; i < report.costs.size(); ++i) {
     predicted[report.costs[i]] = answer.costs[i].value;
     safe[report.costs[i]] = answer.costs[i].safe;
     spread[report.costs[i]] = answer.costs[i].spread;
+    risk[report.costs[i]] = answer.costs[i].risk;
   }
   predicted["accuracy"] = answer.accuracy;
   spread["accuracy"] = answer.accuracy_spread;
@@ -34,6 +36,7 @@ Json to_json(const LearnApplyReport& report) {
           {"predicted", std::move(predicted)},
           {"safe", std::move(safe)},
           {"spread", std::move(spread)},
+          {"risk", std::move(risk)},
           {"keeps_limits", answer.keeps_limits},
           {"by", answer.by_search ? "search" : "optimizer"},
           {"doubts", std::move(doubts)},

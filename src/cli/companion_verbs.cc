@@ -57,9 +57,21 @@ void heed_silence(Context& context, const std::vector<std::string>& words) {
   context.flags.quiet = context.flags.quiet || has("--quiet");
 }
 
+/// What the companion says of the flags, which it alone knows: nothing if a study can be made.
+Result<core::CompanionOutput> check_flags(const app::Training& training) {
+  std::vector<std::string> arguments{training.verb};
+  arguments.insert(arguments.end(), training.flags.begin(), training.flags.end());
+  arguments.emplace_back("--check-flags");
+  return core::run_companion(kTrainer, arguments);
+}
+
 /// The whole command as a study of one trial, here or on a cluster.
 Result<int> run_as_study(Context& context, const StudyWorkers& where,
                          const app::Training& training) {
+  const auto checked = check_flags(training);
+  if (!checked) return tl::unexpected(checked.error());
+  context.print(checked->output);  // the help, if that was asked for
+  if (!checked->status.succeeded() || !checked->output.empty()) return checked->status.code;
   heed_silence(context, training.flags);
   auto text = app::study_of_training(training);
   if (!text) return tl::unexpected(std::move(text.error()));

@@ -133,10 +133,15 @@ std::string answer_text(const app::LearnApplyReport& report) {
   std::string text =
       fmt::format("{}\naccuracy {:.2f}\n", report.space->format(answer.design), answer.accuracy);
   for (std::size_t i = 0; i < report.costs.size(); ++i) {
-    text += fmt::format("{} {:.4g}, with the safety margin {:.4g}\n", report.costs[i],
-                        answer.costs[i].value, answer.costs[i].safe);
+    const auto& cost = answer.costs[i];
+    text += fmt::format("{} {:.4g}, nine of ten times at most {:.4g}", report.costs[i], cost.value,
+                        cost.safe);
+    if (cost.risk > 0)
+      text += fmt::format("; over the budget with a chance of {:.0f} %", 100 * cost.risk);
+    text += "\n";
   }
-  if (!answer.keeps_limits) text += "no design keeps the limits for sure; this one comes nearest\n";
+  if (!answer.keeps_limits)
+    text += "no design is sure enough to keep the limits; this one comes nearest\n";
   std::vector<std::string_view> doubts;
   for (const auto doubt : answer.doubts) doubts.push_back(learned::to_string(doubt));
   if (!doubts.empty()) text += fmt::format("in doubt: {}\n", fmt::join(doubts, ", "));
@@ -169,13 +174,17 @@ void add_apply(CLI::App& learn, Context& context) {
   verb->add_option("--device", request->device, "The device: a row of the features")->required();
   verb->add_option("--budget-ms", request->budget_ms, "Most latency");
   verb->add_option("--budget-mj", request->budget_mj, "Most energy");
+  verb->add_option("--sure", request->sure,
+                   "How likely a budget has to be kept; less is taken if no design has as much")
+      ->check(CLI::Range(0.01, 0.99))
+      ->capture_default_str();
   verb->add_option("--weights", request->weights,
                    "Instead of budgets: weights of energy and latency, or of latency alone")
       ->delimiter(',');
   verb->add_flag("--never-search", request->never_search,
                  "Keep the optimizer's answer where it is unsure");
   verb->footer(
-      "Exit status 1: no design keeps the budget for sure; the one that comes nearest is "
+      "Exit status 1: no design is sure enough to keep the budget; the one that comes nearest is "
       "told.\n\nExample:\n  fleetfit learn apply model.json --device-features devices.csv --device "
       "mine --budget-ms 20");
   verb->callback([request, &context] {
@@ -194,7 +203,7 @@ Result<int> run_bulk(Context& context, app::LearnBulkRequest request) {
   } else {
     context.print(fmt::format(
         "{} devices in {:.1f} s, {:.0f} us for one answer on one thread, {} of memory\n{} within "
-        "their budget with the margin, {} in doubt, {} different designs\n",
+        "their budget as likely as not, {} in doubt, {} different designs\n",
         report->devices, report->elapsed_s, report->answer_us,
         with_prefix(static_cast<double>(report->peak_memory_bytes), "B"), report->within,
         report->unsure, report->designs));

@@ -149,7 +149,13 @@ std::string_view to_string(Doubt doubt) {
 
 namespace {
 
-Answer answer_of(const DeviceJudge& judge, const Rated& rated) {
+/// Of breaking the limit of one cost.
+double risk_of(const DeviceJudge& judge, const Goal& goal, const Judged& judged, std::size_t cost) {
+  if (!goal.weights.empty() || !std::isfinite(goal.limits[cost])) return 0;
+  return judge.risk(judged, cost, std::log(goal.limits[cost]));
+}
+
+Answer answer_of(const DeviceJudge& judge, const Goal& goal, const Rated& rated) {
   Answer result{.design = rated.design,
                 .accuracy = rated.judged.accuracy,
                 .accuracy_spread = rated.judged.accuracy_spread,
@@ -158,6 +164,7 @@ Answer answer_of(const DeviceJudge& judge, const Rated& rated) {
   for (std::size_t cost = 0; cost < judge.model().parts().costs.size(); ++cost) {
     result.costs.push_back({.value = std::exp(rated.judged.log_cost[cost]),
                             .safe = std::exp(judge.safe(rated.judged, cost)),
+                            .risk = risk_of(judge, goal, rated.judged, cost),
                             .spread = rated.judged.spread[cost]});
   }
   return result;
@@ -174,7 +181,7 @@ Answer answer(const DeviceJudge& judge, const Goal& goal, const AnswerOptions& o
   auto rated = bench.rate(proposed, options.starts);
   for (auto& one : rated) bench.refine(one, options.refinements);
   const auto best = std::ranges::min_element(rated, {}, &Rated::fitness);
-  auto result = answer_of(judge, *best);
+  auto result = answer_of(judge, goal, *best);
   result.judged = bench.judged();
   return result;
 }
@@ -183,7 +190,7 @@ Answer judged_answer(const DeviceJudge& judge, const Goal& goal, Design design) 
   Population one(design.size());
   one.add(design);
   Bench bench(judge, goal);
-  auto result = answer_of(judge, bench.rate(one, 1).front());
+  auto result = answer_of(judge, goal, bench.rate(one, 1).front());
   result.judged = 1;
   return result;
 }

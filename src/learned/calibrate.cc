@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "fleetfit/core/statistics.h"
 #include "fleetfit/learned/lessons.h"
@@ -31,8 +32,9 @@ std::vector<double> mean_accuracy(const Model::Parts& parts, const DesignColumns
   std::vector<double> sums(designs.size());
   for (const auto& member : parts.accuracy.members) {
     const auto outputs = outputs_of(member, columns, designs, pool);
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += outputs[i];
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += parts.accuracy.of(outputs[i]);
   }
+  for (double& sum : sums) sum /= static_cast<double>(parts.accuracy.members.size());
   return sums;
 }
 
@@ -81,9 +83,10 @@ void calibrate(Model::Parts& parts, const Samples& samples, std::span<const std:
           rank_correlation(samples.costs_on(cost, d), logs_on(model, unseen, (*devices)[d]));
     });
     model.rank_correlation = core::mean(correlations).value_or(0);
-    const auto trust = rehearse(samples, cost, *devices, folds,
-                                {.ridge = ridge, .noise = model.noise, .accuracy = accuracy});
+    auto trust = rehearse(samples, cost, *devices, folds,
+                          {.ridge = ridge, .noise = model.noise, .accuracy = accuracy});
     model.margin = trust.margin;
+    model.risk = std::move(trust.risk);
     model.usual_spread = trust.usual_spread;
   }
 }

@@ -26,6 +26,10 @@ Status check(const Goal& goal, const Model& model) {
                 fmt::format("{} {} were given, but the model has {} costs", numbers.size(),
                             is_weighted(goal) ? "weights" : "limits", costs.size()));
   }
+  if (!(goal.most_risk > 0 && goal.most_risk < 1)) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("a risk of {} is not between 0 and 1", goal.most_risk));
+  }
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (is_weighted(goal)) {
       if (!(numbers[i] >= 0 && numbers[i] <= kMostWeight))
@@ -70,7 +74,9 @@ Fitness fitness(const DeviceJudge& judge, const Goal& goal, const Judged& judged
   }
   for (std::size_t i = 0; i < goal.limits.size(); ++i) {
     if (!std::isfinite(goal.limits[i])) continue;
-    result.violation += std::max(judge.safe(judged, i) - std::log(goal.limits[i]), 0.0);
+    const double limit = std::log(goal.limits[i]);
+    result.violation += std::max(judge.bound(judged, i, goal.most_risk) - limit, 0.0);
+    result.loss += judge.model().parts().costs[i].risk.price * judge.risk(judged, i, limit);
   }
   return result;
 }

@@ -36,6 +36,16 @@ double number_on(std::span<const float> outputs, std::span<const float> inputs) 
   return sum;
 }
 
+Status check_risk(const Risk& risk) {
+  const auto wrong = [](const char* what) { return fail(ErrorCode::invalid_input, what); };
+  if (!(risk.price >= 0) || std::isinf(risk.price)) return wrong("the price of risk is none");
+  if (risk.excess.size() == 1) return wrong("one quantile of the excess is too few");
+  if (!std::ranges::all_of(risk.excess, [](double one) { return std::isfinite(one); }))
+    return wrong("a quantile of the excess is not finite");
+  if (!std::ranges::is_sorted(risk.excess)) return wrong("quantiles of the excess do not rise");
+  return {};
+}
+
 Status check_cost(const CostModel& cost, std::size_t features) {
   const auto wrong = [&](std::string_view what) {
     return fail(ErrorCode::invalid_input, fmt::format("cost {}: {}", cost.name, what));
@@ -45,6 +55,7 @@ Status check_cost(const CostModel& cost, std::size_t features) {
   if (!(cost.scale > 0)) return wrong("the scale is not positive");
   if (!(cost.margin >= 0)) return wrong("the margin is negative");
   if (!(cost.noise >= 0)) return wrong("the noise is negative");
+  if (const auto good = check_risk(cost.risk); !good) return wrong(good.error().message);
   if (!(cost.usual_spread > 0)) return wrong("the usual spread is not positive");
   if (cost.members.empty()) return wrong("there is no network");
   for (const auto& member : cost.members) {
@@ -85,6 +96,10 @@ Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
+double AccuracyModel::of(double number) const {
+  return centre + scale * std::sinh(std::clamp(number, -kMostNumber, kMostNumber));
+}
+
 Result<Model> Model::make(Parts parts) {
   const auto wrong = [](std::string what) {
     return fail(ErrorCode::invalid_input, std::move(what));
@@ -124,9 +139,7 @@ void Model::describe(space::DesignBatch designs, std::span<float> rows) const {
     for (std::size_t m = 0; m < numbers.size(); ++m) {
       float number = 0;
       parts_.accuracy.members[m].apply(taken, std::span(&number, 1), scratch);
-      numbers[m] =
-          parts_.accuracy.centre +
-          parts_.accuracy.scale * std::sinh(std::clamp<double>(number, -kMostNumber, kMostNumber));
+      numbers[m] = parts_.accuracy.of(number);
     }
     const double mean = ensemble_mean(numbers);
     row[0] = static_cast<float>(mean);
@@ -213,11 +226,26 @@ void DeviceJudge::judge(space::DesignBatch designs, std::span<Judged> out) const
   }
 }
 
+double DeviceJudge::whole_spread(const Judged& judged, std::size_t cost) const {
+  return std::hypot(judged.spread[cost], model_->parts().costs[cost].noise);
+}
+
 double DeviceJudge::safe(const Judged& judged, std::size_t cost) const {
   constexpr double kMost = 1;  // e times the predicted cost
-  const auto& model = model_->parts().costs[cost];
-  const double spread = std::hypot(judged.spread[cost], model.noise);
-  return judged.log_cost[cost] + std::min(model.margin * spread, kMost);
+  const double margin = model_->parts().costs[cost].margin * whole_spread(judged, cost);
+  return judged.log_cost[cost] + std::min(margin, kMost);
+}
+
+double DeviceJudge::risk(const Judged& judged, std::size_t cost, double log_limit) const {
+  const auto& risk = model_->parts().costs[cost].risk;
+  if (!risk.is_known()) return safe(judged, cost) > log_limit ? 1 : 0;
+  return risk.chance((log_limit - judged.log_cost[cost]) / whole_spread(judged, cost));
+}
+
+double DeviceJudge::bound(const Judged& judged, std::size_t cost, double most_risk) const {
+  const auto& risk = model_->parts().costs[cost].risk;
+  if (!risk.is_known()) return safe(judged, cost);
+  return judged.log_cost[cost] + risk.room(most_risk) * whole_spread(judged, cost);
 }
 
 }  // namespace fleetfit::learned

@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 using predict::DenseLayer;
 
 constexpr std::string_view kFormat = "fleetfit-learned";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;  // 1: without risks
 
 Json layer_json(const DenseLayer& layer) { return predict::to_json(std::span(&layer, 1)).front(); }
 
@@ -52,6 +52,8 @@ Json cost_json(const CostModel& cost) {
           {"offset", cost.offset},
           {"scale", cost.scale},
           {"margin", cost.margin},
+          {"excess", cost.risk.excess},
+          {"risk_price", cost.risk.price},
           {"noise", cost.noise},
           {"usual_spread", cost.usual_spread},
           {"rank_correlation", cost.rank_correlation},
@@ -169,12 +171,19 @@ Result<CostMember> read_member(const JsonView& json, std::size_t columns) {
   return member;
 }
 
+/// Files of version 1 have none.
+Risk read_risk(const JsonView& json, Fields& fields) {
+  if (!json.value().is_object() || !json.value().contains("excess")) return {};
+  return {.excess = fields.numbers("excess"), .price = fields.number("risk_price")};
+}
+
 Result<CostModel> read_cost(const JsonView& json, std::size_t columns) {
   Fields fields(json);
   CostModel cost{.name = fields.text("name"),
                  .offset = fields.number("offset"),
                  .scale = fields.number("scale"),
                  .margin = fields.number("margin"),
+                 .risk = read_risk(json, fields),
                  .noise = fields.number("noise"),
                  .usual_spread = fields.number("usual_spread"),
                  .rank_correlation = fields.number("rank_correlation")};
@@ -231,7 +240,7 @@ Result<const space::Space*> read_space(const JsonView& json) {
   if (auto good = fields.status(); !good) return tl::unexpected(std::move(good.error()));
   if (format != kFormat)
     return json.error(fmt::format("format is '{}', expected '{}'", format, kFormat));
-  if (version != kVersion)
+  if (version < 1 || version > kVersion)
     return json.error(fmt::format("version {} is none that this program knows", version));
   const auto space = space::find_space(name);
   if (!space) return json.error(space.error().message);

@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "fleetfit/core/statistics.h"
@@ -14,7 +15,7 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double kKept = 0.92;  // share of the choices that keep their limit
+constexpr double kKept = 0.92;  // share of the choices that keep their limit with the margin
 constexpr int kLimits = 16;     // of each device
 
 /// Designs that all devices have: ln of the cost without the level, design x device.
@@ -85,25 +86,108 @@ Ensemble ensemble_of(const Whole& whole, const MatrixXd& inputs, std::span<const
   return ensemble;
 }
 
+/// A device that is taken as new.
+struct Novice {
+  VectorXd truth;
+  VectorXd predicted;
+  VectorXd spread;  // with the noise
+  std::vector<double> limits;
+};
+
+Novice novice_of(const Whole& whole, const Ensemble& ensemble, Index device, double noise) {
+  Novice novice{.truth = whole.values.col(device),
+                .predicted = ensemble.mean,
+                .spread = (ensemble.spread.array().square() + noise * noise).sqrt(),
+                .limits = {}};
+  const std::span all(novice.truth.data(), static_cast<std::size_t>(novice.truth.size()));
+  for (int step = 0; step < kLimits; ++step)
+    novice.limits.push_back(*core::quantile(all, (step + 0.5) / kLimits));
+  return novice;
+}
+
 /// By how many times the spread the true costs of chosen designs exceed the predicted ones.
-void add_excesses(const Whole& whole, const Ensemble& ensemble, Index device, double noise,
-                  std::vector<double>& excesses) {
-  const VectorXd truth = whole.values.col(device);
-  const std::span all(truth.data(), static_cast<std::size_t>(truth.size()));
-  for (int step = 0; step < kLimits; ++step) {
-    const double limit = *core::quantile(all, (step + 0.5) / kLimits);
+void add_excesses(const Whole& whole, const Novice& novice, std::vector<double>& excesses) {
+  for (const double limit : novice.limits) {
     Index best = -1;
-    for (Index i = 0; i < truth.size(); ++i) {
-      if (ensemble.mean[i] > limit) continue;
+    for (Index i = 0; i < novice.truth.size(); ++i) {
+      if (novice.predicted[i] > limit) continue;
       const auto accuracy = [&](Index row) {
         return whole.accuracy[static_cast<std::size_t>(row)];
       };
       if (best < 0 || accuracy(i) > accuracy(best)) best = i;
     }
     if (best < 0) continue;
-    excesses.push_back((truth[best] - ensemble.mean[best]) /
-                       std::hypot(ensemble.spread[best], noise));
+    excesses.push_back((novice.truth[best] - novice.predicted[best]) / novice.spread[best]);
   }
+}
+
+/// A design that might be chosen within some limit.
+struct Candidate {
+  double chance = 0;  // that it breaks the limit
+  double accuracy = 0;
+  bool keeps = false;
+};
+
+/// The designs of which no other is both safer and more accurate; whatever risk costs, the best is
+/// one of them. The safest alone if all are too risky.
+std::vector<Candidate> candidates_for(const Whole& whole, const Novice& novice, double limit,
+                                      const Risk& risk) {
+  std::vector<Candidate> all;
+  for (Index i = 0; i < novice.truth.size(); ++i) {
+    all.push_back({.chance = risk.chance((limit - novice.predicted[i]) / novice.spread[i]),
+                   .accuracy = whole.accuracy[static_cast<std::size_t>(i)],
+                   .keeps = novice.truth[i] <= limit});
+  }
+  std::ranges::sort(all, [](const Candidate& a, const Candidate& b) {
+    return std::pair(a.chance, -a.accuracy) < std::pair(b.chance, -b.accuracy);
+  });
+  std::vector<Candidate> front;
+  for (const auto& one : all) {
+    if (!front.empty() && one.chance > Goal{}.most_risk) break;
+    if (front.empty() || one.accuracy > front.back().accuracy) front.push_back(one);
+  }
+  return front;
+}
+
+/// The share of limits that are kept if risk has that price.
+double kept_at(double price, std::span<const std::vector<Candidate>> cases) {
+  std::size_t kept = 0;
+  for (const auto& candidates : cases) {
+    const auto best = std::ranges::max_element(
+        candidates, {}, [&](const Candidate& one) { return one.accuracy - price * one.chance; });
+    kept += best->keeps ? 1 : 0;
+  }
+  return static_cast<double>(kept) / static_cast<double>(cases.size());
+}
+
+/// The least price at which enough limits are kept, to some percent.
+double price_of_risk(std::span<const std::vector<Candidate>> cases, double spread_of_accuracy) {
+  constexpr double kEnough = 0.94;
+  constexpr int kSteps = 16;
+  double low = std::log(1e-3 * spread_of_accuracy);
+  double high = std::log(1e2 * spread_of_accuracy);
+  for (int step = 0; step < kSteps; ++step) {
+    const double middle = (low + high) / 2;
+    (kept_at(std::exp(middle), cases) < kEnough ? low : high) = middle;
+  }
+  return std::exp(high);
+}
+
+Risk learn_risk(const Whole& whole, std::span<const Novice> novices,
+             std::span<const double> excesses) {
+  constexpr int kSteps = 64;
+  const double spread =
+      *core::quantile(whole.accuracy, 0.95) - *core::quantile(whole.accuracy, 0.05);
+  if (excesses.size() < kSteps || !(spread > 0)) return {};
+  Risk risk;
+  for (int step = 0; step <= kSteps; ++step)
+    risk.excess.push_back(*core::quantile(excesses, step / static_cast<double>(kSteps)));
+  std::vector<std::vector<Candidate>> cases;
+  for (const auto& novice : novices)
+    for (const double limit : novice.limits)
+      cases.push_back(candidates_for(whole, novice, limit, risk));
+  risk.price = price_of_risk(cases, spread);
+  return risk;
 }
 
 }  // namespace
@@ -126,13 +210,16 @@ Trust rehearse(const Samples& samples, std::size_t cost, std::span<const DeviceV
   const MatrixXd inputs = inputs_of(devices);
   std::vector<double> excesses;
   std::vector<double> spreads;
+  std::vector<Novice> novices;
   for (Index device = 0; device < inputs.rows(); ++device) {
     const auto ensemble = ensemble_of(whole, inputs, folds, count, device, options.ridge);
-    add_excesses(whole, ensemble, device, options.noise, excesses);
+    novices.push_back(novice_of(whole, ensemble, device, options.noise));
+    add_excesses(whole, novices.back(), excesses);
     for (Index i = 0; i < ensemble.spread.size(); i += 10) spreads.push_back(ensemble.spread[i]);
   }
   constexpr double kLeastSpread = 1e-4;
   return {.margin = std::max(core::quantile(excesses, kKept).value_or(3), 0.0),
+          .risk = learn_risk(whole, novices, excesses),
           .usual_spread = std::max(core::median(spreads).value_or(0), kLeastSpread)};
 }
 

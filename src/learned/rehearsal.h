@@ -5,6 +5,7 @@
 #include <span>
 
 #include "fleetfit/learned/device_inputs.h"
+#include "fleetfit/learned/model.h"
 #include "fleetfit/learned/samples.h"
 
 namespace fleetfit::learned {
@@ -14,7 +15,8 @@ Eigen::MatrixXd inputs_of(std::span<const DeviceVector> devices);
 
 /// How far an ensemble can be trusted on devices that none of its members has seen.
 struct Trust {
-  double margin = 3;           ///< times the spread
+  double margin = 3;  ///< times the spread
+  Risk risk = {};
   double usual_spread = 0.02;  ///< the median
 };
 
@@ -27,7 +29,8 @@ struct RehearsalOptions {
 /// Takes each fold of devices in turn as if it were new. An ensemble of linear fits stands for the
 /// networks, which would take too long: each is fitted without that fold and without one other. At
 /// budgets spread over a device's range it tells which designs would be chosen, and by how many
-/// times the ensemble's spread their true costs exceed the predicted ones. Defaults if there are
+/// times the ensemble's spread their true costs exceed the predicted ones. The price of risk is the
+/// least at which designs chosen with it keep their budgets often enough. Defaults if there are
 /// fewer than three folds or too few designs that all devices have.
 Trust rehearse(const Samples& samples, std::size_t cost, std::span<const DeviceVector> devices,
                std::span<const std::size_t> folds, const RehearsalOptions& options);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -154,40 +155,64 @@ class Session {
     return {};
   }
 
-  /// Measures what is best again until it was the best with its second measurement.
+  /// Measures what is best again until it was the best with its second measurement. If several were
+  /// measured twice, which of them is the best is luck again: what is told of it is a third.
   Status look_again() {
     if (priced_asked_ < 2) return {};
     std::vector<std::size_t> seen_twice;
     while (seen_twice.size() < kMostSecondLooks) {
       choose_best();
-      if (!result_.best || std::ranges::count(seen_twice, *result_.best) > 0) return {};
-      auto& trial = result_.trials[*result_.best];
-      if (trial.cost->predicted) return {};
-      if (stop_.stop_requested()) return stopped();
-      auto cost = price_(trial.setting);
-      if (!cost && cost.error().code == ErrorCode::cancelled) return tl::unexpected(cost.error());
-      if (!cost) return {};
-      costs_of(trial.setting).add(trial.setting.batch, cost->cost);
-      trial.cost = *std::move(cost);
+      if (!result_.best || std::ranges::count(seen_twice, *result_.best) > 0) break;
+      if (result_.trials[*result_.best].cost->predicted) return {};
+      if (auto ok = look_at(*result_.best); !ok) return ok;
       seen_twice.push_back(*result_.best);
     }
-    return {};
+    if (seen_twice.size() < 2) return {};
+    choose_best_of(seen_twice);
+    is_settled_ = true;
+    return result_.best ? look_at(*result_.best) : Status();
   }
 
   /// Responses of all that was priced, and the best of them.
   InferenceResult finish() {
-    choose_best();
+    if (is_settled_) {
+      respond_all();
+    } else {
+      choose_best();
+    }
     return std::move(result_);
   }
 
  private:
+  /// Measures a trial again. What it was before stays if that fails.
+  Status look_at(std::size_t number) {
+    auto& trial = result_.trials[number];
+    if (stop_.stop_requested()) return stopped();
+    auto cost = price_(trial.setting);
+    if (!cost && cost.error().code == ErrorCode::cancelled) return tl::unexpected(cost.error());
+    if (!cost) return {};
+    costs_of(trial.setting).add(trial.setting.batch, cost->cost);
+    trial.cost = *std::move(cost);
+    return {};
+  }
+
+  void respond_all() {
+    for (auto& trial : result_.trials)
+      if (trial.cost) trial.response = respond(trial.setting, {});
+  }
+
   void choose_best() {
+    std::vector<std::size_t> all(result_.trials.size());
+    std::iota(all.begin(), all.end(), 0);
+    choose_best_of(all);
+  }
+
+  void choose_best_of(std::span<const std::size_t> numbers) {
+    respond_all();
     result_.best.reset();
-    for (std::size_t i = 0; i < result_.trials.size(); ++i) {
-      auto& trial = result_.trials[i];
-      if (!trial.cost) continue;
-      trial.response = respond(trial.setting, {});
-      if (trial.asked && is_better(trial)) result_.best = i;
+    for (const auto number : numbers) {
+      const auto& trial = result_.trials[number];
+      if (trial.cost && trial.asked && is_better(trial)) result_.best = number;
     }
   }
 
@@ -335,6 +360,7 @@ class Session {
   const std::stop_token& stop_;
   InferenceResult result_;
   std::size_t priced_asked_ = 0;
+  bool is_settled_ = false;  // the best is chosen, whatever its last measurement says
   std::vector<std::pair<InferenceSetting, BatchCosts>> costs_;
 };
 

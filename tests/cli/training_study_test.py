@@ -83,6 +83,17 @@ class TrainingStudy(cli.Case):
         self.assertIn("/nowhere", outcome.stderr)
         self.assertEqual(self.trial()["status"], "failed")
 
+    def test_bad_flags_are_refused_before_there_is_a_study(self):
+        self.refuse("train", *self.flags, "--bogus", "--store", self.store, naming="--bogus")
+        self.refuse("train", "resnet8", "-o", self.model, "--store", self.store, naming="--data is required")
+        self.refuse("elastify", self.model, "--data", self.data, "-o", self.folder / "m.ffb", "--merge", -1, "--store", self.store, naming="--merge")
+        self.assertIsNone(self.trial())
+
+    def test_help_is_help(self):
+        shown = self.succeed("train", *self.flags, "--store", self.store, "--help")
+        self.assertIn("--epochs", shown.stdout)
+        self.assertIsNone(self.trial())
+
     def test_an_executor_that_is_none_is_refused(self):
         self.refuse("train", *self.flags, "--executor", "cloud", naming="cloud is neither local nor slurm")
 

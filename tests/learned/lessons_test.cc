@@ -179,6 +179,9 @@ TEST(Calibrate, TellsHowFarPredictionsOnNewDevicesAreOff) {
   EXPECT_GT(parts.costs[0].rank_correlation, 0.5);
   EXPECT_GT(parts.costs[0].usual_spread, 0);
   EXPECT_GT(strange.costs[0].margin, parts.costs[0].margin);
+  ASSERT_TRUE(strange.costs[0].risk.is_known());
+  EXPECT_GT(strange.costs[0].risk.price, 0);
+  EXPECT_GT(strange.costs[0].risk.room(0.1), parts.costs[0].risk.room(0.1));
 }
 
 }  // namespace

@@ -63,6 +63,57 @@ TEST(DeviceJudge, MarginGrowsWithTheSpread) {
   EXPECT_NEAR(margin(100), 1, 1e-9);
 }
 
+TEST(Risk, FollowsWhatWasExceededBefore) {
+  const Risk risk{.excess = {-1, 0, 1, 3, 7}};
+  EXPECT_EQ(risk.chance(-2), 1);
+  EXPECT_NEAR(risk.chance(0), 0.75, 1e-12);
+  EXPECT_NEAR(risk.chance(2), 0.375, 1e-12);
+  EXPECT_EQ(risk.chance(7), 0);
+  for (const double chance : {0.0, 0.1, 0.5, 0.9, 1.0})
+    EXPECT_NEAR(risk.chance(risk.room(chance)), chance, 1e-12);
+}
+
+TEST(Risk, OfEqualExcessesIsAStep) {
+  const Risk risk{.excess = {2, 2, 2}};
+  EXPECT_EQ(risk.chance(1.99), 1);
+  EXPECT_EQ(risk.chance(2), 0);
+  EXPECT_EQ(risk.room(0.3), 2);
+}
+
+/// True costs exceed predicted ones by 0 to 5 times the spread, which is 0.02, all alike.
+Model risky_model(double price) {
+  auto parts = small_parts();
+  parts.costs[0].risk = {.excess = {0, 5}, .price = price};
+  return Model::make(std::move(parts)).value();
+}
+
+TEST(Answer, TakesARiskThatIsWorthIt) {
+  core::ThreadPool pool(1);
+  // Three narrow convolutions (0.3 in ln) leave room for half of what was exceeded, two for all.
+  const Goal goal{.limits = {std::exp(0.351)}};
+  const auto best = [&](double price) {
+    const auto model = risky_model(price);
+    return searched_answer(DeviceJudge(model, device_of(model, 1, 1)), goal, pool, 1).value();
+  };
+  const auto bold = best(0.01);
+  EXPECT_NEAR(std::asinh(bold.accuracy), 0.3, 1e-5);
+  EXPECT_NEAR(bold.costs[0].risk, 0.49, 1e-3);
+  EXPECT_TRUE(bold.keeps_limits);
+  const auto careful = best(10);
+  EXPECT_NEAR(std::asinh(careful.accuracy), 0.2, 1e-5);
+  EXPECT_EQ(careful.costs[0].risk, 0);
+}
+
+TEST(Answer, TakesNoMoreRiskThanIsAllowed) {
+  const auto model = risky_model(0);
+  const DeviceJudge on_device(model, device_of(model, 1, 1));
+  core::ThreadPool pool(1);
+  const auto sure =
+      searched_answer(on_device, {.limits = {std::exp(0.351)}, .most_risk = 0.1}, pool, 1);
+  EXPECT_NEAR(std::asinh(sure->accuracy), 0.2, 1e-5);
+  EXPECT_LE(sure->costs[0].risk, 0.1);
+}
+
 TEST(Model, RememberedDesignsAreJudgedAlike) {
   auto model = Model::make(small_parts()).value();
   const auto device = device_of(model, 3, 5);
@@ -148,6 +199,7 @@ TEST(Goal, IsRefusedIfItCannotBe) {
   EXPECT_THAT(check({.limits = {-1}}, model).error().message, HasSubstr("latency_ms"));
   EXPECT_THAT(check({.limits = {1, 2}}, model).error().message, HasSubstr("1 costs"));
   EXPECT_THAT(check({.weights = {double{NAN}}}, model).error().message, HasSubstr("weight"));
+  EXPECT_THAT(check({.limits = {1}, .most_risk = 1}, model).error().message, HasSubstr("risk"));
   EXPECT_TRUE(check({.limits = {INFINITY}}, model));
 }
 
@@ -155,6 +207,7 @@ class ModelFile : public testing::Test {
  protected:
   static nlohmann::json document() {
     auto parts = small_parts();
+    parts.costs[0].risk = {.excess = {-1, 0, 2}, .price = 0.5};
     parts.optimizers.push_back(
         OptimizerNetwork::make(undecided_parts(cells(), Model::optimizer_inputs(parts)), cells(),
                                Model::optimizer_inputs(parts))
@@ -182,6 +235,19 @@ TEST_F(ModelFile, GivesTheSameAnswersWhenReadAgain) {
             answer(DeviceJudge(again, device), goal).design);
 }
 
+TEST_F(ModelFile, OfVersion1HasAMarginAlone) {
+  auto json = document();
+  json["version"] = 1;
+  json["costs"][0].erase("excess");
+  json["costs"][0].erase("risk_price");
+  const auto model = model_from_json(core::JsonView(json, "m.json")).value();
+  EXPECT_FALSE(model.parts().costs[0].risk.is_known());
+  const DeviceJudge on_device(model, device_of(model, 2, 3));
+  const auto safe = answer(on_device, {.limits = {9}});
+  EXPECT_LE(safe.costs[0].safe, 9);
+  EXPECT_EQ(safe.costs[0].risk, 0);
+}
+
 TEST_F(ModelFile, NamesWhatIsWrong) {
   const auto with = [](const std::string& pointer, const nlohmann::json& value) {
     auto json = document();
@@ -189,7 +255,7 @@ TEST_F(ModelFile, NamesWhatIsWrong) {
     return refusal(json);
   };
   EXPECT_THAT(with("/format", "other"), HasSubstr("m.json: format is 'other'"));
-  EXPECT_THAT(with("/version", 2), HasSubstr("version 2"));
+  EXPECT_THAT(with("/version", 3), HasSubstr("version 3"));
   EXPECT_THAT(with("/space", "nowhere"), HasSubstr("nowhere"));
   EXPECT_THAT(with("/space_version", 99), HasSubstr("version 99 of the space"));
   EXPECT_THAT(with("/space", "fbnet"), HasSubstr("layer"));
@@ -197,6 +263,9 @@ TEST_F(ModelFile, NamesWhatIsWrong) {
   EXPECT_THAT(with("/features/covariance", {1, 2}), HasSubstr("covariance"));
   EXPECT_THAT(with("/costs/0/members/0/typical", {1}), HasSubstr("typical"));
   EXPECT_THAT(with("/costs/0/margin", -1), HasSubstr("margin"));
+  EXPECT_THAT(with("/costs/0/excess", {1}), HasSubstr("quantile"));
+  EXPECT_THAT(with("/costs/0/excess", {2, 1}), HasSubstr("do not rise"));
+  EXPECT_THAT(with("/costs/0/risk_price", -1), HasSubstr("price of risk"));
   EXPECT_THAT(with("/costs", nlohmann::json::array()), HasSubstr("optimizers[0]"));
   EXPECT_THAT(with("/optimizers/0/hidden", 7), HasSubstr("m.json: optimizers[0].hidden"));
   EXPECT_THAT(with("/extra", 1), HasSubstr("extra"));

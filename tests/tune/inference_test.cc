@@ -185,7 +185,23 @@ TEST(InferenceTuning, JudgesTheBestByASecondMeasurement) {
   EXPECT_EQ(best_of(result).cores, 1);
   EXPECT_EQ(result.trials.size(), 2U);
   EXPECT_DOUBLE_EQ(result.trials[1].response.mean_ms, 6);
-  EXPECT_EQ(device.asked.size(), 4U);
+  // Both twice, and the best of them once more.
+  EXPECT_EQ(device.asked.size(), 5U);
+}
+
+TEST(InferenceTuning, TellsOfTheBestWhatChoseNothing) {
+  // One core was lucky at first, two cores were until they were chosen.
+  Device device;
+  device.latency_ms = [&](const InferenceSetting& s) {
+    const auto times = std::ranges::count(device.asked, s);
+    if (*s.cores == 1) return times == 1 ? 4.0 : 6.0;
+    return times < 3 ? 5.0 : 7.0;
+  };
+  const auto study = study_of({choice("cores", {std::int64_t{1}, std::int64_t{2}})},
+                              {.kind = ScenarioKind::single});
+  const auto result = tune(study, device);
+  EXPECT_EQ(best_of(result).cores, 2);
+  EXPECT_DOUBLE_EQ(result.trials[*result.best].response.mean_ms, 7);
 }
 
 TEST(InferenceTuning, RefusesWhatInferenceDoesNotHave) {

@@ -85,6 +85,7 @@ struct LearnApplyRequest {
   std::string device = {};
   std::optional<double> budget_ms = {};
   std::optional<double> budget_mj = {};
+  double sure = 0.5;                 ///< how likely budgets have to be kept
   std::vector<double> weights = {};  ///< lambda of energy and latency, or of latency alone
   bool never_search = false;         ///< keep the optimizer's answer, even in doubt
   std::uint64_t seed = 1;
@@ -117,7 +118,7 @@ struct LearnBulkRequest {
 
 struct LearnBulkReport {
   std::size_t devices = 0;
-  std::size_t within = 0;   ///< answers that keep the limit with the margin
+  std::size_t within = 0;   ///< answers that keep the limit as likely as not
   std::size_t unsure = 0;   ///< answers with a doubt
   std::size_t designs = 0;  ///< different designs among the answers
   double elapsed_s = 0;

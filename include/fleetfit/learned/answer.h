@@ -25,7 +25,7 @@ struct AnswerOptions {
 enum class Doubt : std::uint8_t {
   far_device,   ///< its features are unlike those of all known devices
   wide_spread,  ///< the networks do not agree
-  over_limit,   ///< no proposal keeps the limits for sure
+  over_limit,   ///< all proposals break a limit with more than the risk that is allowed
   filled_in,    ///< features were missing
 };
 
@@ -35,6 +35,7 @@ std::string_view to_string(Doubt doubt);
 struct CostAnswer {
   double value = 0;   ///< predicted
   double safe = 0;    ///< nine of ten such predictions are not exceeded by more
+  double risk = 0;    ///< the chance that the limit is broken; 0 without one
   double spread = 0;  ///< of the ensemble, relative
 };
 
@@ -43,7 +44,7 @@ struct Answer {
   double accuracy = 0;
   double accuracy_spread = 0;
   std::vector<CostAnswer> costs = {};
-  bool keeps_limits = true;  ///< with the safety margin
+  bool keeps_limits = true;  ///< with no more than the risk that is allowed
   std::vector<Doubt> doubts = {};
   bool by_search = false;  ///< the optimizer was unsure, an ordinary search was made
   std::size_t judged = 0;  ///< designs that the networks looked at

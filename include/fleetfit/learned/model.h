@@ -32,6 +32,22 @@ struct CostMember {
   std::vector<float> typical = {};  ///< its outputs' means over random designs
 };
 
+/// How likely a limit is broken, and what that counts. Learned in a rehearsal with devices that
+/// were taken as new.
+struct Risk {
+  /// By how many times the spread true costs exceeded predicted ones: quantiles at even steps from
+  /// the smallest to the largest. Empty: not known, then the margin tells what keeps a limit.
+  std::vector<double> excess = {};
+  /// What a limit that is broken for sure counts against a design, in the unit of accuracy.
+  double price = 0;
+
+  bool is_known() const { return !excess.empty(); }
+  /// The chance that a cost exceeds the predicted one by more than `room` times the spread.
+  double chance(double room) const;
+  /// The inverse.
+  double room(double chance) const;
+};
+
 /// ln of a cost = the device's level + offset + scale x number.
 struct CostModel {
   std::string name = {};  ///< "latency_ms", "energy_mj"
@@ -40,6 +56,7 @@ struct CostModel {
   /// How many times the spread is added to ln of the cost, so that nine of ten designs that are
   /// chosen keep a limit on devices that were not learned from.
   double margin = 0;
+  Risk risk = {};
   double noise = 0.015;         ///< counts beside the spread: what no network can know
   double usual_spread = 0.01;   ///< of the members, in ln, on devices not learned from: the median
   double rank_correlation = 0;  ///< mean over known devices, by members that had not seen them
@@ -53,6 +70,8 @@ struct AccuracyModel {
   double scale = 1;
   double spread90 = 1;  ///< the range of the middle nine tenths of designs, in points
   std::vector<DesignNetwork> members = {};
+
+  double of(double number) const;
 };
 
 /// What it was learned from.
@@ -137,18 +156,28 @@ class DeviceJudge {
   /// ln of the cost that nine of ten designs like it will not exceed.
   double safe(const Judged& judged, std::size_t cost) const;
 
+  /// The chance that the true cost of the design is above a limit, given as ln.
+  double risk(const Judged& judged, std::size_t cost, double log_limit) const;
+
+  /// ln of the lowest limit with no more than that risk; `safe` if the risk is not known.
+  double bound(const Judged& judged, std::size_t cost, double most_risk) const;
+
  private:
+  double whole_spread(const Judged& judged, std::size_t cost) const;
+
   const Model* model_;
   DeviceVector device_;
   std::array<double, kMostCosts> typical_ = {};
   std::array<double, kMostCosts> typical_spread_ = {};
 };
 
-/// What is wanted: the best accuracy within limits or, with weights, the least of
+/// What is wanted: the best accuracy within limits, less the price of the risk that they are
+/// broken, or, with weights, the least of
 ///   -accuracy / spread90 + sum of weight x cost / typical cost of the device.
 struct Goal {
   std::vector<double> limits = {};   ///< of each cost; infinite: none
   std::vector<double> weights = {};  ///< of each cost; empty: limits count
+  double most_risk = 0.5;  ///< that a limit is broken; more is taken only if all have more
 };
 
 /// `invalid_input`, naming the cost, on a limit or weight that cannot be.
@@ -159,7 +188,7 @@ std::vector<float> optimizer_inputs(const DeviceJudge& judge, const Goal& goal);
 
 /// How good a design is for a goal; smaller is better.
 struct Fitness {
-  double violation = 0;  ///< by how much limits are exceeded, in ln
+  double violation = 0;  ///< by how much more the limits would have to be, in ln
   double loss = 0;
 
   auto operator<=>(const Fitness&) const = default;

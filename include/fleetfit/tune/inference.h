@@ -88,7 +88,8 @@ Status check_inference_parameters(const Parameters& parameters);
 /// highest throughput), the highest throughput that could be had, the least energy per sample.
 /// Settings that are saturated come after all others, those without energy cannot be the best for
 /// energy. Of equals, the one with fewer cores, fewer threads, a smaller batch. The best is
-/// measured once more and judged by that, as the best of many measurements is one that was lucky.
+/// measured once more and judged by that, as the best of many measurements is one that was lucky;
+/// of several that were best for a while, the last measurement of the chosen one chose nothing.
 Result<InferenceResult> tune_inference(const InferenceTuning& tuning, const PriceInference& price,
                                        const std::stop_token& stop);
 

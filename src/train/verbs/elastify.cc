@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/program.h"
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/core/version.h"
 #include "fleetfit/elastic/bundle.h"
@@ -223,6 +224,7 @@ Status write_result(const ElastifyFlags& flags, const Elastified& result,
 }
 
 Result<int> run_elastify(const ElastifyFlags& flags) {
+  if (flags.common.is_check) return core::kDone;
   if (auto ok = check_output(flags.output); !ok) return tl::unexpected(std::move(ok.error()));
   Work work(flags.common);
   const auto subject = make_subject(flags);
@@ -313,7 +315,7 @@ void add_flags(CLI::App& verb, ElastifyFlags& flags) {
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
   add_common_flags(verb, flags.common);
-  add_trial_flag(verb, flags.common);
+  add_trial_flags(verb, flags.common);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "fleetfit/core/json.h"
+#include "fleetfit/core/program.h"
 #include "fleetfit/data/dataset.h"
 #include "fleetfit/graph/export.h"
 #include "fleetfit/graph/import.h"
@@ -140,6 +141,7 @@ Status tell_of(const TrainFlags& flags, const TrainedClassifier& trained) {
 }
 
 Result<int> run_train(const TrainFlags& flags) {
+  if (flags.common.is_check) return core::kDone;
   if (auto ok = check_output(flags.output); !ok) return tl::unexpected(std::move(ok.error()));
   Work work(flags.common);
   const auto data = open_splits(flags.data);
@@ -190,7 +192,7 @@ void add_flags(CLI::App& verb, TrainFlags& flags) {
   verb.add_flag("--no-flip", flags.no_flip, "Never mirror images");
   verb.add_flag("--resume", flags.resume, "Go on with OUTPUT.training if it is there");
   add_common_flags(verb, flags.common);
-  add_trial_flag(verb, flags.common);
+  add_trial_flags(verb, flags.common);
 }
 
 }  // namespace

@@ -35,8 +35,10 @@ void add_common_flags(CLI::App& verb, CommonFlags& flags) {
   verb.add_flag("--quiet", flags.quiet, "No progress on the terminal");
 }
 
-void add_trial_flag(CLI::App& verb, CommonFlags& flags) {
-  verb.add_option("--as-trial", flags.trial_summary)->group("");  // not for people
+void add_trial_flags(CLI::App& verb, CommonFlags& flags) {
+  // Empty groups are not in the help: these are not for people.
+  verb.add_option("--as-trial", flags.trial_summary)->group("");
+  verb.add_flag("--check-flags", flags.is_check)->group("");
 }
 
 void say(const nlohmann::json& document) {

@@ -26,6 +26,7 @@ struct CommonFlags {
   std::uint64_t seed = 1;
   /// Not empty: a trial of a study, which speaks its protocol and leaves what it would print here.
   std::string trial_summary;
+  bool is_check = false;  ///< the flags are good, if this is read: there is nothing to do
 };
 
 /// What the verb that was chosen does; gives the exit status.
@@ -42,8 +43,8 @@ void add_workload(CLI::App& program, Action& action);
 /// --json, --quiet, --threads, --seed.
 void add_common_flags(CLI::App& verb, CommonFlags& flags);
 
-/// --as-trial, for verbs that a study may run.
-void add_trial_flag(CLI::App& verb, CommonFlags& flags);
+/// --as-trial and --check-flags, for verbs that a study may run.
+void add_trial_flags(CLI::App& verb, CommonFlags& flags);
 
 /// A line of the trial protocol, which somebody waits for.
 void say(const nlohmann::json& document);
