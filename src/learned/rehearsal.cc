@@ -162,7 +162,7 @@ double kept_at(double price, std::span<const std::vector<Candidate>> cases) {
 
 /// The least price at which enough limits are kept, to some percent.
 double price_of_risk(std::span<const std::vector<Candidate>> cases, double spread_of_accuracy) {
-  constexpr double kEnough = 0.94;
+  constexpr double kEnough = 0.92;
   constexpr int kSteps = 16;
   double low = std::log(1e-3 * spread_of_accuracy);
   double high = std::log(1e2 * spread_of_accuracy);
