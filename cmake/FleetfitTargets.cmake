@@ -47,7 +47,7 @@ set(FLEETFIT_COMMON_HEADERS <algorithm> <array> <cmath> <cstdint> <filesystem> <
 # fleetfit_compile_together(TARGET [ALONE file…]): some files of the target at a time, so that headers are read and templates compiled
 # once for all of them: modules with large headers build twice as fast. Names in unnamed namespaces must differ then; files that would rather
 # keep theirs are compiled ALONE, and so are those that a small program wants without the libraries of others, as the agent does: a linker
-# takes all of an object or nothing. Presets that look at single files, `dev`, and `arm64`, which is to be small, do without.
+# takes all of an object or nothing. Presets that look at single files (`dev`, `asan`) do without.
 option(FLEETFIT_UNITY "Compile several files of a module at once" ON)
 function(fleetfit_compile_together target)
   cmake_parse_arguments(arg "" "" "ALONE" ${ARGN})

@@ -17,7 +17,7 @@ struct PlacedFeature {
 /// The rows of a table whose column `key` names devices. Errors are those of
 /// `device_features_of`.
 Result<DeviceFeatures> read_feature_rows(const core::CsvTable& csv, std::size_t key,
-                                         const std::vector<PlacedFeature>& features,
+                                         const std::vector<PlacedFeature>& columns,
                                          std::string name);
 
 }  // namespace fleetfit::learned

@@ -87,8 +87,7 @@ struct Model::Remembered {
   std::vector<float> rows;
 };
 
-Model::Model(Parts parts) : parts_(std::move(parts)), columns_(*parts_.space) {
-  row_size_ = 2;
+Model::Model(Parts parts) : parts_(std::move(parts)), columns_(*parts_.space), row_size_(2) {
   for (const auto& cost : parts_.costs)
     row_size_ += cost.members.size() * (parts_.device.size() + 1);
 }

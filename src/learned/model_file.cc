@@ -242,7 +242,7 @@ Result<const space::Space*> read_space(const JsonView& json) {
     return json.error(fmt::format("format is '{}', expected '{}'", format, kFormat));
   if (version < 1 || version > kVersion)
     return json.error(fmt::format("version {} is none that this program knows", version));
-  const auto space = space::find_space(name);
+  auto space = space::find_space(name);
   if (!space) return json.error(space.error().message);
   if (space_version != (*space)->version()) {
     return json.error(fmt::format("made for version {} of the space {}, which is now at {}",
