@@ -21,12 +21,13 @@ constexpr double kFalseAlarm = 1e-3;
 std::size_t unlikely_hits(std::size_t runs, double chance) {
   const auto n = static_cast<double>(runs);
   double tail = 0;
+  double ways = 1;  // to have one hit less than `hits`
   std::size_t hits = runs + 1;
   while (hits > 0) {
     const auto k = static_cast<double>(hits - 1);
-    const double ways = std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1));
     tail += ways * std::pow(chance, k) * std::pow(1 - chance, n - k);
     if (tail > kFalseAlarm) break;
+    ways *= k / (n - k + 1);
     --hits;
   }
   return hits;

@@ -330,7 +330,7 @@ Result<bool> Conductor::start(const tune::StartTrial& decision) {
   } else if (must_wait_for_price(known)) {
     record.state = TrialState::paused;
   }
-  const auto added = store_.add_trials(study_.name, std::span(&record, 1));
+  auto added = store_.add_trials(study_.name, std::span(&record, 1));
   if (!added || !*added) return added;
   if (prices_networks()) ask_untrained(known.key, record.params);
   if (auto absorbed = absorb(record); !absorbed) return tl::unexpected(absorbed.error());

@@ -50,7 +50,7 @@ std::vector<std::size_t> thinned(std::vector<std::size_t> places, std::size_t mo
 }
 
 /// The same for the steps of a curve; one of them stays in any case.
-std::vector<std::size_t> thinned_but(std::vector<std::size_t> places, std::size_t most,
+std::vector<std::size_t> thinned_but(const std::vector<std::size_t>& places, std::size_t most,
                                      const std::function<bool(std::size_t)>& stays) {
   auto some = thinned(places, most);
   std::vector<std::size_t> all;

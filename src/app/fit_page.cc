@@ -127,7 +127,7 @@ std::string use_of_budget(double cost, double limit) {
   const double share = cost / limit;
   if (!std::isfinite(share)) return "";
   return fmt::format(
-      "<span class=\"gauge\"><span class=\"{}\" style=\"width:{:.1f}%\"></span></span> {:.1f} %",
+      R"(<span class="gauge"><span class="{}" style="width:{:.1f}%"></span></span> {:.1f} %)",
       share <= 1 ? "fill" : "fill over", 100 * std::min(share, 1.25) / 1.25, 100 * share);
 }
 
@@ -144,7 +144,7 @@ std::string cost_cells(const FittedDevice& device) {
     costs += fmt::format("{}{}", line, std::isfinite(cost) ? amount(cost, budget.quantity) : "–");
     uses += fmt::format("{}{}", line, use_of_budget(cost, budget.limit));
   }
-  return fmt::format("<td>{}</td><td class=\"words\">{}</td><td class=\"words\">{}</td>", costs,
+  return fmt::format(R"(<td>{}</td><td class="words">{}</td><td class="words">{}</td>)", costs,
                      uses, budgets);
 }
 

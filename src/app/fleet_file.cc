@@ -65,11 +65,11 @@ Result<WrittenBudgets> read_budgets(const YamlView& view) {
   const auto of = [](std::string_view unit) {
     return [unit](const YamlView& field) { return read_budget(field, unit); };
   };
-  const Status good = first_error({view.allow_only({"latency", "energy", "memory", "of"}),
-                                   read_field(view, "latency", budgets.latency, of("ms")),
-                                   read_field(view, "energy", budgets.energy, of("mJ")),
-                                   read_field(view, "memory", budgets.memory, of("MB")),
-                                   read_field(view, "of", budgets.statistic, read_statistic)});
+  Status good = first_error({view.allow_only({"latency", "energy", "memory", "of"}),
+                             read_field(view, "latency", budgets.latency, of("ms")),
+                             read_field(view, "energy", budgets.energy, of("mJ")),
+                             read_field(view, "memory", budgets.memory, of("MB")),
+                             read_field(view, "of", budgets.statistic, read_statistic)});
   if (!good) return tl::unexpected(good.error());
   if (!budgets.latency) return view.error("latency is missing");
   return budgets;
@@ -92,7 +92,7 @@ Result<std::string> read_precision(const YamlView& view) {
 }
 
 Status read_of_model(const YamlView& view, FleetDevice& device) {
-  const Status good = first_error(
+  Status good = first_error(
       {view.allow_only({"name", "budget", "optional", "device", "runtime", "threads", "cores",
                         "precision", "cpu_quota", "memory_limit", "latency", "agent"}),
        read_field(view, "device", device.device, read_text),
@@ -119,7 +119,7 @@ Status read_of_model(const YamlView& view, FleetDevice& device) {
 }
 
 Status read_of_space(const YamlView& view, FleetDevice& device) {
-  const Status good =
+  Status good =
       first_error({view.allow_only({"name", "budget", "measure", "references", "latency"}),
                    read_field(view, "measure", device.measure, read_text),
                    read_field(view, "references", device.references, yaml::read_texts),
@@ -138,10 +138,10 @@ Status read_of_space(const YamlView& view, FleetDevice& device) {
 
 Result<FleetDevice> read_device(const YamlView& view, bool is_of_space) {
   FleetDevice device{.line = view.node().line};
-  const Status good = first_error(
-      {yaml::require(view, {"name", "budget"}), read_field(view, "name", device.name, read_name),
-       read_field(view, "budget", device.budgets, read_budgets),
-       read_field(view, "optional", device.optional, yaml::read_boolean)});
+  Status good = first_error({yaml::require(view, {"name", "budget"}),
+                             read_field(view, "name", device.name, read_name),
+                             read_field(view, "budget", device.budgets, read_budgets),
+                             read_field(view, "optional", device.optional, yaml::read_boolean)});
   if (!good) return tl::unexpected(good.error());
   const Status rest = is_of_space ? read_of_space(view, device) : read_of_model(view, device);
   if (!rest) return tl::unexpected(rest.error());
@@ -203,16 +203,15 @@ Result<ElasticPlan> read_elastic(const YamlView& view) {
     if (!number) return tl::unexpected(number.error());
     return std::optional(*number);
   };
-  const Status good =
-      first_error({view.allow_only({"granularity", "merge", "shrink", "distill_epochs",
-                                    "tune_epochs", "limit", "compute"}),
-                   read_field(view, "granularity", plan.granularity, positive),
-                   read_field(view, "merge", plan.merge, whole(0)),
-                   read_field(view, "shrink", plan.shrink, read_shares),
-                   read_field(view, "distill_epochs", plan.distill_epochs, whole(0)),
-                   read_field(view, "tune_epochs", plan.tune_epochs, whole(0)),
-                   read_field(view, "limit", plan.limit, count),
-                   read_field(view, "compute", plan.compute, read_compute)});
+  Status good = first_error({view.allow_only({"granularity", "merge", "shrink", "distill_epochs",
+                                              "tune_epochs", "limit", "compute"}),
+                             read_field(view, "granularity", plan.granularity, positive),
+                             read_field(view, "merge", plan.merge, whole(0)),
+                             read_field(view, "shrink", plan.shrink, read_shares),
+                             read_field(view, "distill_epochs", plan.distill_epochs, whole(0)),
+                             read_field(view, "tune_epochs", plan.tune_epochs, whole(0)),
+                             read_field(view, "limit", plan.limit, count),
+                             read_field(view, "compute", plan.compute, read_compute)});
   if (!good) return tl::unexpected(good.error());
   return plan;
 }
@@ -255,7 +254,7 @@ Status read_common(const YamlView& view, Fleet& fleet) {
 }
 
 Status read_model_fleet(const YamlView& view, Fleet& fleet) {
-  const Status good =
+  Status good =
       first_error({view.allow_only({"name", "model", "bundle", "data", "elastic", "search_images",
                                     "measurements", "confirmations", "measure_s", "share_within",
                                     "devices", "server", "token_file", "authority", "wait_s"}),

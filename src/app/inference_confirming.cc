@@ -35,7 +35,7 @@ std::vector<std::int64_t> batches_formed(const ConfirmRequest& request,
   });
   // A real run may be slower for a while, and then forms full batches.
   if (request.scenario.kind != tune::ScenarioKind::single) formed.insert(setting.batch);
-  const std::vector<std::int64_t> all(formed.begin(), formed.end());
+  std::vector<std::int64_t> all(formed.begin(), formed.end());
   if (all.size() <= kMostLoaded) return all;
   std::vector<std::int64_t> some;
   for (std::size_t i = 0; i < kMostLoaded; ++i)
@@ -75,7 +75,7 @@ struct RealOutcome {
 /// Meters the energy of what happens between the two calls.
 class Metering {
  public:
-  Metering(const core::Clock& clock, measure::EnergyOptions options)
+  Metering(const core::Clock& clock, const measure::EnergyOptions& options)
       : opened_(measure::open_energy_meter(clock, options)) {}
 
   void start() { started_ = opened_.meter != nullptr && opened_.meter->start().has_value(); }

@@ -75,7 +75,7 @@ Result<tune::Response> serve_plan(std::istream& in, std::ostream& out) {
   const auto plan = read_plan(in);
   if (!plan) return tl::unexpected(plan.error());
   if (auto ok = plan->runners.warm_up(clock); !ok) return tl::unexpected(ok.error());
-  out << R"({"ready":true})" << std::endl;
+  out << R"({"ready":true})" << "\n" << std::flush;
   std::string go;
   std::getline(in, go);
   const tune::RealServer server{.clock = clock,
@@ -105,7 +105,7 @@ Status serve_inference_plan(std::istream& in, std::ostream& out) {
   } else {
     reply["error"] = response.error().message;
   }
-  out << reply.dump() << std::endl;
+  out << reply.dump() << "\n" << std::flush;
   if (!out) return fail(ErrorCode::io, "the answer could not be written");
   return {};
 }

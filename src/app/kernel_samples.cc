@@ -30,7 +30,7 @@ std::string name_of(const graph::Graph& graph, const cost::Kernel& kernel) {
 
 Result<graph::Graph> as_run(graph::Graph graph, measure::Precision precision) {
   if (precision != measure::Precision::int8 || is_quantized(graph)) return graph;
-  const auto prepared = graph::prepare_for_quantization(std::move(graph));
+  auto prepared = graph::prepare_for_quantization(std::move(graph));
   if (!prepared) return prepared;
   graph::Ranges ranges;
   for (const auto tensor : graph::tensors_to_observe(*prepared)) ranges[tensor] = kAnyRange;

@@ -34,7 +34,7 @@ std::string fact(std::string_view name, std::string_view value) {
 }
 
 std::string meter(double share, std::string_view style = "") {
-  return fmt::format("<span class=\"meter {}\" style=\"width:{:.2f}em\"></span>", style,
+  return fmt::format(R"(<span class="meter {}" style="width:{:.2f}em"></span>)", style,
                      10 * std::clamp(share, 0.0, 1.0));
 }
 
@@ -343,8 +343,7 @@ std::string reasons_table(const StudyPageInput& input, TrialState state) {
                     reason.count, examples, escape_html(reason.words));
   }
   if (rows.empty()) return "";
-  return table("<th>trials</th><th class=\"words\">which</th><th class=\"words\">reason</th>",
-               rows);
+  return table(R"(<th>trials</th><th class="words">which</th><th class="words">reason</th>)", rows);
 }
 
 struct Cost {

@@ -146,16 +146,16 @@ Result<store::TokenRecord> find_token(store::FleetStore& fleet, std::string_view
 
 Result<milliseconds> parse_lifetime(std::string_view text) {
   using std::chrono::hours;
-  constexpr std::int64_t kMostHours = 100 * 365 * 24;
+  constexpr std::int64_t kMostHours = std::int64_t{100} * 365 * 24;
   const auto refuse = [&](std::string_view why) {
     return fail(ErrorCode::invalid_input, fmt::format("'{}' {}", text, why));
   };
   constexpr std::string_view kShape = "is no duration such as 12h, 30d or 2w";
   std::int64_t number = 0;
-  const auto* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error == std::errc::invalid_argument || end - rest != 1) return refuse(kShape);
-  const auto factor = *rest == 'h' ? 1 : *rest == 'd' ? 24 : *rest == 'w' ? 7 * 24 : 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto left = text.substr(static_cast<std::size_t>(rest - text.data()));
+  if (error == std::errc::invalid_argument || left.size() != 1) return refuse(kShape);
+  const auto factor = left == "h" ? 1 : left == "d" ? 24 : left == "w" ? 7 * 24 : 0;
   if (factor == 0) return refuse(kShape);
   if (error == std::errc::result_out_of_range || number > kMostHours / factor)
     return refuse("is longer than 100 years");

@@ -46,7 +46,7 @@ Result<std::vector<std::string>> read_devices(const YamlView& view) {
 
 Result<Workload> read_workload(const YamlView& view) {
   Workload workload;
-  const Status good =
+  Status good =
       first_error({view.allow_only({"command", "builtin", "untrained", "timeout_s", "memory"}),
                    read_field(view, "command", workload.command, read_command),
                    read_field(view, "builtin", workload.builtin, read_name)});
@@ -74,7 +74,7 @@ Result<std::int64_t> read_integer(const YamlView& view) { return view.as_integer
 
 // Names the line of the key that `check` complains of: "max_epochs: 1 is less than …".
 Status check_budget(const YamlView& view, const BudgetOptions& budget) {
-  const Status good = check(budget);
+  Status good = check(budget);
   if (good) return good;
   const std::string& message = good.error().message;
   const auto colon = message.find(": ");
@@ -86,7 +86,7 @@ Status check_budget(const YamlView& view, const BudgetOptions& budget) {
 Result<BudgetOptions> read_budget(const YamlView& view) {
   BudgetOptions budget;
   std::int64_t max_trials = static_cast<std::int64_t>(budget.max_trials);
-  const Status good = first_error(
+  Status good = first_error(
       {view.allow_only({"kind", "min_epochs", "max_epochs", "min_data", "eta", "max_trials"}),
        read_field(view, "kind", budget.kind, read_budget_kind),
        read_field(view, "min_epochs", budget.min_epochs, read_integer),
@@ -171,8 +171,8 @@ Status check_precisions(const YamlView& view, const Parameter& parameter) {
 
 Result<Parameters> read_inference_parameters(const YamlView& view) {
   std::vector<Parameter> all;
-  const Status good = first_error({view.allow_only({"batch_size", "cores", "threads", "precision"}),
-                                   read_group(view, Group::inference, all)});
+  Status good = first_error({view.allow_only({"batch_size", "cores", "threads", "precision"}),
+                             read_group(view, Group::inference, all)});
   if (!good) return tl::unexpected(good.error());
   for (const Parameter& parameter : all) {
     const auto field = view.at(parameter.name);
@@ -221,10 +221,10 @@ Result<SchedulerKind> read_scheduler(const YamlView& view) {
 Result<Pair> read_pair(const YamlView& view) {
   if (!view.is_map()) return read_pair_name(view);
   Pair pair;
-  const Status good = first_error({view.allow_only({"sampler", "scheduler"}),
-                                   require(view, {"sampler", "scheduler"}),
-                                   read_field(view, "sampler", pair.sampler, read_sampler),
-                                   read_field(view, "scheduler", pair.scheduler, read_scheduler)});
+  Status good = first_error({view.allow_only({"sampler", "scheduler"}),
+                             require(view, {"sampler", "scheduler"}),
+                             read_field(view, "sampler", pair.sampler, read_sampler),
+                             read_field(view, "scheduler", pair.scheduler, read_scheduler)});
   if (!good) return tl::unexpected(good.error());
   return pair;
 }
@@ -248,7 +248,7 @@ Result<std::optional<InferenceStudy>> read_optional_inference(const YamlView& vi
 // Goals and limits come last: what they may name depends on the rest.
 Result<Study> read_document(const YamlView& view) {
   Study study;
-  const Status good =
+  Status good =
       first_error({view.allow_only({"name", "workload", "parameters", "inference", "objective",
                                     "constraints", "budget", "algorithm", "resources", "seed"}),
                    require(view, {"name", "parameters", "objective", "budget"}),
@@ -287,7 +287,7 @@ Result<std::optional<std::int64_t>> read_bytes(const YamlView& view) {
 
 Result<InferenceStudy> read_inference(const YamlView& view) {
   InferenceStudy inference;
-  const Status good = first_error(
+  Status good = first_error(
       {view.allow_only({"devices", "parameters", "scenario", "objective"}),
        require(view, {"devices"}), read_field(view, "devices", inference.devices, read_devices),
        read_field(view, "parameters", inference.parameters, read_inference_parameters),
@@ -301,10 +301,10 @@ Result<Algorithm> read_algorithm(const YamlView& view) {
   Algorithm algorithm;
   Pair model;
   Pair inference = {.sampler = algorithm.inference};
-  const Status good = first_error(
-      {view.allow_only({"model", "inference", "mode"}), read_field(view, "model", model, read_pair),
-       read_field(view, "inference", inference, read_pair_name),
-       read_field(view, "mode", algorithm.hierarchical, read_hierarchical)});
+  Status good = first_error({view.allow_only({"model", "inference", "mode"}),
+                             read_field(view, "model", model, read_pair),
+                             read_field(view, "inference", inference, read_pair_name),
+                             read_field(view, "mode", algorithm.hierarchical, read_hierarchical)});
   if (!good) return tl::unexpected(good.error());
   algorithm.sampler = model.sampler;
   algorithm.scheduler = model.scheduler;

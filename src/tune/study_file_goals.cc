@@ -49,7 +49,7 @@ Result<Goal> read_ratio(const YamlView& view, const Study& study) {
   Goal goal;
   const auto of = view.at("of");
   if (!of) return tl::unexpected(of.error());
-  const Status good = first_error(
+  Status good = first_error(
       {read_field(view, "of", goal.metric, read_ratio_of), check_available(view, goal, study)});
   if (!good) return tl::unexpected(good.error());
   return goal;
@@ -77,7 +77,7 @@ Result<Goal> read_metric(const YamlView& view, const Study& study) {
     if (Status known = check_device(at, *text, study); !known) return tl::unexpected(known.error());
     return text;
   };
-  const Status good = first_error(
+  Status good = first_error(
       {check_available(field, goal, study), read_field(view, "device", goal.device, device)});
   if (!good) return tl::unexpected(good.error());
   return goal;
@@ -93,18 +93,18 @@ Result<Goal> read_goal(const YamlView& view, const Study& study, Weighting weigh
   if (*kind) {
     const auto word = read_word<bool>(**kind, {{"ratio", true}});
     if (!word) return tl::unexpected(word.error());
-    const Status good =
+    Status good =
         weights ? view.allow_only({"kind", "of", "weight"}) : view.allow_only({"kind", "of"});
     if (!good) return tl::unexpected(good.error());
     goal = read_ratio(view, study);
   } else {
-    const Status good = weights ? view.allow_only({"maximize", "minimize", "device", "weight"})
-                                : view.allow_only({"maximize", "minimize", "device"});
+    Status good = weights ? view.allow_only({"maximize", "minimize", "device", "weight"})
+                          : view.allow_only({"maximize", "minimize", "device"});
     if (!good) return tl::unexpected(good.error());
     goal = read_metric(view, study);
   }
   if (!goal || !weights) return goal;
-  const Status good = read_field(view, "weight", goal->weight, read_positive);
+  Status good = read_field(view, "weight", goal->weight, read_positive);
   if (!good) return tl::unexpected(good.error());
   return goal;
 }
@@ -200,12 +200,12 @@ Result<Constraints> read_constraints(const YamlView& view, const Study& study) {
   const auto limits_of = [&](Metric metric) {
     return [&, metric](const YamlView& field) -> Result<Limits> {
       Limits limits = constraints.devices;
-      const Status good = read_limits(field, metric, study, limits);
+      Status good = read_limits(field, metric, study, limits);
       if (!good) return tl::unexpected(good.error());
       return limits;
     };
   };
-  const Status good =
+  Status good =
       first_error({view.allow_only({"accuracy", "latency_ms", "energy_mj"}),
                    read_field(view, "accuracy", constraints.accuracy, read_accuracy_limit),
                    read_field(view, "latency_ms", constraints.devices, limits_of(Metric::latency)),

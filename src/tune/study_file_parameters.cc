@@ -97,16 +97,16 @@ Status read_domain(const YamlView& view, Parameter& parameter) {
   }
   if (*range) {
     std::pair<double, double> ends;
-    const Status good = first_error({view.allow_only({"range", "integer", "log", "when"}),
-                                     read_field(view, "range", ends, read_range),
-                                     read_field(view, "integer", parameter.integer, read_boolean),
-                                     read_field(view, "log", parameter.log, read_boolean)});
+    Status good = first_error({view.allow_only({"range", "integer", "log", "when"}),
+                               read_field(view, "range", ends, read_range),
+                               read_field(view, "integer", parameter.integer, read_boolean),
+                               read_field(view, "log", parameter.log, read_boolean)});
     parameter.low = ends.first;
     parameter.high = ends.second;
     return good ? check_alone(**range, parameter) : good;
   }
-  const Status good = first_error({view.allow_only({"values", "when"}),
-                                   read_field(view, "values", parameter.values, read_values)});
+  Status good = first_error({view.allow_only({"values", "when"}),
+                             read_field(view, "values", parameter.values, read_values)});
   parameter.ordered = increasing(parameter.values);
   return good ? check_alone(**values, parameter) : good;
 }
@@ -122,7 +122,7 @@ Result<Parameter> read_parameter(const YamlView& view, std::string name, Group g
     return view.error(fmt::format("more than {} parameters", kMostParameters));
   }
   const auto condition = [&](const YamlView& when) { return read_condition(when, before); };
-  const Status good = first_error(
+  Status good = first_error(
       {read_domain(view, parameter), read_field(view, "when", parameter.when, condition)});
   if (!good) return tl::unexpected(good.error());
   return parameter;

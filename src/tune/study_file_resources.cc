@@ -24,16 +24,15 @@ Result<std::string> read_line(const YamlView& view) {
 
 Result<Resources> read_resources(const YamlView& view) {
   Resources resources;
-  const Status good =
-      first_error({view.allow_only({"cores", "memory", "gpus", "time_min", "partition",
-                                    "constraint", "account"}),
-                   read_field(view, "cores", resources.cores, read_optional_count),
-                   read_field(view, "memory", resources.memory_bytes, read_bytes),
-                   read_field(view, "gpus", resources.gpus, read_optional_count),
-                   read_field(view, "time_min", resources.time_min, read_optional_count),
-                   read_field(view, "partition", resources.partition, read_line),
-                   read_field(view, "constraint", resources.constraint, read_line),
-                   read_field(view, "account", resources.account, read_line)});
+  Status good = first_error({view.allow_only({"cores", "memory", "gpus", "time_min", "partition",
+                                              "constraint", "account"}),
+                             read_field(view, "cores", resources.cores, read_optional_count),
+                             read_field(view, "memory", resources.memory_bytes, read_bytes),
+                             read_field(view, "gpus", resources.gpus, read_optional_count),
+                             read_field(view, "time_min", resources.time_min, read_optional_count),
+                             read_field(view, "partition", resources.partition, read_line),
+                             read_field(view, "constraint", resources.constraint, read_line),
+                             read_field(view, "account", resources.account, read_line)});
   if (!good) return tl::unexpected(good.error());
   return resources;
 }

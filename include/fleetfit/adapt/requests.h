@@ -32,9 +32,9 @@ struct Reply {
   bool ok = true;
 };
 
-/// Serves one request. `classes` are the names of the classes, if they are known.
+/// Serves the request that the text is. `classes` are the names of the classes, if they are known.
 Reply answer_request(SubnetServer& server, std::span<const std::string> classes,
-                     std::string_view request);
+                     std::string_view text);
 
 /// What is answered to a request that cannot even be read: {"id": null, "error"}.
 Reply refusal(std::string_view message);
