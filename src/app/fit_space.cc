@@ -148,7 +148,7 @@ class SpaceFleet {
                             {.name = "fit", .total = fleet_.devices.size(), .unit = "devices"});
     std::vector<Status> outcomes(fleet_.devices.size());
     core::ThreadPool pool(measures ? 1 : request_.threads);
-    const auto done = pool.parallel_for(
+    auto done = pool.parallel_for(
         fleet_.devices.size(),
         [&](std::size_t i) {
           outcomes[i] = fit(fleet_.devices[i], work_[i], report.devices[i]);

@@ -41,6 +41,8 @@ Result<std::vector<std::string>> chosen_devices(const LearnData& data,
     devices.push_back(name);
   }
   if (!data.devices.empty()) return devices;
+  for (const auto& [name, source] : data.measured)
+    if (auto found = features.find_device(name); !found) return tl::unexpected(found.error());
   for (const auto& name : features.devices)
     if (is_column(name)) devices.push_back(name);
   constexpr std::size_t kFewest = 3;

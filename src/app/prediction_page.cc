@@ -57,7 +57,7 @@ std::string scatter(const Evaluation& evaluation) {
 }
 
 std::string bar(double share) {
-  return fmt::format("<span class=\"meter\" style=\"width:{:.1f}em\"></span>",
+  return fmt::format(R"(<span class="meter" style="width:{:.1f}em"></span>)",
                      12 * std::clamp(share, 0.0, 1.0));
 }
 

@@ -70,6 +70,7 @@ void add_training_flags(CLI::App& verb, app::LearnTraining& training) {
 struct TrainFlags {
   app::LearnTrainRequest request;
   std::vector<std::string> measured;
+  double max_time_s = 10;
 };
 
 Result<app::Workplace> workplace_for(const Context& context, const app::LearnData& data) {
@@ -82,6 +83,7 @@ Result<int> run_train(Context& context, TrainFlags flags) {
     return tl::unexpected(good.error());
   request.training.seed = context.flags.seed;
   request.training.threads = context.threads();
+  request.data.sources.protocol = measure::protocol_within(flags.max_time_s);
   request.data.sources.seed = context.flags.seed;
   request.data.sources.threads = context.threads();
   const core::Interrupt interrupt;
@@ -109,6 +111,10 @@ void add_train(CLI::App& learn, Context& context) {
   verb->add_option("--table", request.data.table, "Latencies by design and device, CSV");
   verb->add_option("--measure", flags->measured, "DEVICE=SOURCE of latencies not in the table")
       ->type_name("DEVICE=SOURCE");
+  verb->add_option("--max-time", flags->max_time_s,
+                   "Most seconds for each design that is measured by a device: source")
+      ->check(CLI::Range(0.01, 86400.0))
+      ->capture_default_str();
   verb->add_option("--first-designs", request.exploration.first,
                    "Designs to measure at first; 0: all of the table");
   verb->add_option("--rounds", request.exploration.rounds,

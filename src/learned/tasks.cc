@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "fleetfit/learned/lessons.h"
@@ -116,7 +117,7 @@ class Judgements {
 
  private:
   std::vector<double> extreme(int sign) const {
-    std::vector<double> found(costs_, -INFINITY);
+    std::vector<double> found(costs_, -std::numeric_limits<double>::infinity());
     for (const auto& judged : all_)
       for (std::size_t i = 0; i < costs_; ++i)
         found[i] = std::max(found[i], sign * judge_.safe(judged, i));

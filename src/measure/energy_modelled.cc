@@ -173,7 +173,7 @@ Result<PowerTable> read_power_table(const fs::path& path, const PowerTableChoice
     return fail(ambiguous ? ErrorCode::invalid_input : ErrorCode::not_found,
                 fmt::format("{}: {}; it has {}", path.string(),
                             ambiguous ? "holds several SoCs, choose one"
-                                      : fmt::format("has no power of \"{}\" in run \"{}\"",
+                                      : fmt::format(R"(has no power of "{}" in run "{}")",
                                                     choice.soc, choice.run),
                             fmt::join(socs, ", ")));
   }

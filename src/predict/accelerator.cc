@@ -189,12 +189,12 @@ std::vector<AcceleratorSpecification> zcu102_accelerators() {
   struct Row {
     int output_tile, input_tile, depthwise_tile, input_ports, output_ports, weight_ports;
   };
-  constexpr std::array rows = {
+  constexpr std::array kRows = {
       Row{160, 12, 576, 11, 8, 13},  Row{160, 12, 576, 5, 5, 22},   Row{160, 12, 576, 12, 13, 17},
       Row{160, 12, 576, 10, 10, 10}, Row{130, 12, 832, 10, 10, 10}, Row{100, 16, 832, 10, 10, 10},
       Row{220, 8, 704, 10, 10, 10},  Row{100, 16, 832, 6, 14, 10},  Row{100, 18, 704, 10, 10, 10}};
   std::vector<AcceleratorSpecification> all;
-  for (const auto& row : rows) {
+  for (const auto& row : kRows) {
     all.push_back({.output_tile = row.output_tile,
                    .input_tile = row.input_tile,
                    .depthwise_tile = row.depthwise_tile,

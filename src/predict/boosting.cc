@@ -164,7 +164,7 @@ class CrossValidation {
   std::vector<double> out_of_fold(int stages) const {
     std::vector<double> predictions(set_.x.rows());
     for (std::size_t i = 0; i < predictions.size(); ++i) {
-      const std::size_t fold = static_cast<std::size_t>(set_.fold[i]);
+      const auto fold = static_cast<std::size_t>(set_.fold[i]);
       const auto& trees = *trees_[task_of(chosen_, fold)];
       const auto staged = trees.staged(set_.x.row(i));
       predictions[i] = staged[static_cast<std::size_t>(stages) - 1] * factor(i, fold);

@@ -43,9 +43,9 @@ struct Split {
 // so that no node needs to sort.
 class TreeGrower {
  public:
-  TreeGrower(const TrainingSet& set, std::vector<std::uint32_t> rows)
+  TreeGrower(const TrainingSet& set, const std::vector<std::uint32_t>& rows)
       : set_(set), goes_left_(set.x.rows()), spare_(rows.size()) {
-    orders_.assign(set.x.columns, std::move(rows));
+    orders_.assign(set.x.columns, rows);
     for (std::size_t feature = 0; feature < orders_.size(); ++feature) {
       std::ranges::sort(orders_[feature], [&](std::uint32_t a, std::uint32_t b) {
         return std::pair(value(a, feature), a) < std::pair(value(b, feature), b);
@@ -58,13 +58,13 @@ class TreeGrower {
       Range range;
       std::size_t parent;  // whose right child this is; none for left children
     };
-    constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+    constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
     GrownTree tree;
-    std::vector<Waiting> waiting = {{{0, spare_.size()}, none}};
+    std::vector<Waiting> waiting = {{{0, spare_.size()}, kNone}};
     while (!waiting.empty()) {
       const auto [range, parent] = waiting.back();
       waiting.pop_back();
-      if (parent != none) tree[parent].right = tree.size();
+      if (parent != kNone) tree[parent].right = tree.size();
       const WeightedSum all = total(range);
       const Split split = best_split(range, all);
       tree.push_back({.feature = split.feature,
@@ -74,7 +74,7 @@ class TreeGrower {
       if (split.feature < 0) continue;
       const std::size_t middle = part(range, split);
       waiting.push_back({{middle, range.end}, tree.size() - 1});
-      waiting.push_back({{range.begin, middle}, none});
+      waiting.push_back({{range.begin, middle}, kNone});
     }
     return tree;
   }

@@ -14,8 +14,8 @@ int digits(std::string_view text, std::size_t at, std::size_t count) {
   int number = -1;
   const auto part = text.substr(std::min(at, text.size()), count);
   if (part.size() != count || part.front() < '0' || part.front() > '9') return -1;
-  const auto read = std::from_chars(part.data(), part.data() + count, number);
-  return read.ptr == part.data() + count ? number : -1;
+  const auto read = std::from_chars(part.data(), part.data() + part.size(), number);
+  return read.ptr == part.data() + part.size() ? number : -1;
 }
 
 /// ".25Z" or "Z" as milliseconds; -1 on another text.

@@ -128,8 +128,10 @@ class CellReader {
   }
 
   Detection read_cell(std::int64_t cell) const {
-    const double x = (static_cast<double>(cell % grid_) + sigmoid(at(1, cell))) * kCell;
-    const double y = (static_cast<double>(cell / grid_) + sigmoid(at(2, cell))) * kCell;
+    const std::int64_t row = cell / grid_;
+    const std::int64_t column = cell % grid_;
+    const double x = (static_cast<double>(column) + sigmoid(at(1, cell))) * kCell;
+    const double y = (static_cast<double>(row) + sigmoid(at(2, cell))) * kCell;
     constexpr double kMostLog = 6;
     const double half_width = kUsualBox * std::exp(std::min(at(3, cell), kMostLog)) / 2;
     const double half_height = kUsualBox * std::exp(std::min(at(4, cell), kMostLog)) / 2;

@@ -135,7 +135,7 @@ Result<space::Population> search_designs(const LinearProxy& proxy, const OneProx
   if (!result.adapted) return actions.search(*proxy_source(proxy));
   auto found = actions.search(*adapted_source(*result.adapted));
   if (!found || result.reaches_threshold) return found;
-  const auto by_proxy = actions.search(*proxy_source(proxy));
+  auto by_proxy = actions.search(*proxy_source(proxy));
   if (!by_proxy) return by_proxy;
   add_new(*by_proxy, *found);
   return found;

@@ -317,7 +317,7 @@ class Session {
       if (!end || std::abs(*end - best.batch) * kCloseBatches <= best.batch) continue;
       const auto middle = batch_between(choices.batches, best.batch, *end);
       if (!middle) continue;
-      const auto setting = with_batch(best, *middle);
+      auto setting = with_batch(best, *middle);
       if (!has_failed(setting) && nearly(quick_score(setting), score)) return setting;
     }
     return std::nullopt;

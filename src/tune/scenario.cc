@@ -25,7 +25,8 @@ class Arrivals {
 
   void advance() {
     if (scenario_.kind == ScenarioKind::server) {
-      next_ms_ = static_cast<double>(count_++ / scenario_.samples) * scenario_.period_ms;
+      const std::int64_t query = count_++ / scenario_.samples;
+      next_ms_ = static_cast<double>(query) * scenario_.period_ms;
     } else {
       next_ms_ -= std::log1p(-random_.uniform()) * 1000 / scenario_.rate_hz;
     }

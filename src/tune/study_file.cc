@@ -85,7 +85,7 @@ Status check_budget(const YamlView& view, const BudgetOptions& budget) {
 
 Result<BudgetOptions> read_budget(const YamlView& view) {
   BudgetOptions budget;
-  std::int64_t max_trials = static_cast<std::int64_t>(budget.max_trials);
+  auto max_trials = static_cast<std::int64_t>(budget.max_trials);
   Status good = first_error(
       {view.allow_only({"kind", "min_epochs", "max_epochs", "min_data", "eta", "max_trials"}),
        read_field(view, "kind", budget.kind, read_budget_kind),

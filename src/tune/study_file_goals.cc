@@ -10,7 +10,7 @@ namespace {
 
 Metric metric_named(std::string_view name) {
   using enum Metric;
-  constexpr std::array<std::pair<std::string_view, Metric>, 7> names = {
+  constexpr std::array<std::pair<std::string_view, Metric>, 7> kNames = {
       {{"accuracy", accuracy},
        {"loss", loss},
        {"latency", latency},
@@ -19,8 +19,8 @@ Metric metric_named(std::string_view name) {
        {"training_time", training_time},
        {"training_energy", training_energy}}};
   const auto* const found =
-      std::ranges::find(names, name, &std::pair<std::string_view, Metric>::first);
-  return found == names.end() ? other : found->second;
+      std::ranges::find(kNames, name, &std::pair<std::string_view, Metric>::first);
+  return found == kNames.end() ? other : found->second;
 }
 
 Status check_device(const YamlView& view, const std::string& device, const Study& study) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tune/study_file.h"
 
@@ -65,7 +66,7 @@ Result<std::optional<Parameter::Condition>> read_condition(const YamlView& view,
 }
 
 bool increasing(const std::vector<Value>& values) {
-  double last = -INFINITY;
+  double last = -std::numeric_limits<double>::infinity();
   for (const Value& value : values) {
     const auto* whole = std::get_if<std::int64_t>(&value);
     const auto* number = std::get_if<double>(&value);

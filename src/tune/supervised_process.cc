@@ -104,7 +104,7 @@ void reset_signals() {
   }
   sigset_t none;
   ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
 [[noreturn]] void become_program(const Plan& plan, pid_t supervisor, bool limit_memory) {

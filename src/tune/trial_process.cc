@@ -188,7 +188,7 @@ class RunningTrial {
   }
 
   void take_line(std::string_view line) {
-    std::visit([&](auto&& message) { take(line, std::move(message)); }, parse_trial_line(line));
+    std::visit([&](auto message) { take(line, std::move(message)); }, parse_trial_line(line));
   }
 
   void take(std::string_view line, LogLine /*message*/) { log_.add(fmt::format("{}\n", line)); }

@@ -180,6 +180,7 @@ class Learn(cli.Case):
         self.fail_with("nowhere.csv", *self.train_arguments("--device-features", self.folder / "nowhere.csv"))
         self.fail_with("zzz", *self.train_arguments("--devices", "a,b,zzz"))
         self.fail_with("DEVICE=SOURCE", *self.train_arguments("--measure", "new"))
+        self.fail_with("there is no device 'other'", *self.train_arguments("--measure", f"other=table:{self.table}#a"))
         self.fail_with("--first-designs", *self.train_arguments("--rounds", 2, "--first-designs", 5))
         self.fail_with("fbnet", "learn", "train", "--space", "fbnet", "--table", self.table, "--device-features", self.features,
                        "--accuracy", f"table:{self.accuracy}#top1", "-o", self.model)

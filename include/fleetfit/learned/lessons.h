@@ -83,7 +83,7 @@ DeviceVector synthetic_device(const DeviceInputs& inputs, std::span<const Device
 /// what is best for any of them.
 std::vector<Task> make_tasks(const Model& model, const Samples& samples,
                              std::span<const DeviceVector> known, const TaskOptions& options,
-                             core::ThreadPool& pool);
+                             core::ThreadPool& threads);
 
 /// Which of `candidates` to measure next on all devices: those on which the members disagree the
 /// most, and which are unlike each other. At most `count` places, the most useful first.

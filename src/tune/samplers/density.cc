@@ -20,7 +20,7 @@ Density::Factor Density::stretch_factor(double place, double width) const {
 }
 
 Density::Factor Density::choice_factor(const Axis& axis, double place, double width) const {
-  const double choices = static_cast<double>(axis.choices);
+  const auto choices = static_cast<double>(axis.choices);
   const double own = 1 - width + width / choices;
   return {.place = place,
           .width = width,
