@@ -21,7 +21,7 @@ class DeviceTimer {
 
 /// The engine in this process where that is the device, else the device's runtime. The workplace is
 /// borrowed. Fails with `unsupported` for a device of int8, and as opening a device does.
-Result<std::unique_ptr<DeviceTimer>> open_timer(Workplace& workplace, std::string_view device,
+Result<std::unique_ptr<DeviceTimer>> open_timer(Workplace& workplace, std::string_view name,
                                                 const adapt::TimingOptions& timing);
 
 }  // namespace fleetfit::app

@@ -299,7 +299,8 @@ std::string duration_text(double seconds) {
   if (seconds < 120) return fmt::format("{:.3g} s", seconds);
   const auto whole = static_cast<std::int64_t>(std::llround(seconds));
   if (whole < 7200) return fmt::format("{} min {} s", whole / 60, whole % 60);
-  if (whole < 48 * 3600) return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+  if (whole < std::int64_t{48} * 3600)
+    return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
   return fmt::format("{} days {} h", whole / 86400, whole % 86400 / 3600);
 }
 

@@ -82,7 +82,7 @@ void add_best(CLI::App& study, Context& context) {
       auto workplace = context.open_existing_workplace();
       if (!workplace) return tl::unexpected(workplace.error());
       const auto best = app::best_of_study(*workplace, flags->name);
-      const auto printed = answer(context, best, best_text);
+      auto printed = answer(context, best, best_text);
       if (!printed) return printed;
       return best->best ? 0 : 1;
     };

@@ -135,9 +135,9 @@ class Matcher {
     if (cut == std::string_view::npos) return std::nullopt;
     int number = kNone;
     const auto digits = name.substr(cut + 1);
-    const auto* end = digits.data() + digits.size();
-    const auto [rest, error] = std::from_chars(digits.data(), end, number);
-    if (error != std::errc() || rest != end || number < 0 ||
+    const auto [rest, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error != std::errc() || rest != digits.data() + digits.size() || number < 0 ||
         static_cast<std::size_t>(number) >= graph_.nodes.size()) {
       return std::nullopt;
     }

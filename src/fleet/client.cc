@@ -293,7 +293,7 @@ tl::expected<void, CallError> HttpClient::download(std::string_view hash,
     if (!written) failure = written.error();
     return !failure;
   }};
-  const auto sent = send("GET", fmt::format("/files/{}", hash), {}, receiver);
+  auto sent = send("GET", fmt::format("/files/{}", hash), {}, receiver);
   if (failure) return refused(std::move(failure->message));
   if (!sent) return sent;
   if (const auto found = digest.hex(); found != hash)

@@ -180,7 +180,7 @@ bool can_shrink(const Graph& block) {
 std::optional<Graph> shrunk(const Graph& block, double share) {
   auto graph = shrunk_by(block, [share](const ChannelGroup&) { return share; });
   if (!graph || !*graph) return std::nullopt;
-  return std::move(**graph);
+  return *std::move(graph);
 }
 
 Result<Graph> pruned(const Graph& network, std::span<const double> shares) {
@@ -201,7 +201,8 @@ Result<Graph> pruned(const Graph& network, std::span<const double> shares) {
     return shares[first];
   });
   if (!graph) return tl::unexpected(std::move(graph.error()));
-  return *graph ? std::move(**graph) : network;
+  if (!*graph) return network;
+  return std::move(**graph);
 }
 
 }  // namespace fleetfit::graph

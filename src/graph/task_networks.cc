@@ -70,7 +70,7 @@ Result<Graph> build_m5(const M5Options& options) {
       !ok)
     return tl::unexpected(std::move(ok.error()));
   constexpr std::int64_t kFirstKernel = 80;
-  constexpr std::int64_t kPoolings = 4 * 4 * 4 * 4;
+  constexpr std::int64_t kPoolings = std::int64_t{4} * 4 * 4 * 4;
   const auto first = (options.length - 1) / options.stride + 1;
   if (options.length < 1 || first < kPoolings)
     return fail(ErrorCode::invalid_input,

@@ -78,12 +78,12 @@ KernelRows some_rows(const KernelRows& rows, std::span<const std::size_t> chosen
 // Learns from the cheaper part of the kernels what it thinks of the dearer ones: how fast prices
 // become wrong outside of what was measured.
 double growth_of_errors(const KernelRows& rows, int folds) {
-  constexpr double part = 0.6;
-  constexpr double far_enough = 0.2;
+  constexpr double kPart = 0.6;
+  constexpr double kFarEnough = 0.2;
   std::vector<std::size_t> order(rows.y.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return rows.y[i]; });
-  const auto inner = static_cast<std::size_t>(part * static_cast<double>(order.size()));
+  const auto inner = static_cast<std::size_t>(kPart * static_cast<double>(order.size()));
   const KernelRows cheap = some_rows(rows, std::span(order).first(inner));
   const auto fitted = fit_lasso(set_of(cheap, folds));
   if (!fitted) return 1;
@@ -93,7 +93,7 @@ double growth_of_errors(const KernelRows& rows, int folds) {
   for (const std::size_t i : std::span(order).subspan(inner)) {
     const auto row = rows.rows().row(i);
     const double away = excess_of(row, box.low, box.high).log;
-    if (away < far_enough) continue;
+    if (away < kFarEnough) continue;
     const double price = std::max(fitted->model->predict_one(row), rows.y[i] * 1e-3);
     slopes.push_back(std::abs(std::log(rows.y[i] / price)) / away);
   }

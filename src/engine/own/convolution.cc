@@ -198,8 +198,8 @@ KernelPtr make_any(const Task& task, Convolution c, Layout layout) {
       task, c.is_depthwise() ? "depthwise convolution" : "convolution",
       [=, weights = std::move(weights), to_last = std::move(to_last),
        to_first = std::move(to_first)](const Memory& memory) {
-        const float* x = memory.in<float>();
-        float* out = memory.out<float>();
+        const auto* x = memory.in<float>();
+        auto* out = memory.out<float>();
         if (swaps) {
           to_last.run(memory.inputs[0], memory.scratch + gathered);
           x = reinterpret_cast<const float*>(memory.scratch + gathered);

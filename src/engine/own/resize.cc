@@ -122,7 +122,7 @@ KernelPtr make_smooth_resize(const Task& task, const graph::Resize& op) {
   return function_kernel(
       task, "resize",
       [half, passes = std::move(passes)](const Memory& memory) {
-        const float* from = memory.in<float>();
+        const auto* from = memory.in<float>();
         for (std::size_t i = 0; i < passes.size(); ++i) {
           float* to = i + 1 == passes.size()
                           ? memory.out<float>()
