@@ -312,7 +312,7 @@ class SqlFleet final : public FleetStore {
     const auto known = connection.first(read_token, find_token_, token.hash);
     if (!known) return tl::unexpected(known.error());
     if (*known) return token_exists(token.name);
-    const auto id = next_id(connection, "tokens");
+    auto id = next_id(connection, "tokens");
     if (!id) return id;
     return insert(connection, *id, token).map([&] { return *id; });
   }

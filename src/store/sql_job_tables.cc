@@ -25,13 +25,12 @@ void add(JobCounts& sum, const JobCounts& change) {
 }  // namespace
 
 // Partial indexes are named where the planner cannot know how much shorter they are than the table.
-JobSql::JobSql(const SqlDialect& dialect) {
+JobSql::JobSql(const SqlDialect& dialect) : of_key("SELECT id FROM jobs WHERE key = ?") {
   const auto select = [&](std::string_view rest, std::string_view lock) {
     return fmt::format("SELECT {} FROM jobs {}{}", kJobColumns, rest, lock);
   };
   lock_agent = fmt::format("SELECT name FROM agents WHERE name = ?{}", dialect.lock);
   find = select("WHERE id = ?", "");
-  of_key = "SELECT id FROM jobs WHERE key = ?";
   locked = select("WHERE id = ?", dialect.lock);
   waiting = select("WHERE agent = ? AND state = 'waiting' ORDER BY id LIMIT ?", dialect.lock);
   abandoned = select(fmt::format("{}WHERE lease <= ? ORDER BY lease, id",

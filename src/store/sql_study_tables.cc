@@ -29,15 +29,15 @@ std::string select_inferences(std::string_view rest) {
 }  // namespace
 
 // Partial indexes are named where the planner cannot know how much shorter they are than the table.
-StudySql::StudySql(const SqlDialect& dialect) {
+StudySql::StudySql(const SqlDialect& dialect)
+    : insert_study(
+          "INSERT INTO studies (name, definition, seed, created) VALUES (?, ?, ?, ?) RETURNING id"),
+      progress(kSelectProgress) {
   const auto index = [&](std::string_view name) {
     return dialect.names_indexes ? fmt::format("INDEXED BY {} ", name) : std::string();
   };
   find_study = fmt::format("{} WHERE name = ?", kSelectStudies);
   list_studies = fmt::format("{} ORDER BY name", kSelectStudies);
-  insert_study =
-      "INSERT INTO studies (name, definition, seed, created) VALUES (?, ?, ?, ?) RETURNING id";
-  progress = kSelectProgress;
   locked_progress = fmt::format("{}{}", kSelectProgress, dialect.lock_progress);
   lead = fmt::format(
       "SELECT id, tuner, tuner_until FROM studies JOIN study_progress ON study = id "
