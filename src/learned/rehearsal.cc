@@ -174,7 +174,7 @@ double price_of_risk(std::span<const std::vector<Candidate>> cases, double sprea
 }
 
 Risk learn_risk(const Whole& whole, std::span<const Novice> novices,
-             std::span<const double> excesses) {
+                std::span<const double> excesses) {
   constexpr int kSteps = 64;
   const double spread =
       *core::quantile(whole.accuracy, 0.95) - *core::quantile(whole.accuracy, 0.05);
