@@ -70,12 +70,18 @@ Result<Plan> read_plan(std::istream& in) {
   return plan;
 }
 
+/// A line that somebody waits for.
+void say(std::ostream& out, const std::string& line) {
+  out << line << '\n';
+  out.flush();
+}
+
 Result<tune::Response> serve_plan(std::istream& in, std::ostream& out) {
   const core::SystemClock clock;
   const auto plan = read_plan(in);
   if (!plan) return tl::unexpected(plan.error());
   if (auto ok = plan->runners.warm_up(clock); !ok) return tl::unexpected(ok.error());
-  out << R"({"ready":true})" << "\n" << std::flush;
+  say(out, R"({"ready":true})");
   std::string go;
   std::getline(in, go);
   const tune::RealServer server{.clock = clock,
@@ -105,7 +111,7 @@ Status serve_inference_plan(std::istream& in, std::ostream& out) {
   } else {
     reply["error"] = response.error().message;
   }
-  out << reply.dump() << "\n" << std::flush;
+  say(out, reply.dump());
   if (!out) return fail(ErrorCode::io, "the answer could not be written");
   return {};
 }

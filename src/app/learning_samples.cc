@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "fleetfit/core/companion.h"
@@ -71,6 +72,7 @@ Result<OpenedSource> open_device(const LearnData& data, const SourcePlace& place
                                  const DesignTable* table, const std::string& device) {
   if (const auto found = data.measured.find(device); found != data.measured.end())
     return open_source(place, found->second, Quantity::latency_ms, data.sources);
+  assert(table != nullptr);  // `chosen_devices` took its columns and what is measured
   const auto column = table->find_column(device);
   if (!column) return tl::unexpected(column.error());
   return OpenedSource{.source = space::table_source(*table, *column), .is_measured = true};
