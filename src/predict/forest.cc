@@ -175,8 +175,8 @@ std::vector<GrownTree> grow_forest(const TrainingSet& set, int without, int tree
                                    const core::Random& random) {
   std::vector<GrownTree> forest;
   for (int t = 0; t < trees; ++t) {
-    auto rows = draw_rows(set, without, random.split(static_cast<std::uint64_t>(t)));
-    if (!rows.empty()) forest.push_back(TreeGrower(set, std::move(rows)).grow());
+    const auto rows = draw_rows(set, without, random.split(static_cast<std::uint64_t>(t)));
+    if (!rows.empty()) forest.push_back(TreeGrower(set, rows).grow());
   }
   return forest;
 }
