@@ -70,6 +70,9 @@ Result<int> run_as_study(Context& context, const StudyWorkers& where,
                          const app::Training& training) {
   const auto checked = check_flags(training);
   if (!checked) return tl::unexpected(checked.error());
+  if (checked->status.signal != 0)
+    return fail(ErrorCode::device_failed,
+                fmt::format("{} ended by {}", kTrainer, core::to_string(checked->status)));
   context.print(checked->output);  // the help, if that was asked for
   if (!checked->status.succeeded() || !checked->output.empty()) return checked->status.code;
   heed_silence(context, training.flags);

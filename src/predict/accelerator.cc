@@ -14,9 +14,12 @@
 namespace fleetfit::predict {
 namespace {
 
+using Count = int AcceleratorSpecification::*;
+using Number = double AcceleratorSpecification::*;
+
 struct CountField {
   const char* key;
-  int AcceleratorSpecification::* field;
+  Count field;
 };
 constexpr std::array kCounts = {
     CountField{"output_tile", &AcceleratorSpecification::output_tile},
@@ -31,7 +34,7 @@ constexpr std::array kCounts = {
 
 struct NumberField {
   const char* key;
-  double AcceleratorSpecification::* field;
+  Number field;
 };
 constexpr std::array kNumbers = {
     NumberField{"mhz", &AcceleratorSpecification::mhz},
