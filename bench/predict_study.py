@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 """How well latency is predicted: methods x numbers of training networks x devices of this machine, as in Li, Paolieri and Golubchik.
 
-Two steps, each of which can be stopped and goes on where it was:
+Three steps, each of which can be stopped and goes on where it was:
     bench/predict_study.py measure [--networks 900]     designs of the space icpe, on six devices one after the other
-    bench/predict_study.py report [-o study.json]                   trains, tests, prints tables for docs/benchmarks.md
-The machine should have nothing else to do while it measures.
+    bench/predict_study.py noise                        how far sessions of the same network on the same device are from each other
+    bench/predict_study.py report [-o study.json]       trains, tests, prints tables for docs/benchmarks.md
+What is tested on is measured in several sessions that lie apart, of which the middle one counts: a predictor cannot foretell a neighbour's work on the
+machine. The machine should have nothing else to do while it measures.
 """
 import argparse
+import collections
 import json
 import pathlib
+import sqlite3
+import statistics
 import subprocess
 import sys
 import time
@@ -63,17 +68,44 @@ class Study:
         for name, how in DEVICES.items():
             if name not in known:
                 self.fleetfit("device", "add", name, *how)
-        self.measure_designs(DEVICES, max(SIZES), TEST)
-        for first in range(0, self.args.networks, BLOCK):
+        self.measure_designs(DEVICES, max(SIZES), TEST, 1)
+        self.measure_zoo()
+        # The sessions of what is tested on are spread over the blocks of what is learned from.
+        blocks = range(0, self.args.networks, BLOCK)
+        for done, first in enumerate(blocks, 1):
             devices = DEVICES if self.args.whole or first < SIZES[1] else WHOLE
-            self.measure_designs(devices, first, min(BLOCK, self.args.networks - first))
+            self.measure_designs(devices, first, min(BLOCK, self.args.networks - first), 1)
+            sessions = 1 + (self.args.sessions - 1) * done // len(blocks)
+            if sessions > 1 + (self.args.sessions - 1) * (done - 1) // len(blocks):
+                self.measure_designs(DEVICES, max(SIZES), TEST, sessions)
+                self.measure_zoo()
 
-    def measure_designs(self, devices, first, count):
+    def measure_designs(self, devices, first, count, sessions):
         # Not in turns: the caches would be another device's each time.
         for device in devices:
-            self.fleetfit("measure", "--space", "icpe", "--first", first, "--samples", count, "--device", device, "--ops",
+            self.fleetfit("measure", "--space", "icpe", "--first", first, "--samples", count, "--device", device, "--ops", "--sessions", sessions,
                           "--max-time", self.args.max_time, ok=(0, 1))
-            print(f"{time.strftime('%T')} designs {first} to {first + count - 1} on {device}", file=sys.stderr, flush=True)
+            print(f"{time.strftime('%T')} designs {first} to {first + count - 1} on {device}, session {sessions}", file=sys.stderr, flush=True)
+
+    def measure_zoo(self):
+        for device in DEVICES:
+            self.fleetfit("measure", *self.zoo(), "--device", device, "--ops", "--max-time", self.args.max_time, ok=(0, 1))
+            print(f"{time.strftime('%T')} zoo on {device}", file=sys.stderr, flush=True)
+
+    def noise(self):
+        """Of each session, how far it is from the middle of the others; of the middle one, by what is left if half of them are taken."""
+        store = sqlite3.connect(f"file:{self.folder / 'study.db'}?mode=ro", uri=True)
+        times = collections.defaultdict(list)
+        for device, model, median in store.execute("SELECT device, model_hash, median_ms FROM measurements WHERE median_ms IS NOT NULL ORDER BY id"):
+            times[device, model].append(median)
+        print("| device | networks | sessions | one session | middle of half of them |\n|---|---|---|---|---|")
+        for name in DEVICES:
+            several = [own for (device, _), own in times.items() if device == name and len(own) >= 4]
+            if not several:
+                continue
+            single = [abs(one / statistics.median(own[:i] + own[i + 1:]) - 1) for own in several for i, one in enumerate(own)]
+            halves = [abs(statistics.median(own[::2]) / statistics.median(own[1::2]) - 1) for own in several]
+            print(f"| {name} | {len(several)} | {statistics.mean(map(len, several)):.1f} | {100 * statistics.mean(single):.1f} % | {100 * statistics.mean(halves):.1f} % |")
 
     def rows(self):
         files = self.zoo()
@@ -91,7 +123,7 @@ class Study:
         predictor = self.folder / f"{device}-{method}-{size}.json"
         trained = self.fleetfit("predict", "train", "--device", device, "--method", method, "--space", "icpe", "--samples", size, "-o", predictor)
         space = self.fleetfit("predict", "eval", predictor, "--space", "icpe", "--samples", self.args.test, "--first", self.args.test_first)
-        zoo = self.fleetfit("predict", "eval", predictor, *files, "--max-time", 2)
+        zoo = self.fleetfit("predict", "eval", predictor, *files)
         return {"device": device, "networks": size, "method": method, "cross_validation": trained["cross_validation_mape"], "space": summary(space),
                 "zoo": summary(zoo)}
 
@@ -113,7 +145,7 @@ def summary(evaluation):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=("measure", "report"))
+    parser.add_argument("step", choices=("measure", "noise", "report"))
     parser.add_argument("--program", default=str(ROOT / "build/release/bin/fleetfit"))
     parser.add_argument("--folder", default=str(ROOT / "build/predict-study"))
     parser.add_argument("--networks", type=int, default=max(SIZES), help="designs to learn from")
@@ -122,6 +154,7 @@ def main():
     parser.add_argument("--test", type=int, default=TEST, help="designs to test on")
     parser.add_argument("--test-first", type=int, default=max(SIZES), help="number of the first of them")
     parser.add_argument("--whole", action="store_true", help="the largest training set on all devices: three hours")
+    parser.add_argument("--sessions", type=int, default=5, help="of what is tested on")
     parser.add_argument("--max-time", type=float, default=0.7, help="seconds for each network on each device")
     parser.add_argument("-o", "--output")
     study = Study(parser.parse_args())

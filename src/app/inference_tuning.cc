@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -22,6 +23,9 @@ constexpr std::string_view kPredictor = "predictor:";
 // Of a normal distribution: half widths of the intervals of 95 % and of 90 %.
 constexpr double kHalf95 = 1.960;
 constexpr double kHalf90 = 1.645;
+// Much of the time is rest. After some ten milliseconds of it a machine is as slow as it gets.
+constexpr double kRhythmTime = 3;
+constexpr double kLongestPauseMs = 50;
 
 std::optional<std::filesystem::path> predictor_file(std::string_view device) {
   if (!device.starts_with(kPredictor)) return std::nullopt;
@@ -44,6 +48,15 @@ tune::InferenceCost cost_of(const measure::Measurement& measurement) {
   return cost;
 }
 
+measure::Protocol protocol_for(double seconds, const std::optional<tune::Rhythm>& rhythm) {
+  if (!rhythm) return measure::protocol_within(seconds);
+  auto protocol = measure::protocol_within(kRhythmTime * seconds);
+  protocol.min_time_s = protocol.max_time_s / 2;
+  protocol.request_ms = std::min(rhythm->busy_ms, protocol.request_ms);
+  protocol.pause_ms = std::min(rhythm->pause_ms, kLongestPauseMs);
+  return protocol;
+}
+
 /// Measures a network on variants of a device.
 class DevicePricing {
  public:
@@ -54,7 +67,6 @@ class DevicePricing {
         model_(model),
         stop_(stop),
         choices_(workplace),
-        protocol_(measure::protocol_within(request.seconds)),
         power_(request.power ? *request.power : measure::assumed_power()) {}
 
   Status open(const std::string& name) {
@@ -67,7 +79,9 @@ class DevicePricing {
     return {};
   }
 
-  Result<tune::InferenceCost> price(const tune::InferenceSetting& setting) {
+  Result<tune::InferenceCost> price(const tune::InferenceSetting& setting,
+                                    const std::optional<tune::Rhythm>& rhythm) {
+    const auto protocol = protocol_for(request_.seconds, rhythm);
     const auto variant = variant_of(device_, hardware_, setting);
     if (!variant) return tl::unexpected(variant.error());
     auto files = model_.files(setting.batch, request_.threads);
@@ -76,7 +90,7 @@ class DevicePricing {
     if (!opened) return tl::unexpected(std::move(opened.error()));
     std::vector<OpenedDevice> devices;
     devices.push_back(*std::move(opened));
-    const auto measured = measure_on_devices(workplace_, {protocol_, power_, choices_}, *files,
+    const auto measured = measure_on_devices(workplace_, {protocol, power_, choices_}, *files,
                                              std::move(devices), stop_);
     if (!measured) return tl::unexpected(measured.error());
     const auto& measurement = measured->front().measurement;
@@ -91,7 +105,6 @@ class DevicePricing {
   const BatchedModel& model_;
   const std::stop_token& stop_;
   KernelChoices choices_;
-  measure::Protocol protocol_;
   std::optional<measure::PowerModel> power_;
   measure::Device device_;
   measure::Hardware hardware_;
@@ -130,8 +143,9 @@ Result<tune::InferenceCost> predict_cost(const GraphPricing& pricing, const Batc
 
 /// Tells the progress of each price.
 tune::PriceInference told(tune::PriceInference price, core::ProgressTask& task) {
-  return [price = std::move(price), &task](const tune::InferenceSetting& setting) {
-    auto cost = price(setting);
+  return [price = std::move(price), &task](const tune::InferenceSetting& setting,
+                                           const std::optional<tune::Rhythm>& rhythm) {
+    auto cost = price(setting, rhythm);
     task.advance();
     return cost;
   };
@@ -154,14 +168,17 @@ Result<tune::InferenceResult> find_answer(Workplace& workplace, const Question& 
   if (const auto file = predictor_file(device)) {
     const auto pricing = GraphPricing::open(*file);
     if (!pricing) return tl::unexpected(pricing.error());
-    const auto price = [&](const tune::InferenceSetting& setting) {
+    const auto price = [&](const tune::InferenceSetting& setting, const auto& /*rhythm*/) {
       return predict_cost(*pricing, question.model, setting);
     };
     return tune::tune_inference(tuning, told(price, task), stop);
   }
   DevicePricing pricing(workplace, request, model, stop);
   if (auto ok = pricing.open(device); !ok) return tl::unexpected(std::move(ok.error()));
-  const auto price = [&](const tune::InferenceSetting& setting) { return pricing.price(setting); };
+  const auto price = [&](const tune::InferenceSetting& setting,
+                         const std::optional<tune::Rhythm>& rhythm) {
+    return pricing.price(setting, rhythm);
+  };
   return tune::tune_inference(tuning, told(price, task), stop);
 }
 

@@ -1,6 +1,9 @@
 #include "app/measurement_records.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
 
 #include "fleetfit/core/json.h"
 
@@ -96,6 +99,15 @@ store::MeasurementRecord to_record(const MeasuredModel& measured) {
     record.operators.push_back(
         {.name = op.name, .type = op.type, .kernel = op.kernel, .ms = op.ms});
   return record;
+}
+
+store::MeasurementRecord middle_of(std::vector<store::MeasurementRecord> records) {
+  std::vector<std::size_t> order(records.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return records[i].latency->median_ms; });
+  const auto upper = order[order.size() / 2];
+  const auto lower = order[(order.size() - 1) / 2];
+  return std::move(records[std::min(lower, upper)]);
 }
 
 }  // namespace fleetfit::app

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "fleetfit/app/measuring.h"
 #include "fleetfit/store/records.h"
 
@@ -11,5 +13,10 @@ store::MeasurementRecord to_record(const MeasuredModel& measured);
 /// Whether the record answers such a request, so that the model need not be measured again: it has
 /// numbers, and those of operators if they are asked for.
 bool answers(const store::MeasurementRecord& record, const measure::Protocol& protocol);
+
+/// Of several measurements of one model, newest first, the one with the middle time: sessions
+/// differ by more than their intervals say. Of an even number the newer of the two in the middle.
+/// All have a latency, and there is one at least.
+store::MeasurementRecord middle_of(std::vector<store::MeasurementRecord> records);
 
 }  // namespace fleetfit::app

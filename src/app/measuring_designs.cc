@@ -101,24 +101,33 @@ class Campaign {
       const auto records = records_of(d, false);
       if (!records) return tl::unexpected(records.error());
       for (const auto& record : *records) {
-        if (is_done(record, request_)) known_[d].insert(record.model_hash);
+        if (is_done(record, request_)) ++known_[d][record.model_hash];
       }
     }
     return {};
   }
 
-  std::vector<std::string> devices_without(const DesignToMeasure& design) const {
+  int sessions_of(const DesignToMeasure& design, std::size_t device) const {
+    const auto known = known_[device].find(design.hash);
+    return known == known_[device].end() ? 0 : known->second;
+  }
+
+  /// Those that have fewer sessions of the design.
+  std::vector<std::string> devices_without(const DesignToMeasure& design, int sessions) const {
     std::vector<std::string> names;
     for (std::size_t d = 0; d < request_.devices.size(); ++d) {
-      if (!known_[d].contains(design.hash)) names.push_back(request_.devices[d]);
+      if (sessions_of(design, d) < sessions) names.push_back(request_.devices[d]);
     }
     return names;
   }
 
   std::size_t count_missing() const {
-    std::size_t missing = 0;
-    for (const auto& design : designs_) missing += devices_without(design).size();
-    return missing;
+    int missing = 0;
+    for (const auto& design : designs_) {
+      for (std::size_t d = 0; d < request_.devices.size(); ++d)
+        missing += std::max(0, request_.sessions - sessions_of(design, d));
+    }
+    return static_cast<std::size_t>(missing);
   }
 
   std::string first_estimate(std::size_t missing) const {
@@ -126,7 +135,8 @@ class Campaign {
     const auto count = static_cast<double>(missing);
     const double least = count * (protocol.min_time_s + kPreparingSeconds);
     const double most = count * (protocol.max_time_s + kPreparingSeconds);
-    const std::size_t all = designs_.size() * request_.devices.size();
+    const std::size_t all =
+        designs_.size() * request_.devices.size() * static_cast<std::size_t>(request_.sessions);
     return fmt::format("{} of {} measurements are to be made; this takes {} to {}", missing, all,
                        rough_duration(least), rough_duration(most));
   }
@@ -142,8 +152,11 @@ class Campaign {
     const auto start = workplace_.clock.now();
     std::size_t designs = 0;
     std::size_t done = 0;
-    for (std::size_t i = 0; i < designs_.size() && !stop.stop_requested(); ++i) {
-      const auto devices = devices_without(designs_[i]);
+    const std::size_t rounds = designs_.size() * static_cast<std::size_t>(request_.sessions);
+    for (std::size_t round = 0; round < rounds && !stop.stop_requested(); ++round) {
+      const std::size_t i = round % designs_.size();
+      const int session = static_cast<int>(round / designs_.size()) + 1;
+      const auto devices = devices_without(designs_[i], session);
       if (devices.empty()) continue;
       const auto measured =
           patience.keep_trying([&] { return measure_design(i, devices, patience, stop); });
@@ -185,25 +198,31 @@ class Campaign {
     return patience.keep_trying([&] { return keep_measurements(workplace_, *files, *results); });
   }
 
-  /// The newest record of each design that answers the request, or else the newest.
-  Result<std::map<std::string, MeasurementRecord>> newest_by_hash(std::size_t device) {
+  /// The middle one of the records of each design that answer the request, or else the newest.
+  Result<std::map<std::string, MeasurementRecord>> middle_by_hash(std::size_t device) {
     auto records = records_of(device, request_.protocol.operators);
     if (!records) return tl::unexpected(std::move(records.error()));
-    std::map<std::string, MeasurementRecord> newest;
+    std::map<std::string, std::vector<MeasurementRecord>> done;
+    std::map<std::string, MeasurementRecord> chosen;
     for (auto& record : *records) {
-      const auto [place, is_new] = newest.try_emplace(record.model_hash);
-      const bool better = !is_new && !is_done(place->second, request_) && is_done(record, request_);
-      if (is_new || better) place->second = std::move(record);
+      const auto hash = record.model_hash;
+      if (is_done(record, request_)) {
+        done[hash].push_back(std::move(record));
+      } else {
+        chosen.try_emplace(hash, std::move(record));
+      }
     }
-    return newest;
+    for (auto& [hash, sessions] : done)
+      chosen.insert_or_assign(hash, middle_of(std::move(sessions)));
+    return chosen;
   }
 
   Result<std::vector<MeasuredDesign>> read_results() {
     std::vector<std::map<std::string, MeasurementRecord>> by_device;
     for (std::size_t d = 0; d < request_.devices.size(); ++d) {
-      auto newest = newest_by_hash(d);
-      if (!newest) return tl::unexpected(std::move(newest.error()));
-      by_device.push_back(*std::move(newest));
+      auto records = middle_by_hash(d);
+      if (!records) return tl::unexpected(std::move(records.error()));
+      by_device.push_back(*std::move(records));
     }
     std::vector<MeasuredDesign> results;
     for (const auto& design : designs_) {
@@ -226,7 +245,7 @@ class Campaign {
   KernelChoices choices_;
   std::vector<DesignToMeasure> designs_;
   std::vector<std::string> fingerprints_;
-  std::vector<std::set<std::string>> known_;             // hashes, for each device
+  std::vector<std::map<std::string, int>> known_;        // sessions by hash, for each device
   std::set<std::pair<std::string, std::string>> fresh_;  // device and hash
 };
 
@@ -243,6 +262,8 @@ Result<space::Population> designs_of(const space::Space& space, const DesignsReq
 Status check_request(const DesignsRequest& request) {
   if (request.designs ? request.designs->size() == 0 : request.samples == 0)
     return fail(ErrorCode::invalid_input, "there is no design to measure");
+  if (request.sessions < 1)
+    return fail(ErrorCode::invalid_input, "each design is measured in one session at least");
   if (auto ok = check_devices(request.devices); !ok) return ok;
   return check(request.protocol);
 }

@@ -88,7 +88,7 @@ class Profiling {
                            .protocol = protocol_,
                            .threads = request_.threads};
     for (const auto& file : request_.networks.models) {
-      const auto record = newest(file, fingerprint);
+      const auto record = known(file, fingerprint);
       if (!record) return tl::unexpected(record.error());
       if (!*record) missing.models.push_back(file);
     }
@@ -109,9 +109,9 @@ class Profiling {
       receiver_.leave_out(fmt::format("{}: {}", measured.model, measured.measurement.reason));
   }
 
-  /// The newest measurement of a file that has what is needed.
-  Result<std::optional<store::MeasurementRecord>> newest(const std::filesystem::path& file,
-                                                         const std::string& fingerprint) {
+  /// The measurement of a file that has what is needed, the middle one of several.
+  Result<std::optional<store::MeasurementRecord>> known(const std::filesystem::path& file,
+                                                        const std::string& fingerprint) {
     auto files = ModelFiles::open(file, request_.networks.options, request_.threads);
     if (!files) return tl::unexpected(std::move(files.error()));
     const auto hash = files->hash();
@@ -119,14 +119,13 @@ class Profiling {
     auto records = workplace_.store->list_measurements(
         {.device_fingerprint = fingerprint, .model_hash = *hash});
     if (!records) return tl::unexpected(std::move(records.error()));
-    for (auto& record : *records) {
-      if (answers(record, protocol_)) return std::move(record);
-    }
-    return std::nullopt;
+    std::erase_if(*records, [&](const auto& record) { return !answers(record, protocol_); });
+    if (records->empty()) return std::nullopt;
+    return middle_of(*std::move(records));
   }
 
   Status take_file(const std::filesystem::path& file, const std::string& fingerprint) {
-    auto record = newest(file, fingerprint);
+    auto record = known(file, fingerprint);
     if (!record) return tl::unexpected(std::move(record.error()));
     if (!*record) return {};  // it failed, and was noted
     auto model = graph::import_model(file, import_options(request_.networks.options));

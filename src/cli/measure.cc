@@ -27,6 +27,7 @@ struct MeasureFlags {
   std::size_t samples = 0;
   std::size_t first = 0;
   bool retry_unstable = false;
+  int sessions = 1;
   bool ops = false;
   double max_time_s = 30;
   double target_percent = 2;
@@ -179,7 +180,8 @@ Result<app::DesignsRequest> designs_of(const Context& context, const MeasureFlag
                               .protocol = protocol_of(flags),
                               .threads = context.threads(),
                               .power = *std::move(power),
-                              .retry_unstable = flags.retry_unstable};
+                              .retry_unstable = flags.retry_unstable,
+                              .sessions = flags.sessions};
   if (!flags.devices.empty()) request.devices = flags.devices;
   return request;
 }
@@ -273,6 +275,8 @@ Result<std::vector<std::string>> job_command(const Context& context, const Measu
   for (const auto& device : flags.devices) command.insert(command.end(), {"--device", device});
   if (flags.ops) command.emplace_back("--ops");
   if (flags.retry_unstable) command.emplace_back("--retry-unstable");
+  if (flags.sessions > 1)
+    command.insert(command.end(), {"--sessions", std::to_string(flags.sessions)});
   return command;
 }
 
@@ -329,9 +333,9 @@ Result<int> run_measure(Context& context, const MeasureFlags& flags) {
   if (flags.space.empty()) {
     if (flags.executor != "local")
       return fail(ErrorCode::invalid_input, "--executor slurm goes with a --space");
-    if (flags.samples > 0 || flags.first > 0 || flags.retry_unstable) {
+    if (flags.samples > 0 || flags.first > 0 || flags.retry_unstable || flags.sessions > 1) {
       return fail(ErrorCode::invalid_input,
-                  "--samples, --first and --retry-unstable go with a --space");
+                  "--samples, --first, --retry-unstable and --sessions go with a --space");
     }
     if (flags.files.empty())
       return fail(ErrorCode::invalid_input, "measure needs a FILE or a --space");
@@ -423,6 +427,11 @@ void add_measure(CLI::App& program, Context& context) {
       ->check(CLI::Range(0, 1'000'000));
   verb->add_flag("--retry-unstable", flags->retry_unstable,
                  "Measure designs again whose measurement did not settle");
+  verb->add_option("--sessions", flags->sessions,
+                   "How often each design is measured, all once and then all again; of several the "
+                   "middle one counts")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   verb->add_option("--device", flags->devices,
                    "A device to measure on; given several times, they are measured in turns")
       ->type_name("NAME")

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "fleetfit/measure/series.h"
 
@@ -223,7 +224,13 @@ class Course {
     return *std::move(times);
   }
 
+  void rest() const {
+    if (protocol_.pause_ms > 0)
+      std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(protocol_.pause_ms));
+  }
+
   void run_plain() {
+    rest();
     const auto left = protocol_.max_runs - std::ssize(run_ms_);
     const int runs = static_cast<int>(std::min<std::int64_t>(runs_per_request(), left));
     const bool metered = start_meter();

@@ -35,22 +35,26 @@ Status check(const Protocol& p) {
       .and_then([&] { return check_range("max_time_s", p.max_time_s, 1e-3, kDaySeconds); })
       .and_then([&] { return check_range("min_runs", p.min_runs, kLeastRuns, 1e6); })
       .and_then([&] { return check_range("max_runs", p.max_runs, p.min_runs, 1e6); })
-      .and_then([&] { return check_range("request_ms", p.request_ms, 0, 60'000); });
+      .and_then([&] { return check_range("request_ms", p.request_ms, 0, 60'000); })
+      .and_then([&] { return check_range("pause_ms", p.pause_ms, 0, 60'000); });
 }
 
 nlohmann::json to_json(const Protocol& p) {
-  return {{"target", p.target},         {"max_warmup_s", p.max_warmup_s},
-          {"min_time_s", p.min_time_s}, {"mean_time_s", p.mean_time_s},
-          {"max_time_s", p.max_time_s}, {"min_runs", p.min_runs},
-          {"max_runs", p.max_runs},     {"request_ms", p.request_ms},
-          {"operators", p.operators}};
+  nlohmann::json json = {{"target", p.target},         {"max_warmup_s", p.max_warmup_s},
+                         {"min_time_s", p.min_time_s}, {"mean_time_s", p.mean_time_s},
+                         {"max_time_s", p.max_time_s}, {"min_runs", p.min_runs},
+                         {"max_runs", p.max_runs},     {"request_ms", p.request_ms},
+                         {"operators", p.operators}};
+  // Agents of older versions know no pauses, and are asked for none but here.
+  if (p.pause_ms > 0) json["pause_ms"] = p.pause_ms;
+  return json;
 }
 
 Result<Protocol> protocol_from_json(const core::JsonView& json) {
   Protocol p;
   JsonFields fields(json);
   fields.allow_only({"target", "max_warmup_s", "min_time_s", "mean_time_s", "max_time_s",
-                     "min_runs", "max_runs", "request_ms", "operators"});
+                     "min_runs", "max_runs", "request_ms", "pause_ms", "operators"});
   fields.number("target", p.target);
   fields.number("max_warmup_s", p.max_warmup_s);
   fields.number("min_time_s", p.min_time_s);
@@ -59,6 +63,7 @@ Result<Protocol> protocol_from_json(const core::JsonView& json) {
   fields.integer("min_runs", p.min_runs);
   fields.integer("max_runs", p.max_runs);
   fields.number("request_ms", p.request_ms);
+  fields.number("pause_ms", p.pause_ms);
   fields.boolean("operators", p.operators);
   if (const auto status = fields.status(); !status) return tl::unexpected(status.error());
   const auto checked = check(p);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -77,10 +78,31 @@ std::optional<RunSpread> between(const std::optional<RunSpread>& a,
                    .p99_ms = std::lerp(a->p99_ms, b->p99_ms, share)};
 }
 
+BatchCost scaled(BatchCost cost, double factor) {
+  cost.latency_ms *= factor;
+  if (cost.energy_mj) *cost.energy_mj *= factor;
+  if (cost.spread)
+    cost.spread = RunSpread{.mean_ms = factor * cost.spread->mean_ms,
+                            .p90_ms = factor * cost.spread->p90_ms,
+                            .p99_ms = factor * cost.spread->p99_ms};
+  return cost;
+}
+
 /// What batches cost on the same cores and threads, in the same precision.
 class BatchCosts {
  public:
   void add(std::int64_t batch, const BatchCost& cost) { known_[batch] = cost; }
+
+  /// What a batch costs in the rhythm of the scenario. Batches that are known without it only are
+  /// taken to be slower by as much.
+  void add_in_rhythm(std::int64_t batch, const BatchCost& cost) {
+    const double slower = cost.mean_ms() / at(batch).mean_ms();
+    in_rhythm_.insert(batch);
+    for (auto& [other, known] : known_)
+      if (!in_rhythm_.contains(other)) known = scaled(known, slower);
+    known_[batch] = cost;
+  }
+
   bool knows(std::int64_t batch) const { return known_.contains(batch); }
   bool reaches(std::int64_t batch) const {
     return !known_.empty() && known_.rbegin()->first >= batch;
@@ -112,6 +134,7 @@ class BatchCosts {
 
  private:
   std::map<std::int64_t, BatchCost> known_;
+  std::set<std::int64_t> in_rhythm_;
 };
 
 class Session {
@@ -156,9 +179,10 @@ class Session {
   }
 
   /// Measures what is best again until it was the best with its second measurement. If several were
-  /// measured twice, which of them is the best is luck again: what is told of it is a third.
+  /// measured twice, which of them is the best is luck again: what is told of it is a third. One
+  /// setting alone had no luck, but was not measured with the scenario's pauses yet.
   Status look_again() {
-    if (priced_asked_ < 2) return {};
+    if (priced_asked_ < 2 && !forms_partial_batches()) return {};
     std::vector<std::size_t> seen_twice;
     while (seen_twice.size() < kMostSecondLooks) {
       choose_best();
@@ -184,14 +208,35 @@ class Session {
   }
 
  private:
-  /// Measures a trial again. What it was before stays if that fails.
+  /// Measures a trial again, and single samples with it where its batches are not full, in the
+  /// rhythm that the scenario has with it.
   Status look_at(std::size_t number) {
     auto& trial = result_.trials[number];
+    const auto rhythm = rhythm_of(study_.scenario, trial.response);
+    auto* one = find(with_batch(trial.setting, 1));
+    const bool full = trial.response.run_samples >= batch_of(trial);
+    if (rhythm && !full && one != nullptr && one != &trial && one->cost) {
+      if (auto ok = measure_again(*one, rhythm); !ok) return ok;
+    }
+    return measure_again(trial, rhythm);
+  }
+
+  static double batch_of(const InferenceTrial& trial) {
+    return static_cast<double>(trial.setting.batch);
+  }
+
+  /// What it was before stays if that fails.
+  Status measure_again(InferenceTrial& trial, const std::optional<Rhythm>& rhythm) {
     if (stop_.stop_requested()) return stopped();
-    auto cost = price_(trial.setting);
+    auto cost = price_(trial.setting, rhythm);
     if (!cost && cost.error().code == ErrorCode::cancelled) return tl::unexpected(cost.error());
     if (!cost) return {};
-    costs_of(trial.setting).add(trial.setting.batch, cost->cost);
+    auto& costs = costs_of(trial.setting);
+    if (rhythm) {
+      costs.add_in_rhythm(trial.setting.batch, cost->cost);
+    } else {
+      costs.add(trial.setting.batch, cost->cost);
+    }
     trial.cost = *std::move(cost);
     return {};
   }
@@ -264,7 +309,7 @@ class Session {
       return {};
     }
     if (stop_.stop_requested()) return stopped();
-    auto cost = price_(setting);
+    auto cost = price_(setting, std::nullopt);
     if (!cost && cost.error().code == ErrorCode::cancelled) return tl::unexpected(cost.error());
     InferenceTrial trial{.setting = setting, .asked = asked};
     if (asked) ++priced_asked_;

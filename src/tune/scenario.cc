@@ -212,8 +212,8 @@ class SimulatedWorld final : public World {
   std::optional<double> energy_mj_ = 0;
 };
 
-double expected_ms(const BatchCost& cost) {
-  return cost.spread ? cost.spread->mean_ms : cost.latency_ms;
+bool waits_for_samples(const Scenario& scenario) {
+  return scenario.kind == ScenarioKind::server || scenario.kind == ScenarioKind::multistream;
 }
 
 /// Whether samples come faster than full batches are answered. Those that come at random also
@@ -285,8 +285,7 @@ class RealWorld final : public World {
 
 /// Whether those that waited at the end took long to be answered.
 bool fell_behind(const Scenario& scenario, const Record& record, double seconds) {
-  if (scenario.kind != ScenarioKind::server && scenario.kind != ScenarioKind::multistream)
-    return false;
+  if (!waits_for_samples(scenario)) return false;
   const double late_ms = record.end_ms - 1000 * seconds;
   const double patience_ms = scenario.kind == ScenarioKind::server ? 2 * scenario.period_ms : 0;
   return record.left > 0 || late_ms > std::max(100 * seconds, patience_ms);
@@ -308,6 +307,16 @@ std::string_view to_string(ScenarioKind kind) {
   return "";
 }
 
+std::optional<Rhythm> rhythm_of(const Scenario& scenario, const Response& response) {
+  if (!waits_for_samples(scenario) || response.saturated || !(response.busy < 1))
+    return std::nullopt;
+  // From the end of the work to the next sample it is as long as between any two random arrivals.
+  const double pause_ms = scenario.kind == ScenarioKind::server
+                              ? (1 - response.busy) * scenario.period_ms
+                              : 1000 / scenario.rate_hz;
+  return Rhythm{.busy_ms = pause_ms * response.busy / (1 - response.busy), .pause_ms = pause_ms};
+}
+
 Response simulate(const Scenario& scenario, std::int64_t batch,
                   const std::function<BatchCost(std::int64_t)>& cost,
                   const SimulationOptions& options) {
@@ -322,7 +331,7 @@ Response simulate(const Scenario& scenario, std::int64_t batch,
   auto response = response_of(*record);
   if (const auto energy = world.energy_mj())
     response.energy_mj = *energy / static_cast<double>(record->responses_ms.size());
-  response.saturated = is_saturated(scenario, batch, expected_ms(cost(batch)));
+  response.saturated = is_saturated(scenario, batch, cost(batch).mean_ms());
   return response;
 }
 
@@ -332,10 +341,9 @@ Result<Response> serve_for_real(const Scenario& scenario, std::int64_t batch,
   auto record = serve(world, scenario, batch, run.seed);
   if (!record) return tl::unexpected(record.error());
   if (record->responses_ms.empty()) return fail(ErrorCode::cancelled, "nothing was answered");
-  const bool open =
-      scenario.kind == ScenarioKind::server || scenario.kind == ScenarioKind::multistream;
   const bool behind = !world.stopped() && fell_behind(scenario, *record, run.seconds);
-  if (open && !world.stopped()) record->end_ms = std::max(record->end_ms, 1000 * run.seconds);
+  if (waits_for_samples(scenario) && !world.stopped())
+    record->end_ms = std::max(record->end_ms, 1000 * run.seconds);
   auto response = response_of(*record);
   response.saturated = behind;
   return response;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "app/measurement_records.h"
 #include "fleetfit/app/measuring.h"
 #include "fleetfit/core/csv.h"
 #include "fleetfit/space/space.h"
@@ -119,6 +120,44 @@ TEST_F(MeasureDesigns, WhatDidNotSettleIsMeasuredAgainIfAsked) {
   EXPECT_FALSE(results[0].known);
   EXPECT_EQ(results[0].record.status, store::MeasurementStatus::ok) << results[0].record.reason;
   EXPECT_EQ(kept(), 4U);
+}
+
+TEST_F(MeasureDesigns, SessionsAreMeasuredRoundByRoundAndTheMiddleOneCounts) {
+  measure(request(2));
+  auto three = request(2);
+  three.sessions = 3;
+  const auto results = measure(three);
+  ASSERT_EQ(results.size(), 2U);
+  const auto records = workplace_->store->list_measurements({.operators = false});
+  ASSERT_TRUE(records);
+  ASSERT_EQ(records->size(), 6U);  // newest first
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_NE((*records)[i].model_hash, (*records)[i + 1].model_hash);
+  for (const auto& result : results) {
+    std::vector<double> times;
+    for (const auto& record : *records)
+      if (record.model_hash == result.record.model_hash) times.push_back(record.latency->median_ms);
+    std::ranges::sort(times);
+    EXPECT_EQ(result.record.latency->median_ms, times[1]);
+  }
+  measure(three);
+  EXPECT_EQ(kept(), 6U);
+}
+
+TEST(MiddleMeasurement, IsTheNewerOfTwoInTheMiddle) {
+  const auto middle = [](const std::vector<double>& newest_first) {
+    std::vector<store::MeasurementRecord> records;
+    for (const double ms : newest_first) {
+      records.emplace_back();
+      records.back().latency = store::Latency{.median_ms = ms};
+    }
+    return middle_of(std::move(records)).latency->median_ms;
+  };
+  EXPECT_EQ(middle({7}), 7);
+  EXPECT_EQ(middle({9, 5}), 9);
+  EXPECT_EQ(middle({9, 1, 5}), 5);
+  EXPECT_EQ(middle({1, 5, 9, 3}), 5);
+  EXPECT_EQ(middle({1, 3, 9, 5}), 3);
 }
 
 TEST_F(MeasureDesigns, ADeviceAddedLaterIsMeasuredAlone) {

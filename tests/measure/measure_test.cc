@@ -63,6 +63,15 @@ TEST_F(MeasureModel, MakesRequestsOfTheTimeThatTheProtocolAsks) {
   EXPECT_EQ(runtime.requests().back(), 25);
 }
 
+TEST_F(MeasureModel, RestsBeforeEachRequestThatIsMeasured) {
+  FakeRuntime runtime(clock, [](int) { return 2.0; });
+  const core::SystemClock wall;
+  const auto start = wall.now();
+  const auto result = measure(runtime, {.min_time_s = 0, .request_ms = 4, .pause_ms = 20});
+  EXPECT_EQ(result.runs % 2, 0);
+  EXPECT_GE(wall.now() - start, result.runs / 2 * std::chrono::milliseconds(20));
+}
+
 TEST_F(MeasureModel, LeavesASlowWarmUpOut) {
   // Starts four times as slow and comes within 1 % after about 170 runs, 1.4 s.
   FakeRuntime runtime(clock, [](int run) { return 5 * (1 + 3 * std::exp(-run / 30.0)); });

@@ -35,12 +35,16 @@ InferenceStudy study_of(std::vector<Parameter> parameters, const Scenario& scena
 /// Counts what is asked, and prices by a formula.
 struct Device {
   std::function<double(const InferenceSetting&)> latency_ms;
+  double slower = 1;  // with pauses
   std::vector<InferenceSetting> asked = {};
+  std::vector<Rhythm> rhythms = {};
 
   PriceInference price() {
-    return [this](const InferenceSetting& setting) -> Result<InferenceCost> {
+    return [this](const InferenceSetting& setting,
+                  const std::optional<Rhythm>& rhythm) -> Result<InferenceCost> {
       asked.push_back(setting);
-      const double ms = latency_ms(setting);
+      if (rhythm) rhythms.push_back(*rhythm);
+      const double ms = (rhythm ? slower : 1) * latency_ms(setting);
       return InferenceCost{.cost = {.latency_ms = ms, .energy_mj = 2 * ms},
                            .spread_ms = 0.01 * ms,
                            .energy_source = "modelled"};
@@ -117,7 +121,8 @@ TEST(InferenceTuning, TakesFewerCoresOfEquals) {
 
 TEST(InferenceTuning, ReachesItsGoal) {
   // Two cores are quicker and take more energy.
-  const auto price = [](const InferenceSetting& s) -> Result<InferenceCost> {
+  const auto price = [](const InferenceSetting& s,
+                        const auto& /*rhythm*/) -> Result<InferenceCost> {
     const bool two = *s.cores == 2;
     return InferenceCost{.cost = {.latency_ms = two ? 6.0 : 10.0, .energy_mj = two ? 12.0 : 10.0}};
   };
@@ -132,7 +137,7 @@ TEST(InferenceTuning, ReachesItsGoal) {
 }
 
 TEST(InferenceTuning, HasNoBestForAnEnergyThatNobodyKnows) {
-  const auto price = [](const InferenceSetting&) -> Result<InferenceCost> {
+  const auto price = [](const InferenceSetting&, const auto& /*rhythm*/) -> Result<InferenceCost> {
     return InferenceCost{.cost = {.latency_ms = 1}};
   };
   const auto study = study_of({}, {.kind = ScenarioKind::single}, InferenceGoal::energy);
@@ -140,7 +145,8 @@ TEST(InferenceTuning, HasNoBestForAnEnergyThatNobodyKnows) {
 }
 
 TEST(InferenceTuning, KeepsTheReasonOfWhatCannotBePriced) {
-  const auto price = [](const InferenceSetting& s) -> Result<InferenceCost> {
+  const auto price = [](const InferenceSetting& s,
+                        const auto& /*rhythm*/) -> Result<InferenceCost> {
     if (s.precision == "int8") return fail(ErrorCode::unsupported, "no int8 here");
     return InferenceCost{.cost = {.latency_ms = 1}};
   };
@@ -153,7 +159,8 @@ TEST(InferenceTuning, KeepsTheReasonOfWhatCannotBePriced) {
 }
 
 TEST(InferenceTuning, GoesOnWithoutBatchesThatDoNotFit) {
-  const auto price = [](const InferenceSetting& s) -> Result<InferenceCost> {
+  const auto price = [](const InferenceSetting& s,
+                        const auto& /*rhythm*/) -> Result<InferenceCost> {
     if (s.batch > 20) return fail(ErrorCode::device_failed, "out of memory");
     return InferenceCost{.cost = {.latency_ms = 10 + 0.1 * batch_of(s)}};
   };
@@ -204,6 +211,31 @@ TEST(InferenceTuning, TellsOfTheBestWhatChoseNothing) {
   EXPECT_DOUBLE_EQ(result.trials[*result.best].response.mean_ms, 7);
 }
 
+TEST(InferenceTuning, MeasuresTheBestWithThePausesOfItsScenario) {
+  Device device{.latency_ms = [](const auto& s) { return 6 + batch_of(s); }, .slower = 1.5};
+  const auto study = study_of({choice("batch_size", {std::int64_t{1}, std::int64_t{4}})},
+                              {.kind = ScenarioKind::server, .samples = 4, .period_ms = 100});
+  const auto result = tune(study, device);
+  // 10 ms for a full batch, 15 with pauses. Single samples would end after 7, 14, 21 and 28 ms, and
+  // are taken to be slower by as much.
+  EXPECT_EQ(best_of(result).batch, 4);
+  EXPECT_DOUBLE_EQ(result.trials[*result.best].response.mean_ms, 15);
+  EXPECT_DOUBLE_EQ(result.trials[0].response.mean_ms, 1.5 * 17.5);
+  ASSERT_EQ(device.rhythms.size(), 1U);
+  EXPECT_NEAR(device.rhythms[0].busy_ms, 10, 1e-9);
+  EXPECT_NEAR(device.rhythms[0].pause_ms, 90, 1e-9);
+}
+
+TEST(InferenceTuning, MeasuresSingleSamplesWithPausesWhereBatchesAreNotFull) {
+  Device device{.latency_ms = [](const auto& s) { return 1 + 0.01 * batch_of(s); }, .slower = 2};
+  const auto study = study_of({choice("batch_size", {std::int64_t{8}})},
+                              {.kind = ScenarioKind::multistream, .rate_hz = 10});
+  const auto result = tune(study, device);
+  EXPECT_EQ(device.rhythms.size(), 2U);
+  // Most samples come alone: 2.02 ms.
+  EXPECT_NEAR(result.trials[*result.best].response.mean_ms, 2.02, 0.1);
+}
+
 TEST(InferenceTuning, RefusesWhatInferenceDoesNotHave) {
   const auto refused = [](Parameter parameter) {
     const auto name = parameter.name;
@@ -231,7 +263,8 @@ TEST(InferenceTuning, SamplersTryEachSettingOnceAndTheBestTwice) {
 }
 
 TEST(InferenceTuning, ReadsWhatItWrote) {
-  const auto price = [](const InferenceSetting& s) -> Result<InferenceCost> {
+  const auto price = [](const InferenceSetting& s,
+                        const auto& /*rhythm*/) -> Result<InferenceCost> {
     if (s.batch == 2) return fail(ErrorCode::unsupported, "not two");
     return InferenceCost{.cost = {.latency_ms = 10 + batch_of(s),
                                   .energy_mj = 3.5,

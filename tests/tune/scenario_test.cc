@@ -85,6 +85,26 @@ TEST(Simulation, PoissonArrivalsAndConstantServiceWaitAsMD1Does) {
   }
 }
 
+TEST(Rhythm, TellsHowLongWorkAndRestLast) {
+  const auto queries = rhythm_of(server(8, 50), simulate(server(8, 50), 8, affine(2, 1)));
+  ASSERT_TRUE(queries);
+  EXPECT_NEAR(queries->busy_ms, 10, 1e-9);
+  EXPECT_NEAR(queries->pause_ms, 40, 1e-9);
+  // The busy period of M/D/1 lasts service / (1 - rho).
+  const auto random = rhythm_of(multistream(100),
+                                simulate(multistream(100), 1, affine(0, 5), {.samples = 400'000}));
+  ASSERT_TRUE(random);
+  EXPECT_NEAR(random->busy_ms, 10, 0.2);
+  EXPECT_NEAR(random->pause_ms, 10, 1e-9);
+}
+
+TEST(Rhythm, IsNothingWithoutPauses) {
+  EXPECT_FALSE(rhythm_of({.kind = ScenarioKind::single}, {.busy = 0.9}));
+  EXPECT_FALSE(rhythm_of({.kind = ScenarioKind::offline}, {.busy = 0.9}));
+  EXPECT_FALSE(rhythm_of(server(8, 50), {.busy = 1}));
+  EXPECT_FALSE(rhythm_of(server(8, 50), {.busy = 0.9, .saturated = true}));
+}
+
 TEST(Simulation, BatchingMakesARateBearableThatSinglesAreNot) {
   const auto one_by_one = simulate(multistream(250), 1, affine(4, 1));
   EXPECT_TRUE(one_by_one.saturated);

@@ -20,6 +20,7 @@ struct Protocol {
   int min_runs = 10;        ///< that are independent of each other; at least 6
   int max_runs = 100'000;   ///< of measuring
   double request_ms = 50;   ///< how long one request should take
+  double pause_ms = 0;      ///< of rest before each request, as a deployed network has it
   bool operators = false;   ///< also the time of each operator, by profiled requests in between
 
   bool operator==(const Protocol&) const = default;

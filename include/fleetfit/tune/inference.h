@@ -62,7 +62,9 @@ struct InferenceResult {
   bool operator==(const InferenceResult&) const = default;
 };
 
-using PriceInference = std::function<Result<InferenceCost>(const InferenceSetting&)>;
+/// With a rhythm: as it costs when runs and pauses take turns so; without one, run after run.
+using PriceInference =
+    std::function<Result<InferenceCost>(const InferenceSetting&, const std::optional<Rhythm>&)>;
 
 struct InferenceTuning {
   const InferenceStudy& study;
@@ -90,6 +92,8 @@ Status check_inference_parameters(const Parameters& parameters);
 /// energy. Of equals, the one with fewer cores, fewer threads, a smaller batch. The best is
 /// measured once more and judged by that, as the best of many measurements is one that was lucky;
 /// of several that were best for a while, the last measurement of the chosen one chose nothing.
+/// Where a scenario has pauses, these measurements have them too, as a run after a pause takes
+/// longer: caches are cold, clocks are low.
 Result<InferenceResult> tune_inference(const InferenceTuning& tuning, const PriceInference& price,
                                        const std::stop_token& stop);
 

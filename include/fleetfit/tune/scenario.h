@@ -54,6 +54,7 @@ struct BatchCost {
   std::optional<double> energy_mj = std::nullopt;
   std::optional<RunSpread> spread = std::nullopt;  ///< nothing: all runs take `latency_ms`
 
+  double mean_ms() const { return spread ? spread->mean_ms : latency_ms; }
   bool operator==(const BatchCost&) const = default;
 };
 
@@ -80,6 +81,18 @@ struct Response {
 
 nlohmann::ordered_json to_json(const Response& response);
 Result<Response> response_from_json(const core::JsonView& json);
+
+/// How work and rest take turns where samples are waited for.
+struct Rhythm {
+  double busy_ms = 0;   ///< of runs without a pause between them, in the mean
+  double pause_ms = 0;  ///< of waiting for the next sample, in the mean
+
+  bool operator==(const Rhythm&) const = default;
+};
+
+/// Nothing where there are no pauses: in single streams, offline, and where more comes than is
+/// answered.
+std::optional<Rhythm> rhythm_of(const Scenario& scenario, const Response& response);
 
 struct SimulationOptions {
   std::size_t samples = 20'000;  ///< so many are answered, at least
