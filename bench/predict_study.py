@@ -19,13 +19,13 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-DEVICES = {  # name: how it is added
-    "engine-1": ["--runtime", "xnnpack", "--threads", "1"],  # not auto: it would time the candidates of every new shape
+DEVICES = {  # name: how it is added; those of one thread leave a core for other work
+    "engine-1": ["--runtime", "xnnpack", "--threads", "1", "--cores", "0"],  # not auto: it would time the candidates of every new shape
     "engine-2": ["--runtime", "xnnpack", "--threads", "2"],
-    "engine-int8-1": ["--runtime", "onednn", "--threads", "1", "--precision", "int8"],
-    "ort-1": ["--runtime", "onnxruntime", "--threads", "1"],
+    "engine-int8-1": ["--runtime", "onednn", "--threads", "1", "--precision", "int8", "--cores", "0"],
+    "ort-1": ["--runtime", "onnxruntime", "--threads", "1", "--cores", "0"],
     "ort-2": ["--runtime", "onnxruntime", "--threads", "2"],
-    "ort-int8-1": ["--runtime", "onnxruntime", "--threads", "1", "--precision", "int8"],
+    "ort-int8-1": ["--runtime", "onnxruntime", "--threads", "1", "--precision", "int8", "--cores", "0"],
 }
 METHODS = "lasso,rf,gbdt,auto,mlp"  # the slowest to train comes last
 SIZES = (900, 100, 30)
@@ -43,6 +43,7 @@ class Study:
         self.args = args
         self.folder = pathlib.Path(args.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.devices = args.devices.split(",")
 
     def fleetfit(self, *args, ok=(0,)):
         command = [self.args.program, "--store", f"sqlite:{self.folder / 'study.db'}", "--json", *map(str, args)]
@@ -65,19 +66,19 @@ class Study:
 
     def measure(self):
         known = {device["name"] for device in self.fleetfit("device", "list")}
-        for name, how in DEVICES.items():
+        for name in self.devices:
             if name not in known:
-                self.fleetfit("device", "add", name, *how)
-        self.measure_designs(DEVICES, max(SIZES), TEST, 1)
+                self.fleetfit("device", "add", name, *DEVICES[name])
+        self.measure_designs(self.devices, max(SIZES), TEST, 1)
         self.measure_zoo()
         # The sessions of what is tested on are spread over the blocks of what is learned from.
         blocks = range(0, self.args.networks, BLOCK)
         for done, first in enumerate(blocks, 1):
-            devices = DEVICES if self.args.whole or first < SIZES[1] else WHOLE
+            devices = [name for name in self.devices if self.args.whole or first < SIZES[1] or name in WHOLE]
             self.measure_designs(devices, first, min(BLOCK, self.args.networks - first), 1)
             sessions = 1 + (self.args.sessions - 1) * done // len(blocks)
             if sessions > 1 + (self.args.sessions - 1) * (done - 1) // len(blocks):
-                self.measure_designs(DEVICES, max(SIZES), TEST, sessions)
+                self.measure_designs(self.devices, max(SIZES), TEST, sessions)
                 self.measure_zoo()
 
     def measure_designs(self, devices, first, count, sessions):
@@ -88,7 +89,7 @@ class Study:
             print(f"{time.strftime('%T')} designs {first} to {first + count - 1} on {device}, session {sessions}", file=sys.stderr, flush=True)
 
     def measure_zoo(self):
-        for device in DEVICES:
+        for device in self.devices:
             self.fleetfit("measure", *self.zoo(), "--device", device, "--ops", "--max-time", self.args.max_time, ok=(0, 1))
             print(f"{time.strftime('%T')} zoo on {device}", file=sys.stderr, flush=True)
 
@@ -110,7 +111,7 @@ class Study:
     def rows(self):
         files = self.zoo()
         for method in self.args.methods.split(","):
-            for device in DEVICES:
+            for device in self.devices:
                 for size in self.sizes(device):
                     yield self.row(device, size, method, files)
 
@@ -148,6 +149,7 @@ def main():
     parser.add_argument("step", choices=("measure", "noise", "report"))
     parser.add_argument("--program", default=str(ROOT / "build/release/bin/fleetfit"))
     parser.add_argument("--folder", default=str(ROOT / "build/predict-study"))
+    parser.add_argument("--devices", default=",".join(DEVICES))
     parser.add_argument("--networks", type=int, default=max(SIZES), help="designs to learn from")
     parser.add_argument("--methods", default=METHODS)
     parser.add_argument("--sizes", help="of training sets in the report, if not all were measured")
