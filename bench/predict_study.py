@@ -100,7 +100,7 @@ class Study:
         for device, model, median in store.execute("SELECT device, model_hash, median_ms FROM measurements WHERE median_ms IS NOT NULL ORDER BY id"):
             times[device, model].append(median)
         print("| device | networks | sessions | one session | middle of half of them |\n|---|---|---|---|---|")
-        for name in DEVICES:
+        for name in self.devices:
             several = [own for (device, _), own in times.items() if device == name and len(own) >= 4]
             if not several:
                 continue
