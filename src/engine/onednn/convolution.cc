@@ -109,11 +109,18 @@ bool one_scale(const Operand& operand) {
   return operand.quantization && operand.quantization->scales.size() == 1;
 }
 
+/// Without VNNI the library adds products of bytes in 16 bits, which overflow: results would be
+/// wrong by tens of quanta.
+bool adds_bytes_exactly() {
+  const auto isa = dnnl_get_effective_cpu_isa();
+  return isa == dnnl_cpu_isa_avx2_vnni || isa >= dnnl_cpu_isa_avx512_core_vnni;
+}
+
 bool is_quantized(const Task& task) {
   const Operand& weights = task.inputs[kWeights];
-  return is_byte(task.inputs[kImage].dtype) && is_byte(task.outputs[0].dtype) &&
-         one_scale(task.inputs[kImage]) && one_scale(task.outputs[0]) &&
-         weights.dtype == DType::i8 && weights.quantization &&
+  return adds_bytes_exactly() && is_byte(task.inputs[kImage].dtype) &&
+         is_byte(task.outputs[0].dtype) && one_scale(task.inputs[kImage]) &&
+         one_scale(task.outputs[0]) && weights.dtype == DType::i8 && weights.quantization &&
          all_zero(weights.quantization->zero_points) &&
          (!task.adds_last_input || one_scale(task.inputs.back()));
 }
