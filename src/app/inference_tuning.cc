@@ -23,7 +23,7 @@ constexpr std::string_view kPredictor = "predictor:";
 // Of a normal distribution: half widths of the intervals of 95 % and of 90 %.
 constexpr double kHalf95 = 1.960;
 constexpr double kHalf90 = 1.645;
-// Much of the time is rest. After some ten milliseconds of it a machine is as slow as it gets.
+// Much of the time is rest, which is cut short so that measuring ends; longer ones were not tried.
 constexpr double kRhythmTime = 3;
 constexpr double kLongestPauseMs = 50;
 
