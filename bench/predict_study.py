@@ -5,7 +5,7 @@ Three steps, each of which can be stopped and goes on where it was:
     bench/predict_study.py measure [--networks 900]     designs of the space icpe, on six devices one after the other
     bench/predict_study.py noise                        how far sessions of the same network on the same device are from each other
     bench/predict_study.py report [-o study.json]       trains, tests, prints tables for docs/benchmarks.md
-What is tested on is measured in several sessions that lie apart, of which the middle one counts: a predictor cannot foretell a neighbour's work on the
+What is tested on is measured in several sessions that lie apart, of which the fastest counts: a predictor cannot foretell a neighbour's work on the
 machine. The machine should have nothing else to do while it measures.
 """
 import argparse
@@ -75,7 +75,7 @@ class Study:
         blocks = range(0, self.args.networks, BLOCK)
         for done, first in enumerate(blocks, 1):
             devices = [name for name in self.devices if self.args.whole or first < SIZES[1] or name in WHOLE]
-            self.measure_designs(devices, first, min(BLOCK, self.args.networks - first), 1)
+            self.measure_designs(devices, first, min(BLOCK, self.args.networks - first), self.args.train_sessions)
             sessions = 1 + (self.args.sessions - 1) * done // len(blocks)
             if sessions > 1 + (self.args.sessions - 1) * (done - 1) // len(blocks):
                 self.measure_designs(self.devices, max(SIZES), TEST, sessions)
@@ -94,18 +94,18 @@ class Study:
             print(f"{time.strftime('%T')} zoo on {device}", file=sys.stderr, flush=True)
 
     def noise(self):
-        """Of each session, how far it is from the middle of the others; of the middle one, by what is left if half of them are taken."""
+        """Of each session, how far it is from the fastest of the others; of the fastest, how far those of two halves are apart."""
         store = sqlite3.connect(f"file:{self.folder / 'study.db'}?mode=ro", uri=True)
         times = collections.defaultdict(list)
         for device, model, median in store.execute("SELECT device, model_hash, median_ms FROM measurements WHERE median_ms IS NOT NULL ORDER BY id"):
             times[device, model].append(median)
-        print("| device | networks | sessions | one session | middle of half of them |\n|---|---|---|---|---|")
+        print("| device | networks | sessions | one session | fastest of half of them |\n|---|---|---|---|---|")
         for name in self.devices:
             several = [own for (device, _), own in times.items() if device == name and len(own) >= 4]
             if not several:
                 continue
-            single = [abs(one / statistics.median(own[:i] + own[i + 1:]) - 1) for own in several for i, one in enumerate(own)]
-            halves = [abs(statistics.median(own[::2]) / statistics.median(own[1::2]) - 1) for own in several]
+            single = [abs(one / min(own[:i] + own[i + 1:]) - 1) for own in several for i, one in enumerate(own)]
+            halves = [abs(min(own[::2]) / min(own[1::2]) - 1) for own in several]
             print(f"| {name} | {len(several)} | {statistics.mean(map(len, several)):.1f} | {100 * statistics.mean(single):.1f} % | {100 * statistics.mean(halves):.1f} % |")
 
     def rows(self):
@@ -157,6 +157,7 @@ def main():
     parser.add_argument("--test-first", type=int, default=max(SIZES), help="number of the first of them")
     parser.add_argument("--whole", action="store_true", help="the largest training set on all devices: three hours")
     parser.add_argument("--sessions", type=int, default=5, help="of what is tested on")
+    parser.add_argument("--train-sessions", type=int, default=1, help="of what is learned from")
     parser.add_argument("--max-time", type=float, default=0.7, help="seconds for each network on each device")
     parser.add_argument("-o", "--output")
     study = Study(parser.parse_args())

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <utility>
 
 #include "fleetfit/core/json.h"
@@ -101,13 +100,9 @@ store::MeasurementRecord to_record(const MeasuredModel& measured) {
   return record;
 }
 
-store::MeasurementRecord middle_of(std::vector<store::MeasurementRecord> records) {
-  std::vector<std::size_t> order(records.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return records[i].latency->median_ms; });
-  const auto upper = order[order.size() / 2];
-  const auto lower = order[(order.size() - 1) / 2];
-  return std::move(records[std::min(lower, upper)]);
+store::MeasurementRecord least_disturbed_of(std::vector<store::MeasurementRecord> records) {
+  const auto median = [](const auto& record) { return record.latency->median_ms; };
+  return std::move(*std::ranges::min_element(records, {}, median));
 }
 
 }  // namespace fleetfit::app

@@ -14,9 +14,8 @@ store::MeasurementRecord to_record(const MeasuredModel& measured);
 /// numbers, and those of operators if they are asked for.
 bool answers(const store::MeasurementRecord& record, const measure::Protocol& protocol);
 
-/// Of several measurements of one model, newest first, the one with the middle time: sessions
-/// differ by more than their intervals say. Of an even number the newer of the two in the middle.
-/// All have a latency, and there is one at least.
-store::MeasurementRecord middle_of(std::vector<store::MeasurementRecord> records);
+/// Of several measurements of one model, newest first, the fastest, as what disturbs a session
+/// makes it slower; of equals the newest. All have a latency, and there is one at least.
+store::MeasurementRecord least_disturbed_of(std::vector<store::MeasurementRecord> records);
 
 }  // namespace fleetfit::app

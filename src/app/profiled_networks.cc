@@ -109,7 +109,7 @@ class Profiling {
       receiver_.leave_out(fmt::format("{}: {}", measured.model, measured.measurement.reason));
   }
 
-  /// The measurement of a file that has what is needed, the middle one of several.
+  /// The measurement of a file that has what is needed, the fastest of several.
   Result<std::optional<store::MeasurementRecord>> known(const std::filesystem::path& file,
                                                         const std::string& fingerprint) {
     auto files = ModelFiles::open(file, request_.networks.options, request_.threads);
@@ -121,7 +121,7 @@ class Profiling {
     if (!records) return tl::unexpected(std::move(records.error()));
     std::erase_if(*records, [&](const auto& record) { return !answers(record, protocol_); });
     if (records->empty()) return std::nullopt;
-    return middle_of(*std::move(records));
+    return least_disturbed_of(*std::move(records));
   }
 
   Status take_file(const std::filesystem::path& file, const std::string& fingerprint) {

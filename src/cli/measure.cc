@@ -429,7 +429,7 @@ void add_measure(CLI::App& program, Context& context) {
                  "Measure designs again whose measurement did not settle");
   verb->add_option("--sessions", flags->sessions,
                    "How often each design is measured, all once and then all again; of several the "
-                   "middle one counts")
+                   "fastest counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   verb->add_option("--device", flags->devices,

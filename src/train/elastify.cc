@@ -22,9 +22,10 @@ namespace {
 
 using elastic::AccuracySample;
 
-constexpr std::size_t kSubnetsPerStep = 3;  // of tuning, from small to large
+constexpr std::size_t kSubnetsPerStep = 6;  // of tuning, from small to large
 constexpr std::int64_t kCheapestEvery = 2;  // steps of tuning also have the cheapest subnet
 constexpr double kSoftShare = 0.7;          // of tuning's loss
+constexpr double kFeatureWeight = 1;        // beside it
 constexpr std::size_t kStatisticsSubnets = 200;
 constexpr std::size_t kProgressSubnets = 20;  // looked at after each epoch
 constexpr std::size_t kSampleSubnets = 60;    // looked at at the end
@@ -160,6 +161,7 @@ Result<double> Elastifying::take_step(const TorchBatch& batch) const {
   return net_->tune(batch, {.subnets = subnets,
                             .rate = rate,
                             .soft_share = is_paper() ? 0.0 : kSoftShare,
+                            .feature_weight = is_paper() ? 0.0 : kFeatureWeight,
                             .statistics = is_paper() ? Statistics::follow : Statistics::stay});
 }
 

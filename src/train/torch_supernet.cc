@@ -10,6 +10,7 @@
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/nll_loss_nd.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -62,6 +63,12 @@ Tensor fitted(const Tensor& labels, const Tensor& logits) {
   return labels.view(shape);
 }
 
+/// The squared error relative to the power of what was asked for: early and late blocks count
+/// alike.
+Tensor relative_error(const Tensor& found, const Tensor& wanted) {
+  return at::mse_loss(found, wanted) / wanted.square().mean().clamp_min(1e-12);
+}
+
 ClassCounts counts_of(const Tensor& output, const Tensor& labels) {
   const auto found = output.argmax(1).flatten();
   const auto wanted = labels.flatten();
@@ -110,7 +117,12 @@ class Net final : public TorchSupernet {
 
   /// The images, then what each block of the original makes of them.
   std::vector<Tensor> original_borders(const Tensor& images) const;
-  Tensor run(const SubnetPath& path, const std::vector<Tensor>& borders) const;
+  /// Told what a subnet gives at a border from its first branch on, its output aside.
+  using AtBorder = std::function<void(std::size_t border, const Tensor& features)>;
+  Tensor run(const SubnetPath& path, const std::vector<Tensor>& borders,
+             const AtBorder& look = {}) const;
+  Tensor subnet_loss(const SubnetPath& path, const std::vector<Tensor>& borders,
+                     const Tensor& labels, const TuneStep& step) const;
   Tensor logits(const Tensor& output) const;
   Tensor class_loss(const Tensor& found, const Tensor& labels, const Tensor& original,
                     double soft_share) const;
@@ -199,16 +211,18 @@ std::vector<Tensor> Net::original_borders(const Tensor& images) const {
 }
 
 /// The output of a subnet. What lies before its first branch was computed already.
-Tensor Net::run(const SubnetPath& path, const std::vector<Tensor>& borders) const {
+Tensor Net::run(const SubnetPath& path, const std::vector<Tensor>& borders,
+                const AtBorder& look) const {
   auto step =
       std::ranges::find_if(path, [](const elastic::BranchId& id) { return id.branch != 0; });
   if (step == path.end()) return borders.back();
   auto x = borders[step->block];
   for (; step != path.end(); ++step) {
-    auto& network = step->branch == 0
-                        ? originals_[step->block]
-                        : learners_[learner_at_[step->block][step->branch - 1]].network;
-    x = network->forward_one(x);
+    const auto* const learner =
+        step->branch == 0 ? nullptr : &learners_[learner_at_[step->block][step->branch - 1]];
+    x = (learner == nullptr ? originals_[step->block] : learner->network)->forward_one(x);
+    const auto border = learner == nullptr ? step->block + 1 : learner->end;
+    if (look && border + 1 < borders.size()) look(border, x);
   }
   return x;
 }
@@ -232,9 +246,8 @@ Tensor Net::class_loss(const Tensor& found, const Tensor& labels, const Tensor& 
 // ---- distillation
 
 double Net::distill_one(Learner& learner, const std::vector<Tensor>& borders, double rate) const {
-  const auto& wanted = borders[learner.end];
-  const auto found = learner.network->forward_one(borders[learner.block]);
-  const auto loss = at::mse_loss(found, wanted) / wanted.square().mean().clamp_min(1e-12);
+  const auto loss =
+      relative_error(learner.network->forward_one(borders[learner.block]), borders[learner.end]);
   loss.backward();
   learner.optimizer.step(rate);
   return loss.item<double>();
@@ -318,6 +331,21 @@ void Net::take_step(const std::vector<Gradients>& found, double rate) {
   });
 }
 
+/// That of the classes, and the mean error of the features on the way.
+Tensor Net::subnet_loss(const SubnetPath& path, const std::vector<Tensor>& borders,
+                        const Tensor& labels, const TuneStep& step) const {
+  std::vector<Tensor> errors;
+  AtBorder look;
+  if (step.feature_weight > 0) {
+    look = [&](std::size_t border, const Tensor& features) {
+      errors.push_back(relative_error(features, borders[border]));
+    };
+  }
+  const auto output = run(path, borders, look);
+  const auto loss = class_loss(output, labels, borders.back(), step.soft_share);
+  return errors.empty() ? loss : loss + at::stack(errors).mean() * step.feature_weight;
+}
+
 Result<double> Net::tune(const TorchBatch& batch, const TuneStep& step) {
   return guarded([&] {
     const auto borders = original_borders(batch.images);
@@ -325,8 +353,7 @@ Result<double> Net::tune(const TorchBatch& batch, const TuneStep& step) {
     std::vector<Gradients> found(step.subnets.size());
     each(step.subnets.size(), [&](std::size_t i) {
       auto learners = learners_on(step.subnets[i]);
-      const auto output = run(step.subnets[i], borders);
-      const auto loss = class_loss(output, batch.labels, borders.back(), step.soft_share);
+      const auto loss = subnet_loss(step.subnets[i], borders, batch.labels, step);
       if (learners.empty()) {
         found[i].loss = loss.item<double>();
       } else {

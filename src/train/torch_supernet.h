@@ -24,6 +24,8 @@ struct TuneStep {
   std::span<const SubnetPath> subnets = {};  ///< whose gradients are added up
   double rate = 0;
   double soft_share = 0;  ///< of the loss: the original's classes instead of the labels
+  /// Of the mean error of features between the blocks, relative to the original's, in the loss.
+  double feature_weight = 0;
   Statistics statistics = Statistics::stay;
 };
 
@@ -48,8 +50,8 @@ class TorchSupernet {
   virtual Result<double> distill_subnet(const TorchBatch& batch, const SubnetPath& subnet,
                                         double rate) = 0;
 
-  /// The branches of subnets take a step towards the right classes. The mean of the subnets'
-  /// losses.
+  /// The branches of subnets take a step towards the right classes and the original's features.
+  /// The mean of the subnets' losses.
   virtual Result<double> tune(const TorchBatch& batch, const TuneStep& step) = 0;
 
   /// Statistics of the branches' batch norm become the mean over the batches of all calls of

@@ -18,7 +18,7 @@ namespace fleetfit::train {
 
 enum class ElastifyRecipe : std::uint8_t {
   /// Every branch learns in every step from the original's own features; then subnets of all
-  /// sizes learn from labels and from what the original says.
+  /// sizes learn from labels, from what the original says and from its features.
   standard,
   /// AdaptiveNet's: one random subnet in every step, first from features, then from labels.
   paper,
@@ -30,7 +30,7 @@ struct ElastifyOptions {
   int tune_epochs = 1;
   std::int64_t batch = 64;     ///< images of a step
   double distill_rate = 2e-3;  ///< of the optimizer, where it is highest
-  double tune_rate = 4e-4;
+  double tune_rate = 1e-3;
   std::int64_t limit = 0;  ///< most images to learn from, chosen at random; 0: all
   std::uint64_t seed = 1;
   Compute compute = Compute::cpu;
