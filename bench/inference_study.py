@@ -5,8 +5,8 @@
 
 Rates are chosen by the network's own speed, the same in all rounds: the server gets 16 samples in the time that 24 single runs take, the multi-stream two
 thirds of the samples that single runs could answer: at full load queues grow without end, and no time of response could be foretold. A machine that is
-faster at one time than at another shows as errors that differ from round to round; what is wrong with the foretelling itself is in their median. Prints a
-table in Markdown. Wants a machine that has nothing else to do.
+faster at one time than at another shows as errors that differ from round to round; what is wrong with the foretelling itself is in their median. Errors are told of
+responses, which wait for each other, and of the runs alone. Prints a table in Markdown. Wants a machine that has nothing else to do.
 """
 import argparse
 import collections
@@ -49,22 +49,29 @@ def one_round(options, rates, reports):
             print(line_of((network, scenario), report), flush=True)
 
 
+def run_error(confirmed):
+    """Of the time that a sample takes in a run, apart from waiting for others."""
+    expected, real = (confirmed[key]["run_ms"] / confirmed[key]["run_samples"] for key in ("expected", "real"))
+    return expected / real - 1
+
+
 def print_table(reports):
     def each(rounds, number):
         return ", ".join(number(one["confirmed"]) for one in rounds)
 
-    print("\n| network | scenario | batch x cores | mean ms, expected / real | p95 ms | errors | their median |\n|---|---|---|---|---|---|---|")
-    medians, errors = [], []
+    print("\n| network | scenario | batch x cores | mean ms, expected / real | p95 ms | errors | their median | errors of runs |\n|---|---|---|---|---|---|---|---|")
+    medians, errors, of_runs = [], [], []
     for (network, scenario), rounds in reports.items():
         own = [one["confirmed"]["error"] for one in rounds]
         errors += map(abs, own)
+        of_runs += [abs(run_error(one["confirmed"])) for one in rounds]
         medians.append(abs(statistics.median(own)))
         print(f"| {network} | {scenario} | {each(rounds, lambda c: '{batch_size} x {cores}'.format(**c['params']))} | "
               f"{each(rounds, lambda c: f'''{c['expected']['mean_ms']:.3g} / {c['real']['mean_ms']:.3g}''')} | "
               f"{each(rounds, lambda c: f'''{c['expected']['p95_ms']:.3g} / {c['real']['p95_ms']:.3g}''')} | "
-              f"{each(rounds, lambda c: f'''{100 * c['error']:+.1f} %''')} | {100 * statistics.median(own):+.1f} % |")
+              f"{each(rounds, lambda c: f'''{100 * c['error']:+.1f} %''')} | {100 * statistics.median(own):+.1f} % | {each(rounds, lambda c: f'{100 * run_error(c):+.1f} %')} |")
     print(f"\nmean of the sizes of the medians {100 * statistics.mean(medians):.1f} %, of all errors {100 * statistics.mean(errors):.1f} %, "
-          f"largest error {100 * max(errors):.1f} %")
+          f"largest error {100 * max(errors):.1f} %; of runs {100 * statistics.mean(of_runs):.1f} %, their median {100 * statistics.median(of_runs):.1f} %")
 
 
 def main():
