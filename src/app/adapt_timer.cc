@@ -56,7 +56,8 @@ class OnRuntime final : public DeviceTimer {
 }  // namespace
 
 Result<std::unique_ptr<DeviceTimer>> open_timer(Workplace& workplace, std::string_view name,
-                                                const adapt::TimingOptions& timing) {
+                                                const adapt::TimingOptions& timing,
+                                                std::size_t program_bytes) {
   const auto found = find_device(workplace, name);
   if (!found) return tl::unexpected(found.error());
   const auto& device = found->device;
@@ -71,7 +72,8 @@ Result<std::unique_ptr<DeviceTimer>> open_timer(Workplace& workplace, std::strin
         device, std::move(choices),
         adapt::EngineTimerOptions{.library = library_of(device.runtime),
                                   .known = parse_choices(*known),
-                                  .timing = timing});
+                                  .timing = timing,
+                                  .program_bytes = program_bytes});
   }
   auto opened = open_device(workplace, name);
   if (!opened) return tl::unexpected(std::move(opened.error()));

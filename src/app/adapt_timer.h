@@ -20,8 +20,10 @@ class DeviceTimer {
 };
 
 /// The engine in this process where that is the device, else the device's runtime. The workplace is
-/// borrowed. Fails with `unsupported` for a device of int8, and as opening a device does.
-Result<std::unique_ptr<DeviceTimer>> open_timer(Workplace& workplace, std::string_view name,
-                                                const adapt::TimingOptions& timing);
+/// borrowed. `program_bytes`: about the most for networks that take turns in this process. Fails
+/// with `unsupported` for a device of int8, and as opening a device does.
+Result<std::unique_ptr<DeviceTimer>> open_timer(
+    Workplace& workplace, std::string_view name, const adapt::TimingOptions& timing,
+    std::size_t program_bytes = adapt::EngineTimerOptions{}.program_bytes);
 
 }  // namespace fleetfit::app

@@ -157,7 +157,7 @@ class Adapting {
     }
     auto timing = request_.timing;
     timing.quantile = *quantile;
-    auto timer = open_timer(workplace_, request_.device, timing);
+    auto timer = open_timer(workplace_, request_.device, timing, program_bytes_);
     if (!timer) return tl::unexpected(std::move(timer.error()));
     timer_ = *std::move(timer);
     return {};
