@@ -94,8 +94,9 @@ void add_search_flags(CLI::App& verb, AdaptFlags& flags) {
   verb.add_option("--reuse-memory", request.reuse_memory,
                   "Most memory for features that subnets share; 0: none")
       ->capture_default_str();
-  verb.add_option("--program-memory", request.program_memory,
-                  "About the most memory for branches that are ready to run")
+  verb.add_option(
+          "--program-memory", request.program_memory,
+          "About the most memory for what is ready to run: branches, and subnets that are timed")
       ->capture_default_str();
 }
 
