@@ -26,6 +26,11 @@ NETWORKS = {  # name: network, data, epochs of training
     "mobilenet-cifar": ("mobilenet_v2_small", "cifar", 30),
     "mobilenet-fashion": ("mobilenet_v2_small", "fashion", 20),
     "user-fashion": ("user-fashion.onnx", "fashion", 0),  # somebody's own, put into the folder with user-fashion.json: {"accuracy": …}
+    "user-cifar": ("user-cifar.onnx", "cifar", 0),
+}
+STRUCTURE = {  # how a network is cut, where the default would leave its largest layers whole: plain networks of few layers
+    "user-fashion": ["--granularity", 0.4],
+    "user-cifar": ["--granularity", 0.4],
 }
 WAYS = {  # how a network is made elastic; three epochs each, but for paper-10, as the paper asks for more
     "default": ["--distill-epochs", 1, "--tune-epochs", 2],
@@ -81,9 +86,10 @@ class Study:
         model = self.folder / f"{name}.onnx"
         if way in BASELINES and not (self.folder / f"{name}-{way}.ffb").exists():
             start, model = (self.folder / f"{name}-{way}-{step}.ffb" for step in ("start", "draft"))
-            self.learn_branches(name, self.folder / f"{name}.onnx", start, BASELINES[way])
+            self.learn_branches(name, self.folder / f"{name}.onnx", start, [*STRUCTURE.get(name, []), *BASELINES[way]])
             subprocess.run([self.args.baselines_program, way, start, model], check=True, stdout=subprocess.DEVNULL)
-        self.learn_branches(name, model, self.folder / f"{name}-{way}.ffb", WAYS[way])
+        structure = [] if way in BASELINES else STRUCTURE.get(name, [])  # a draft is cut already
+        self.learn_branches(name, model, self.folder / f"{name}-{way}.ffb", [*structure, *WAYS[way]])
 
     def learn_branches(self, name, model, bundle, options):
         _, data, _ = NETWORKS[name]

@@ -31,7 +31,7 @@ METHODS = "lasso,rf,gbdt,auto,mlp"  # the slowest to train comes last
 SIZES = (900, 100, 30)
 WHOLE = ("engine-1", "ort-1")  # devices that are measured with all sizes, unless --whole is given; the others with the two small ones
 TEST = 100  # designs after those of the largest training set
-BLOCK = 50  # designs on one device before it is the next one's turn: whoever stops early has some of each
+BLOCK = 100  # designs on one device before it is the next one's turn: whoever stops early has some of each
 ZOO = ("alexnet", "densenet121", "efficientnet_b0", "efficientnet_lite0", "ghostnet_x1_0", "googlenet", "lcnet_x1_0", "mnasnet0_5", "mnasnet1_0",
        "mobilenet_v1_x0_5", "mobilenet_v1", "mobilenet_v2", "mobilenet_v3_large", "mobilenet_v3_small", "regnet_x_400mf", "regnet_y_400mf",
        "regnet_y_800mf", "resnet18", "resnet34", "resnet50", "resnext50_32x4d", "shufflenet_v2_x0_5", "shufflenet_v2_x1_0", "squeezenet1_0",
@@ -82,15 +82,15 @@ class Study:
                 self.measure_zoo()
 
     def measure_designs(self, devices, first, count, sessions):
-        # Not in turns: the caches would be another device's each time.
+        # Not in turns: the caches would be another device's each time. Sessions share the time that is given.
         for device in devices:
             self.fleetfit("measure", "--space", "icpe", "--first", first, "--samples", count, "--device", device, "--ops", "--sessions", sessions,
-                          "--max-time", self.args.max_time, ok=(0, 1))
+                          "--max-time", self.args.max_time * sessions, ok=(0, 1))
             print(f"{time.strftime('%T')} designs {first} to {first + count - 1} on {device}, session {sessions}", file=sys.stderr, flush=True)
 
     def measure_zoo(self):
         for device in self.devices:
-            self.fleetfit("measure", *self.zoo(), "--device", device, "--ops", "--max-time", self.args.max_time, ok=(0, 1))
+            self.fleetfit("measure", *self.zoo(), "--device", device, "--ops", "--max-time", self.args.zoo_time, ok=(0, 1))
             print(f"{time.strftime('%T')} zoo on {device}", file=sys.stderr, flush=True)
 
     def noise(self):
@@ -157,8 +157,9 @@ def main():
     parser.add_argument("--test-first", type=int, default=max(SIZES), help="number of the first of them")
     parser.add_argument("--whole", action="store_true", help="the largest training set on all devices: three hours")
     parser.add_argument("--sessions", type=int, default=5, help="of what is tested on")
-    parser.add_argument("--train-sessions", type=int, default=1, help="of what is learned from")
-    parser.add_argument("--max-time", type=float, default=0.7, help="seconds for each network on each device")
+    parser.add_argument("--train-sessions", type=int, default=3, help="of what is learned from")
+    parser.add_argument("--max-time", type=float, default=0.15, help="seconds for each session of a design")
+    parser.add_argument("--zoo-time", type=float, default=0.5, help="the same for networks of the zoo, which are larger")
     parser.add_argument("-o", "--output")
     study = Study(parser.parse_args())
     getattr(study, study.args.step)()

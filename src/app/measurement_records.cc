@@ -1,5 +1,7 @@
 #include "app/measurement_records.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -48,16 +50,30 @@ std::string conditions_of(const measure::Measurement& measurement) {
   return core::format_json_line(json);
 }
 
-bool has_operators(const store::MeasurementRecord& record) {
+/// A field of the record's protocol; `otherwise` where it has none.
+template <class T>
+T protocol_field(const store::MeasurementRecord& record, const char* field, T otherwise) {
   const auto protocol = core::parse_json(record.protocol, "protocol");
-  return protocol && protocol->is_object() && protocol->value("operators", false);
+  return protocol && protocol->is_object() ? protocol->value(field, otherwise) : otherwise;
+}
+
+/// Where the operators are the same.
+void take_lesser_times(const std::vector<store::OperatorRecord>& from,
+                       std::vector<store::OperatorRecord>& into) {
+  const auto same = [](const auto& a, const auto& b) { return a.name == b.name; };
+  if (!std::ranges::equal(from, into, same)) return;
+  for (std::size_t i = 0; i < into.size(); ++i) into[i].ms = std::min(into[i].ms, from[i].ms);
 }
 
 }  // namespace
 
 bool answers(const store::MeasurementRecord& record, const measure::Protocol& protocol) {
   return record.status != store::MeasurementStatus::failed && record.latency &&
-         (!protocol.operators || has_operators(record));
+         (!protocol.operators || protocol_field(record, "operators", false));
+}
+
+int sessions_shared_by(const store::MeasurementRecord& record) {
+  return std::max(1, protocol_field(record, "sessions", 1));
 }
 
 Result<store::MeasurementRecord> read_measured(const core::JsonView& measured) {
@@ -100,9 +116,27 @@ store::MeasurementRecord to_record(const MeasuredModel& measured) {
   return record;
 }
 
-store::MeasurementRecord least_disturbed_of(std::vector<store::MeasurementRecord> records) {
+bool fastest_agree(std::vector<double> median_ms, double target) {
+  std::ranges::partial_sort(median_ms, median_ms.begin() + 2);
+  return median_ms[1] <= (1 + 2 * target) * median_ms[0];
+}
+
+store::MeasurementRecord merge_sessions(std::vector<store::MeasurementRecord> sessions,
+                                        double target) {
   const auto median = [](const auto& record) { return record.latency->median_ms; };
-  return std::move(*std::ranges::min_element(records, {}, median));
+  auto merged = *std::ranges::min_element(sessions, {}, median);
+  if (sessions.size() < 2) return merged;
+  std::vector<double> medians;
+  for (const auto& session : sessions) {
+    medians.push_back(session.latency->median_ms);
+    take_lesser_times(session.operators, merged.operators);
+  }
+  const bool agree = fastest_agree(medians, target);
+  merged.status = agree ? store::MeasurementStatus::ok : store::MeasurementStatus::unstable;
+  merged.reason = agree ? ""
+                        : fmt::format("of {} sessions no two of the fastest agree within {:.2g} %",
+                                      sessions.size(), 200 * target);
+  return merged;
 }
 
 }  // namespace fleetfit::app

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -23,6 +24,10 @@ using store::MeasurementRecord;
 // network, choosing kernels for it.
 constexpr double kPreparingSeconds = 0.7;
 constexpr std::size_t kDesignsBeforeSecondEstimate = 5;
+// A machine that others share is slow for seconds or minutes now and then. Short sessions that lie
+// apart find it undisturbed where one of the same length does not; two that agree have.
+constexpr int kUsualSessions = 8;
+constexpr std::size_t kLeastSessions = 3;
 
 struct DesignToMeasure {
   std::size_t number;
@@ -35,9 +40,26 @@ std::string hash_of(const NamedSpace& space, const std::string& text) {
   return core::sha256_hex(fmt::format("{} {} {}", space.name, space.space.version(), text));
 }
 
-/// Whether the design needs no measuring.
-bool is_done(const MeasurementRecord& record, const DesignsRequest& request) {
-  const bool again = request.retry_unstable && record.status == store::MeasurementStatus::unstable;
+/// What is known of a design on a device.
+struct KnownSessions {
+  std::vector<double> median_ms = {};
+  double share = 0;     ///< of the time of a whole measurement
+  bool failed = false;  ///< in this run: it is not tried again
+
+  void add(const MeasurementRecord& record) {
+    median_ms.push_back(record.latency->median_ms);
+    share += 1.0 / sessions_shared_by(record);
+  }
+  bool agree(double target) const {
+    return median_ms.size() >= kLeastSessions && fastest_agree(median_ms, target);
+  }
+};
+
+/// Whether the record is a session that counts. Of sessions that are as many as it takes, none has
+/// to settle by itself.
+bool counts(const MeasurementRecord& record, const DesignsRequest& request) {
+  const bool again = request.sessions && request.retry_unstable &&
+                     record.status == store::MeasurementStatus::unstable;
   return !again && answers(record, request.protocol);
 }
 
@@ -49,6 +71,8 @@ class Campaign {
         request_(request),
         space_(space.space),
         named_(space),
+        sessions_(request.sessions.value_or(kUsualSessions)),
+        protocol_(one_of_sessions(request.protocol, sessions_)),
         population_(std::move(population)),
         choices_(workplace) {}
 
@@ -101,43 +125,63 @@ class Campaign {
       const auto records = records_of(d, false);
       if (!records) return tl::unexpected(records.error());
       for (const auto& record : *records) {
-        if (is_done(record, request_)) ++known_[d][record.model_hash];
+        if (counts(record, request_)) known_[d][record.model_hash].add(record);
       }
+      if (request_.retry_unstable) forget_time_of_disagreeing(known_[d]);
     }
     return {};
   }
 
-  int sessions_of(const DesignToMeasure& design, std::size_t device) const {
-    const auto known = known_[device].find(design.hash);
-    return known == known_[device].end() ? 0 : known->second;
+  /// So that they get as much again.
+  void forget_time_of_disagreeing(std::map<std::string, KnownSessions>& designs) const {
+    for (auto& [hash, known] : designs) {
+      if (!known.agree(request_.protocol.target)) known.share = 0;
+    }
   }
 
-  /// Those that have fewer sessions of the design.
+  /// How many sessions are to be made of the design; without a wish for a number fewer may do.
+  int sessions_missing(const DesignToMeasure& design, std::size_t device) const {
+    const auto found = known_[device].find(design.hash);
+    if (found == known_[device].end()) return sessions_;
+    const KnownSessions& known = found->second;
+    if (known.failed) return 0;
+    if (request_.sessions)
+      return std::max(0, sessions_ - static_cast<int>(std::ssize(known.median_ms)));
+    if (known.agree(request_.protocol.target)) return 0;
+    return std::max(0, static_cast<int>(std::lround((1 - known.share) * sessions_)));
+  }
+
+  /// Those that lack at least so many sessions of the design.
   std::vector<std::string> devices_without(const DesignToMeasure& design, int sessions) const {
     std::vector<std::string> names;
     for (std::size_t d = 0; d < request_.devices.size(); ++d) {
-      if (sessions_of(design, d) < sessions) names.push_back(request_.devices[d]);
+      if (sessions_missing(design, d) >= sessions) names.push_back(request_.devices[d]);
     }
     return names;
   }
 
-  std::size_t count_missing() const {
+  std::size_t count_missing(const DesignToMeasure& design) const {
     int missing = 0;
-    for (const auto& design : designs_) {
-      for (std::size_t d = 0; d < request_.devices.size(); ++d)
-        missing += std::max(0, request_.sessions - sessions_of(design, d));
-    }
+    for (std::size_t d = 0; d < request_.devices.size(); ++d)
+      missing += sessions_missing(design, d);
     return static_cast<std::size_t>(missing);
   }
 
+  std::size_t count_missing() const {
+    std::size_t missing = 0;
+    for (const auto& design : designs_) missing += count_missing(design);
+    return missing;
+  }
+
   std::string first_estimate(std::size_t missing) const {
-    const auto& protocol = request_.protocol;
     const auto count = static_cast<double>(missing);
-    const double least = count * (protocol.min_time_s + kPreparingSeconds);
-    const double most = count * (protocol.max_time_s + kPreparingSeconds);
+    const double fewest = request_.sessions ? 1 : double{kLeastSessions} / sessions_;
+    const double least = fewest * count * (protocol_.min_time_s + kPreparingSeconds);
+    const double most = count * (protocol_.max_time_s + kPreparingSeconds);
     const std::size_t all =
-        designs_.size() * request_.devices.size() * static_cast<std::size_t>(request_.sessions);
-    return fmt::format("{} of {} measurements are to be made; this takes {} to {}", missing, all,
+        designs_.size() * request_.devices.size() * static_cast<std::size_t>(sessions_);
+    return fmt::format("{} of {} measurements are to be made{}; this takes {} to {}", missing, all,
+                       request_.sessions ? "" : ", or as many as it takes for two to agree",
                        rough_duration(least), rough_duration(most));
   }
 
@@ -152,22 +196,24 @@ class Campaign {
     const auto start = workplace_.clock.now();
     std::size_t designs = 0;
     std::size_t done = 0;
-    const std::size_t rounds = designs_.size() * static_cast<std::size_t>(request_.sessions);
+    const std::size_t rounds = designs_.size() * static_cast<std::size_t>(sessions_);
     for (std::size_t round = 0; round < rounds && !stop.stop_requested(); ++round) {
       const std::size_t i = round % designs_.size();
-      const int session = static_cast<int>(round / designs_.size()) + 1;
-      const auto devices = devices_without(designs_[i], session);
+      const int session = static_cast<int>(round / designs_.size());
+      const auto devices = devices_without(designs_[i], sessions_ - session);
       if (devices.empty()) continue;
+      const std::size_t before = count_missing(designs_[i]);
       const auto measured =
           patience.keep_trying([&] { return measure_design(i, devices, patience, stop); });
       if (!measured) return measured;
-      task.advance(devices.size());
+      task.advance(before - count_missing(designs_[i]));
       done += devices.size();
       if (++designs == kDesignsBeforeSecondEstimate && done < missing) {
         const std::chrono::duration<double> passed = workplace_.clock.now() - start;
         const double each = passed.count() / static_cast<double>(done);
-        task.message(fmt::format("about {} are left",
-                                 rough_duration(each * static_cast<double>(missing - done))));
+        task.message(fmt::format("about {} are left{}",
+                                 rough_duration(each * static_cast<double>(missing - done)),
+                                 request_.sessions ? "" : " at most"));
       }
     }
     return {};
@@ -187,18 +233,32 @@ class Campaign {
     if (!files) return tl::unexpected(std::move(files.error()));
     auto devices = open_devices(workplace_, names);
     if (!devices) return tl::unexpected(std::move(devices.error()));
-    auto results = measure_on_devices(workplace_, {request_.protocol, request_.power, choices_},
-                                      *files, *std::move(devices), stop);
+    auto results = measure_on_devices(workplace_, {protocol_, request_.power, choices_}, *files,
+                                      *std::move(devices), stop);
     if (!results) return tl::unexpected(std::move(results.error()));
     for (auto& result : *results) {
       result.space = named_.name;
       result.design = design.text;
       fresh_.emplace(result.device, design.hash);
     }
-    return patience.keep_trying([&] { return keep_measurements(workplace_, *files, *results); });
+    auto kept =
+        patience.keep_trying([&] { return keep_measurements(workplace_, *files, *results); });
+    for (const auto& result : *results) note_session(design, result);
+    return kept;
   }
 
-  /// The fastest of the records of each design that answer the request, or else the newest.
+  void note_session(const DesignToMeasure& design, const MeasuredModel& result) {
+    const auto device = std::ranges::find(request_.devices, result.device);
+    auto& known = known_[static_cast<std::size_t>(device - request_.devices.begin())][design.hash];
+    const auto record = to_record(result);
+    if (answers(record, request_.protocol)) {
+      known.add(record);
+    } else {
+      known.failed = true;
+    }
+  }
+
+  /// What the sessions of each design say that answer the request, or else the newest record.
   Result<std::map<std::string, MeasurementRecord>> chosen_by_hash(std::size_t device) {
     auto records = records_of(device, request_.protocol.operators);
     if (!records) return tl::unexpected(std::move(records.error()));
@@ -206,14 +266,14 @@ class Campaign {
     std::map<std::string, MeasurementRecord> chosen;
     for (auto& record : *records) {
       const auto hash = record.model_hash;
-      if (is_done(record, request_)) {
+      if (counts(record, request_)) {
         done[hash].push_back(std::move(record));
       } else {
         chosen.try_emplace(hash, std::move(record));
       }
     }
     for (auto& [hash, sessions] : done)
-      chosen.insert_or_assign(hash, least_disturbed_of(std::move(sessions)));
+      chosen.insert_or_assign(hash, merge_sessions(std::move(sessions), request_.protocol.target));
     return chosen;
   }
 
@@ -241,12 +301,14 @@ class Campaign {
   const DesignsRequest& request_;
   const space::Space& space_;
   const NamedSpace& named_;
+  int sessions_;                // of each design that is not known
+  measure::Protocol protocol_;  // of each of them
   space::Population population_;
   KernelChoices choices_;
   std::vector<DesignToMeasure> designs_;
   std::vector<std::string> fingerprints_;
-  std::vector<std::map<std::string, int>> known_;        // sessions by hash, for each device
-  std::set<std::pair<std::string, std::string>> fresh_;  // device and hash
+  std::vector<std::map<std::string, KnownSessions>> known_;  // by hash, for each device
+  std::set<std::pair<std::string, std::string>> fresh_;      // device and hash
 };
 
 Result<space::Population> designs_of(const space::Space& space, const DesignsRequest& request) {
@@ -262,7 +324,7 @@ Result<space::Population> designs_of(const space::Space& space, const DesignsReq
 Status check_request(const DesignsRequest& request) {
   if (request.designs ? request.designs->size() == 0 : request.samples == 0)
     return fail(ErrorCode::invalid_input, "there is no design to measure");
-  if (request.sessions < 1)
+  if (request.sessions && *request.sessions < 1)
     return fail(ErrorCode::invalid_input, "each design is measured in one session at least");
   if (auto ok = check_devices(request.devices); !ok) return ok;
   return check(request.protocol);

@@ -58,7 +58,8 @@ class Profiling {
                                           .seed = networks.seed,
                                           .devices = {request_.device},
                                           .protocol = protocol_,
-                                          .threads = request_.threads},
+                                          .threads = request_.threads,
+                                          .sessions = std::nullopt},
                                          progress, stop);
     if (!designs) return tl::unexpected(designs.error());
     if (stop.stop_requested()) return cancelled();
@@ -109,7 +110,7 @@ class Profiling {
       receiver_.leave_out(fmt::format("{}: {}", measured.model, measured.measurement.reason));
   }
 
-  /// The measurement of a file that has what is needed, the fastest of several.
+  /// What sessions of a file say that have what is needed.
   Result<std::optional<store::MeasurementRecord>> known(const std::filesystem::path& file,
                                                         const std::string& fingerprint) {
     auto files = ModelFiles::open(file, request_.networks.options, request_.threads);
@@ -121,7 +122,7 @@ class Profiling {
     if (!records) return tl::unexpected(std::move(records.error()));
     std::erase_if(*records, [&](const auto& record) { return !answers(record, protocol_); });
     if (records->empty()) return std::nullopt;
-    return least_disturbed_of(*std::move(records));
+    return merge_sessions(*std::move(records), protocol_.target);
   }
 
   Status take_file(const std::filesystem::path& file, const std::string& fingerprint) {

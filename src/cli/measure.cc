@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/open_dimensions.h"
 #include "cli/program.h"
@@ -27,7 +28,7 @@ struct MeasureFlags {
   std::size_t samples = 0;
   std::size_t first = 0;
   bool retry_unstable = false;
-  int sessions = 1;
+  std::optional<int> sessions = std::nullopt;
   bool ops = false;
   double max_time_s = 30;
   double target_percent = 2;
@@ -275,8 +276,8 @@ Result<std::vector<std::string>> job_command(const Context& context, const Measu
   for (const auto& device : flags.devices) command.insert(command.end(), {"--device", device});
   if (flags.ops) command.emplace_back("--ops");
   if (flags.retry_unstable) command.emplace_back("--retry-unstable");
-  if (flags.sessions > 1)
-    command.insert(command.end(), {"--sessions", std::to_string(flags.sessions)});
+  if (flags.sessions)
+    command.insert(command.end(), {"--sessions", std::to_string(*flags.sessions)});
   return command;
 }
 
@@ -333,7 +334,7 @@ Result<int> run_measure(Context& context, const MeasureFlags& flags) {
   if (flags.space.empty()) {
     if (flags.executor != "local")
       return fail(ErrorCode::invalid_input, "--executor slurm goes with a --space");
-    if (flags.samples > 0 || flags.first > 0 || flags.retry_unstable || flags.sessions > 1) {
+    if (flags.samples > 0 || flags.first > 0 || flags.retry_unstable || flags.sessions) {
       return fail(ErrorCode::invalid_input,
                   "--samples, --first, --retry-unstable and --sessions go with a --space");
     }
@@ -428,10 +429,9 @@ void add_measure(CLI::App& program, Context& context) {
   verb->add_flag("--retry-unstable", flags->retry_unstable,
                  "Measure designs again whose measurement did not settle");
   verb->add_option("--sessions", flags->sessions,
-                   "How often each design is measured, all once and then all again; of several the "
-                   "fastest counts")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
+                   "How often each design is measured, all once and then all again, within "
+                   "--max-time together; the fastest counts. Default: 3 to 8, until two agree")
+      ->check(CLI::Range(1, 1000));
   verb->add_option("--device", flags->devices,
                    "A device to measure on; given several times, they are measured in turns")
       ->type_name("NAME")

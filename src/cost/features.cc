@@ -41,6 +41,14 @@ double padded_flops(const M& m) {
   return 2 * output_pixels(m) * taps(m) * products;
 }
 
+/// Vectors of filters that are computed for each pixel. Kernels that take their inputs one by one
+/// fill up filters alone, those of each group by themselves.
+double filter_vectors(const M& m) {
+  return m.groups * std::ceil(m.out.channels / m.groups / kLanes);
+}
+double filled_taps(const M& m) { return output_pixels(m) * taps(m) * filter_vectors(m); }
+double filled_flops(const M& m) { return 2 * kLanes * filled_taps(m) * m.in.channels / m.groups; }
+
 /// Operations by Winograd's algorithm where it can be used, else all of them.
 double winograd_flops(const M& m) {
   const bool usable = m.groups == 1 && m.window.height == 3 && m.window.width == 3 &&
@@ -94,6 +102,8 @@ constexpr std::array kConvolution{
     Feature{"padded_flops", padded_flops},
     Feature{"padded_output_size",
             [](const M& m) { return output_pixels(m) * rounded_up(m.out.channels, kLanes); }},
+    Feature{"filled_flops", filled_flops},
+    Feature{"filled_taps", filled_taps},
     Feature{"patch_size", [](const M& m) { return output_pixels(m) * taps(m) * m.in.channels; }},
     Feature{"weight_bytes_beyond_level1",
             [](const M& m) { return beyond(m.weight_bytes, kLevel1Bytes); }},

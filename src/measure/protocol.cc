@@ -1,8 +1,8 @@
 #include "fleetfit/measure/protocol.h"
 
 #include <fmt/format.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "measure/json_fields.h"
@@ -11,6 +11,7 @@ namespace fleetfit::measure {
 namespace {
 
 constexpr int kLeastRuns = 6;
+constexpr int kMostSessions = 1000;
 constexpr double kDaySeconds = 86'400;
 
 Status check_range(std::string_view field, double value, double low, double high) {
@@ -27,6 +28,13 @@ Protocol protocol_within(double max_time_s) {
   return protocol;
 }
 
+Protocol one_of_sessions(Protocol protocol, int sessions) {
+  protocol.sessions = sessions;
+  protocol.max_time_s /= sessions;
+  protocol.min_time_s /= sessions;
+  return protocol;
+}
+
 Status check(const Protocol& p) {
   return check_range("target", p.target, 1e-4, 1)
       .and_then([&] { return check_range("max_warmup_s", p.max_warmup_s, 0, kDaySeconds); })
@@ -36,7 +44,8 @@ Status check(const Protocol& p) {
       .and_then([&] { return check_range("min_runs", p.min_runs, kLeastRuns, 1e6); })
       .and_then([&] { return check_range("max_runs", p.max_runs, p.min_runs, 1e6); })
       .and_then([&] { return check_range("request_ms", p.request_ms, 0, 60'000); })
-      .and_then([&] { return check_range("pause_ms", p.pause_ms, 0, 60'000); });
+      .and_then([&] { return check_range("pause_ms", p.pause_ms, 0, 60'000); })
+      .and_then([&] { return check_range("sessions", p.sessions, 1, kMostSessions); });
 }
 
 nlohmann::json to_json(const Protocol& p) {
@@ -45,8 +54,9 @@ nlohmann::json to_json(const Protocol& p) {
                          {"max_time_s", p.max_time_s}, {"min_runs", p.min_runs},
                          {"max_runs", p.max_runs},     {"request_ms", p.request_ms},
                          {"operators", p.operators}};
-  // Agents of older versions know no pauses, and are asked for none but here.
+  // Agents of older versions know neither pauses nor sessions, and are asked for none but here.
   if (p.pause_ms > 0) json["pause_ms"] = p.pause_ms;
+  if (p.sessions > 1) json["sessions"] = p.sessions;
   return json;
 }
 
@@ -54,7 +64,7 @@ Result<Protocol> protocol_from_json(const core::JsonView& json) {
   Protocol p;
   JsonFields fields(json);
   fields.allow_only({"target", "max_warmup_s", "min_time_s", "mean_time_s", "max_time_s",
-                     "min_runs", "max_runs", "request_ms", "pause_ms", "operators"});
+                     "min_runs", "max_runs", "request_ms", "pause_ms", "sessions", "operators"});
   fields.number("target", p.target);
   fields.number("max_warmup_s", p.max_warmup_s);
   fields.number("min_time_s", p.min_time_s);
@@ -64,6 +74,7 @@ Result<Protocol> protocol_from_json(const core::JsonView& json) {
   fields.integer("max_runs", p.max_runs);
   fields.number("request_ms", p.request_ms);
   fields.number("pause_ms", p.pause_ms);
+  fields.integer("sessions", p.sessions);
   fields.boolean("operators", p.operators);
   if (const auto status = fields.status(); !status) return tl::unexpected(status.error());
   const auto checked = check(p);

@@ -144,15 +144,60 @@ TEST_F(MeasureDesigns, SessionsAreMeasuredRoundByRoundAndTheFastestCounts) {
   EXPECT_EQ(kept(), 6U);
 }
 
-TEST(LeastDisturbedMeasurement, IsTheFastestAndTheNewestOfEquals) {
+TEST_F(MeasureDesigns, WithoutANumberOfSessionsTheyShareTheTimeUntilTwoAgree) {
+  auto usual = request(2);
+  usual.sessions = std::nullopt;
+  const auto first = measure(usual);
+  ASSERT_EQ(first.size(), 2U);
+  EXPECT_EQ(kept(), 6U);  // the target of 100 % lets any two agree, but three are made
+  const auto records = workplace_->store->list_measurements({.operators = false}).value();
+  for (const auto& record : records) {
+    EXPECT_EQ(sessions_shared_by(record), 8);
+    EXPECT_NE(record.protocol.find("\"max_time_s\":0.00125"), std::string::npos) << record.protocol;
+  }
+  EXPECT_EQ(first[0].record.status, store::MeasurementStatus::ok);
+  measure(usual);
+  EXPECT_EQ(kept(), 6U);
+}
+
+TEST_F(MeasureDesigns, WhatWasMeasuredAsAWholeIsDoneWhateverItsSessions) {
+  measure(request(1));  // in one session
+  auto usual = request(2);
+  usual.sessions = std::nullopt;
+  measure(usual);
+  EXPECT_EQ(kept(), 4U);  // one of the first design, three of the second
+}
+
+TEST_F(MeasureDesigns, CampaignThatWasStoppedGetsTheSessionsThatAreMissing) {
+  measure(request(1));
+  auto session = workplace_->store->list_measurements({.operators = true}).value().front();
+  session.protocol = R"({"sessions":8})";
+  workplace_.emplace(open_workplace("memory:", clock_).value());
+  add_device(std::string(FAKE_RUNTIME));
+  ASSERT_TRUE(workplace_->store->add_measurement(session));
+  auto usual = request(1);
+  usual.sessions = std::nullopt;
+  measure(usual);
+  EXPECT_EQ(kept(), 3U);
+}
+
+store::MeasurementRecord session(double ms, std::vector<double> operators = {}) {
+  store::MeasurementRecord record;
+  record.status = store::MeasurementStatus::unstable;
+  record.latency = store::Latency{.median_ms = ms};
+  for (const double op : operators)
+    record.operators.push_back({.name = std::to_string(record.operators.size()), .ms = op});
+  return record;
+}
+
+TEST(MergedSessions, AreTheFastestAndTheNewestOfEquals) {
   const auto chosen = [](const std::vector<double>& newest_first) {
     std::vector<store::MeasurementRecord> records;
     for (const double ms : newest_first) {
-      records.emplace_back();
-      records.back().latency = store::Latency{.median_ms = ms};
+      records.push_back(session(ms));
       records.back().runs = std::ssize(records);
     }
-    return least_disturbed_of(std::move(records)).runs;
+    return merge_sessions(std::move(records), 0.02).runs;
   };
   EXPECT_EQ(chosen({7}), 1);
   EXPECT_EQ(chosen({9, 5}), 2);
@@ -160,75 +205,24 @@ TEST(LeastDisturbedMeasurement, IsTheFastestAndTheNewestOfEquals) {
   EXPECT_EQ(chosen({3, 1, 9, 1}), 2);
 }
 
-TEST_F(MeasureDesigns, ADeviceAddedLaterIsMeasuredAlone) {
-  measure(request(2));
-  add_device(std::string(FAKE_RUNTIME) + " nothing special", "other");
-  auto both = request(2);
-  both.devices = {"fake", "other"};
-  const auto results = measure(both);
-  ASSERT_EQ(results.size(), 4U);
-  EXPECT_EQ(results[0].record.device, "fake");
-  EXPECT_EQ(results[1].record.device, "other");
-  EXPECT_TRUE(results[0].known);
-  EXPECT_FALSE(results[1].known);
-  EXPECT_EQ(results[0].number, results[1].number);
-  EXPECT_EQ(kept(), 4U);
+TEST(MergedSessions, HaveTheLeastTimeOfEachOperator) {
+  const auto merged =
+      merge_sessions({session(10, {4, 5}), session(9, {5, 4}), session(8, {1})}, 0.02);
+  ASSERT_EQ(merged.operators.size(), 1U);  // the fastest has other operators than the rest
+  EXPECT_EQ(merged.operators[0].ms, 1);
+  const auto same = merge_sessions({session(10, {4, 5}), session(9, {5, 4})}, 0.02);
+  EXPECT_EQ(same.latency->median_ms, 9);
+  EXPECT_EQ(same.operators[0].ms, 4);
+  EXPECT_EQ(same.operators[1].ms, 4);
 }
 
-TEST_F(MeasureDesigns, StoppedWorkHasNothingButWhatWasKnown) {
-  measure(request(1));
-  std::stop_source stop;
-  stop.request_stop();
-  const auto results = measure(request(3), stop.get_token());
-  EXPECT_EQ(results.size(), 1U);
-}
-
-TEST_F(MeasureDesigns, TellsBeforehandHowLongItTakes) {
-  measure(request(2));
-  const auto events = progress_.events();
-  const auto message =
-      std::ranges::find(events, core::ProgressKind::message, &core::RecordingProgress::Event::kind);
-  ASSERT_NE(message, events.end());
-  EXPECT_TRUE(message->text.starts_with("2 of 2 measurements are to be made")) << message->text;
-  EXPECT_EQ(events.back().done, 2U);
-}
-
-TEST_F(MeasureDesigns, RefusesWhatMakesNoSense) {
-  const auto refusal = [&](const DesignsRequest& request) {
-    const auto result = measure_designs(*workplace_, request, progress_, {});
-    return result ? "" : result.error().message;
-  };
-  auto bad = request(1);
-  bad.space = "nosuch";
-  EXPECT_NE(refusal(bad).find("icpe"), std::string::npos);
-  EXPECT_EQ(refusal(request(0)), "there is no design to measure");
-  bad = request(1);
-  bad.devices = {"fake", "fake"};
-  EXPECT_NE(refusal(bad).find("twice"), std::string::npos);
-  EXPECT_EQ(kept(), 0U);
-}
-
-TEST_F(MeasureDesigns, ExportsAColumnForEachDevice) {
-  const auto results = measure(request(2));
-  const core::TemporaryFolder folder;
-  const auto file = folder.path() / "t.csv";
-  const auto summary = export_designs(*workplace_, "icpe", file);
-  ASSERT_TRUE(summary) << summary.error().message;
-  EXPECT_EQ(summary->rows, 2U);
-  const auto table = core::read_csv(file).value();
-  EXPECT_EQ(std::vector<std::string>(table.header().begin(), table.header().end()),
-            (std::vector<std::string>{"design", "fake"}));
-  std::set<std::string> designs;
-  for (std::size_t row = 0; row < 2; ++row) designs.emplace(table.cell(row, 0));
-  EXPECT_TRUE(designs.contains(*results[0].record.design));
-  EXPECT_EQ(table.number(0, 1).value(), results[0].record.latency->median_ms);
-}
-
-TEST_F(MeasureDesigns, HasNothingToExportAtFirst) {
-  const core::TemporaryFolder folder;
-  const auto summary = export_designs(*workplace_, "icpe", folder.path() / "t.csv");
-  ASSERT_FALSE(summary);
-  EXPECT_EQ(summary.error().code, ErrorCode::not_found);
+TEST(MergedSessions, AreOkIfTheTwoFastestAgreeWithinTwiceTheTarget) {
+  using enum store::MeasurementStatus;
+  EXPECT_EQ(merge_sessions({session(10)}, 0.02).status, unstable);
+  EXPECT_EQ(merge_sessions({session(10.3), session(10), session(14)}, 0.02).status, ok);
+  const auto apart = merge_sessions({session(10.5), session(10), session(14)}, 0.02);
+  EXPECT_EQ(apart.status, unstable);
+  EXPECT_EQ(apart.reason, "of 3 sessions no two of the fastest agree within 4 %");
 }
 
 }  // namespace

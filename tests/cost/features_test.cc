@@ -70,6 +70,8 @@ TEST(Features, OfAConvolutionWithWhatIsFusedIntoIt) {
   EXPECT_EQ(feature(features, "depth"), 27);
   // 3 channels fill 16 lanes, 20 fill 32.
   EXPECT_EQ(feature(features, "padded_flops"), 2.0 * 2 * 5 * 5 * 9 * 16 * 32);
+  EXPECT_EQ(feature(features, "filled_taps"), 2.0 * 5 * 5 * 9 * 2);
+  EXPECT_EQ(feature(features, "filled_flops"), 2.0 * 2 * 5 * 5 * 9 * 3 * 32);
   EXPECT_EQ(feature(features, "patch_size"), 2 * 5 * 5 * 27);
   EXPECT_EQ(feature(features, "winograd_flops"), feature(features, "flops"));
 }
@@ -90,6 +92,7 @@ TEST(Features, OfGroupsAndDepthwiseConvolutions) {
   EXPECT_EQ(feature(grouped, "groups"), 4);
   EXPECT_EQ(feature(grouped, "output_channels_per_group"), 6);
   EXPECT_EQ(feature(grouped, "padded_flops"), 2.0 * 16 * 9 * 4 * 16 * 16);
+  EXPECT_EQ(feature(grouped, "filled_taps"), 16.0 * 9 * 4);
   const auto depthwise = features_of(graph, Kernel{"depthwise_conv2d", {1}}).value();
   EXPECT_EQ(feature(depthwise, "padded_flops"), 2.0 * 16 * 9 * 32);
 }

@@ -28,7 +28,7 @@ Measurement full_measurement() {
   m.kernel_choices = "{}";
   m.notes = {"a note"};
   m.conditions = {.load_before = 0.5, .steal_share = 0.25, .kernel = "6.1"};
-  m.protocol = {.target = 0.01, .pause_ms = 5, .operators = true};
+  m.protocol = {.target = 0.01, .pause_ms = 5, .sessions = 3, .operators = true};
   m.started = std::chrono::sys_days(std::chrono::year(2026) / 2 / 28) + std::chrono::hours(13) +
               std::chrono::milliseconds(7);
   return m;

@@ -83,8 +83,9 @@ struct DesignsRequest {
   std::optional<measure::PowerModel> power = std::nullopt;
   bool retry_unstable = false;  ///< measure again what was measured but did not settle
   /// How often each is measured on each device: all once, then all again, so that the sessions of a
-  /// design lie apart. At least 1.
-  int sessions = 1;
+  /// design lie apart; they share the time of the protocol. At least 1. Nothing: eight share it, and
+  /// a design is done when its two fastest agree within twice the protocol's target.
+  std::optional<int> sessions = 1;
   /// These designs instead of random ones; samples, first and seed are then not looked at.
   std::optional<space::Population> designs = std::nullopt;
 };
@@ -97,8 +98,8 @@ struct MeasuredDesign {
 };
 
 /// Sees to it that these designs are measured on every device, and gives what is known of them:
-/// for each design in order, one for each device in order; of several sessions the one with the
-/// middle time (of two the newer). A design that was measured on a device
+/// for each design in order, one for each device in order; of several sessions the
+/// fastest, with the least time of each operator. A design that was measured on a device
 /// of the same fingerprint (`ok` or `unstable`; with operators if the protocol asks for them) is
 /// not measured again; one that failed is tried again. What was measured is kept design by design,
 /// so that work that was stopped or killed goes on where it was.

@@ -21,6 +21,7 @@ struct Protocol {
   int max_runs = 100'000;   ///< of measuring
   double request_ms = 50;   ///< how long one request should take
   double pause_ms = 0;      ///< of rest before each request, as a deployed network has it
+  int sessions = 1;         ///< that share the time given for a model; this is one of them
   bool operators = false;   ///< also the time of each operator, by profiled requests in between
 
   bool operator==(const Protocol&) const = default;
@@ -28,6 +29,9 @@ struct Protocol {
 
 /// For who gives each model this much time: little of it makes the least time shorter, too.
 Protocol protocol_within(double max_time_s);
+
+/// One of several sessions that a measurement by this protocol is divided into.
+Protocol one_of_sessions(Protocol protocol, int sessions);
 
 /// Fails with `invalid_input`, naming the field.
 Status check(const Protocol& protocol);
