@@ -20,13 +20,15 @@ struct ModelKey {
   auto operator<=>(const ModelKey&) const = default;
 };
 
-/// The newest of each model on each device; of a device name only what its newest device measured.
-class NewestMeasurements {
+enum class Choice { newest, fastest };
+
+/// One of each model on each device; of a device name only what its newest device measured.
+class ChosenMeasurements {
  public:
   using Wanted = bool (*)(const MeasurementRecord&);
 
   /// `records` newest first.
-  NewestMeasurements(const std::vector<MeasurementRecord>& records, Wanted wanted) {
+  ChosenMeasurements(const std::vector<MeasurementRecord>& records, Choice choice, Wanted wanted) {
     std::map<std::string, std::string> fingerprints;
     std::map<std::string, std::string> names;
     for (const auto& record : records) {
@@ -35,7 +37,9 @@ class NewestMeasurements {
       // A model that was renamed is one model, with its newest name.
       const auto& name = names.emplace(record.model_hash, record.model_name).first->second;
       devices_.insert(record.device);
-      rows_[{name, record.model_hash}].emplace(record.device, &record);
+      auto& chosen = rows_[{name, record.model_hash}].emplace(record.device, &record).first->second;
+      if (choice == Choice::fastest && record.latency->median_ms < chosen->latency->median_ms)
+        chosen = &record;
     }
   }
 
@@ -81,13 +85,14 @@ std::vector<core::CsvCell> with_medians(
 Result<ExportSummary> export_measurements(Workplace& workplace, const std::filesystem::path& file) {
   const auto records = good_measurements(workplace, {.operators = false});
   if (!records) return tl::unexpected(records.error());
-  const NewestMeasurements newest(*records, [](const MeasurementRecord&) { return true; });
-  core::CsvWriter table(with_devices({"model", "hash"}, newest.devices()));
-  for (const auto& [model, by_device] : newest.rows())
-    table.add_row(with_medians({model.name, model.hash}, newest.devices(), by_device));
+  const ChosenMeasurements chosen(*records, Choice::newest,
+                                  [](const MeasurementRecord&) { return true; });
+  core::CsvWriter table(with_devices({"model", "hash"}, chosen.devices()));
+  for (const auto& [model, by_device] : chosen.rows())
+    table.add_row(with_medians({model.name, model.hash}, chosen.devices(), by_device));
   if (auto ok = core::write_file(file, table.text()); !ok) return tl::unexpected(ok.error());
   return ExportSummary{
-      .output = file.string(), .rows = newest.rows().size(), .devices = newest.devices()};
+      .output = file.string(), .rows = chosen.rows().size(), .devices = chosen.devices()};
 }
 
 Result<ExportSummary> export_designs(Workplace& workplace, std::string_view space,
@@ -97,21 +102,22 @@ Result<ExportSummary> export_designs(Workplace& workplace, std::string_view spac
   const auto records =
       workplace.store->list_measurements({.space = std::string(space), .operators = false});
   if (!records) return tl::unexpected(records.error());
-  // Unstable ones count as measured, and are not measured again.
-  const NewestMeasurements newest(
-      *records, [](const MeasurementRecord& record) { return record.latency.has_value(); });
-  if (newest.rows().empty()) {
+  // Unstable ones count as measured; of several sessions the fastest does, as everywhere.
+  const ChosenMeasurements chosen(*records, Choice::fastest, [](const MeasurementRecord& record) {
+    return record.latency.has_value();
+  });
+  if (chosen.rows().empty()) {
     return fail(ErrorCode::not_found,
                 fmt::format("the store holds no measurement of the space {} to export", space));
   }
-  core::CsvWriter table(with_devices((*known)->columns(), newest.devices()));
-  ExportSummary summary{.output = file.string(), .devices = newest.devices()};
-  for (const auto& [model, by_device] : newest.rows()) {
+  core::CsvWriter table(with_devices((*known)->columns(), chosen.devices()));
+  ExportSummary summary{.output = file.string(), .devices = chosen.devices()};
+  for (const auto& [model, by_device] : chosen.rows()) {
     // A text that an older version of the space wrote may mean nothing any more.
     const auto design = (*known)->parse(by_device.begin()->second->design.value_or(""));
     if (!design) continue;
     const auto cells = (*known)->cells(*design);
-    table.add_row(with_medians({cells.begin(), cells.end()}, newest.devices(), by_device));
+    table.add_row(with_medians({cells.begin(), cells.end()}, chosen.devices(), by_device));
     ++summary.rows;
   }
   if (auto ok = core::write_file(file, table.text()); !ok) return tl::unexpected(ok.error());
@@ -121,13 +127,14 @@ Result<ExportSummary> export_designs(Workplace& workplace, std::string_view spac
 Result<ExportSummary> export_operators(Workplace& workplace, const std::filesystem::path& file) {
   const auto records = good_measurements(workplace, {});
   if (!records) return tl::unexpected(records.error());
-  const NewestMeasurements newest(
-      *records, [](const MeasurementRecord& record) { return !record.operators.empty(); });
+  const ChosenMeasurements chosen(*records, Choice::newest, [](const MeasurementRecord& record) {
+    return !record.operators.empty();
+  });
   const std::vector<std::string> header = {"model",    "hash", "device", "position",
                                            "operator", "type", "kernel", "ms"};
   core::CsvWriter table(header);
-  ExportSummary summary{.output = file.string(), .devices = newest.devices()};
-  for (const auto& [model, by_device] : newest.rows()) {
+  ExportSummary summary{.output = file.string(), .devices = chosen.devices()};
+  for (const auto& [model, by_device] : chosen.rows()) {
     for (const auto& [device, record] : by_device) {
       for (std::size_t i = 0; i < record->operators.size(); ++i) {
         const auto& op = record->operators[i];

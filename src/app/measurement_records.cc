@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -114,6 +115,20 @@ store::MeasurementRecord to_record(const MeasuredModel& measured) {
     record.operators.push_back(
         {.name = op.name, .type = op.type, .kernel = op.kernel, .ms = op.ms});
   return record;
+}
+
+void KnownSessions::add(const store::MeasurementRecord& record) {
+  median_ms.push_back(record.latency->median_ms);
+  share += 1.0 / sessions_shared_by(record);
+}
+
+bool KnownSessions::agree(double target) const {
+  return median_ms.size() >= kLeastSessions && fastest_agree(median_ms, target);
+}
+
+int KnownSessions::usual_missing(double target) const {
+  if (failed || agree(target)) return 0;
+  return std::max(0, static_cast<int>(std::lround((1 - share) * kUsualSessions)));
 }
 
 bool fastest_agree(std::vector<double> median_ms, double target) {

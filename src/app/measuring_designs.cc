@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -24,10 +23,6 @@ using store::MeasurementRecord;
 // network, choosing kernels for it.
 constexpr double kPreparingSeconds = 0.7;
 constexpr std::size_t kDesignsBeforeSecondEstimate = 5;
-// A machine that others share is slow for seconds or minutes now and then. Short sessions that lie
-// apart find it undisturbed where one of the same length does not; two that agree have.
-constexpr int kUsualSessions = 8;
-constexpr std::size_t kLeastSessions = 3;
 
 struct DesignToMeasure {
   std::size_t number;
@@ -39,21 +34,6 @@ struct DesignToMeasure {
 std::string hash_of(const NamedSpace& space, const std::string& text) {
   return core::sha256_hex(fmt::format("{} {} {}", space.name, space.space.version(), text));
 }
-
-/// What is known of a design on a device.
-struct KnownSessions {
-  std::vector<double> median_ms = {};
-  double share = 0;     ///< of the time of a whole measurement
-  bool failed = false;  ///< in this run: it is not tried again
-
-  void add(const MeasurementRecord& record) {
-    median_ms.push_back(record.latency->median_ms);
-    share += 1.0 / sessions_shared_by(record);
-  }
-  bool agree(double target) const {
-    return median_ms.size() >= kLeastSessions && fastest_agree(median_ms, target);
-  }
-};
 
 /// Whether the record is a session that counts. Of sessions that are as many as it takes, none has
 /// to settle by itself.
@@ -147,8 +127,7 @@ class Campaign {
     if (known.failed) return 0;
     if (request_.sessions)
       return std::max(0, sessions_ - static_cast<int>(std::ssize(known.median_ms)));
-    if (known.agree(request_.protocol.target)) return 0;
-    return std::max(0, static_cast<int>(std::lround((1 - known.share) * sessions_)));
+    return known.usual_missing(request_.protocol.target);
   }
 
   /// Those that lack at least so many sessions of the design.
@@ -175,7 +154,7 @@ class Campaign {
 
   std::string first_estimate(std::size_t missing) const {
     const auto count = static_cast<double>(missing);
-    const double fewest = request_.sessions ? 1 : double{kLeastSessions} / sessions_;
+    const double fewest = request_.sessions ? 1 : double{kLeastSessions} / kUsualSessions;
     const double least = fewest * count * (protocol_.min_time_s + kPreparingSeconds);
     const double most = count * (protocol_.max_time_s + kPreparingSeconds);
     const std::size_t all =

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <set>
 #include <utility>
 
 #include "app/kernel_samples.h"
@@ -84,20 +85,13 @@ class Profiling {
     auto opened = open_device(workplace_, request_.device);
     if (!opened) return tl::unexpected(std::move(opened.error()));
     const std::string fingerprint = opened->fingerprint;
-    MeasureRequest missing{.options = request_.networks.options,
-                           .devices = {request_.device},
-                           .protocol = protocol_,
-                           .threads = request_.threads};
-    for (const auto& file : request_.networks.models) {
-      const auto record = known(file, fingerprint);
-      if (!record) return tl::unexpected(record.error());
-      if (!*record) missing.models.push_back(file);
-    }
-    if (!missing.models.empty()) {
-      const auto measured = measure_models(workplace_, missing, progress, stop);
-      if (!measured) return tl::unexpected(measured.error());
+    // All files once, then all again, so that the sessions of one lie apart.
+    for (int session = 0; session < kUsualSessions; ++session) {
+      const auto missing = files_missing(fingerprint);
+      if (!missing) return tl::unexpected(missing.error());
+      if (missing->empty()) break;
+      if (auto ok = measure_once(*missing, progress, stop); !ok) return ok;
       if (stop.stop_requested()) return cancelled();
-      for (const auto& one : *measured) note_failure(one);
     }
     for (const auto& file : request_.networks.models) {
       if (auto ok = take_file(file, fingerprint); !ok) return ok;
@@ -105,14 +99,42 @@ class Profiling {
     return {};
   }
 
-  void note_failure(const MeasuredModel& measured) const {
-    if (measured.measurement.status == measure::MeasurementStatus::failed)
-      receiver_.leave_out(fmt::format("{}: {}", measured.model, measured.measurement.reason));
+  /// Those that need another session.
+  Result<std::vector<std::filesystem::path>> files_missing(const std::string& fingerprint) {
+    std::vector<std::filesystem::path> missing;
+    for (const auto& file : request_.networks.models) {
+      const auto sessions = sessions_of(file, fingerprint);
+      if (!sessions) return tl::unexpected(sessions.error());
+      KnownSessions known{.failed = failed_.contains(file.string())};
+      for (const auto& session : *sessions) known.add(session);
+      if (known.usual_missing(protocol_.target) > 0) missing.push_back(file);
+    }
+    return missing;
   }
 
-  /// What sessions of a file say that have what is needed.
-  Result<std::optional<store::MeasurementRecord>> known(const std::filesystem::path& file,
-                                                        const std::string& fingerprint) {
+  Status measure_once(const std::vector<std::filesystem::path>& files, core::Progress& progress,
+                      const std::stop_token& stop) {
+    const auto measured = measure_models(workplace_,
+                                         {.models = files,
+                                          .options = request_.networks.options,
+                                          .devices = {request_.device},
+                                          .protocol = one_of_sessions(protocol_, kUsualSessions),
+                                          .threads = request_.threads},
+                                         progress, stop);
+    if (!measured) return tl::unexpected(measured.error());
+    for (const auto& one : *measured) note_failure(one);
+    return {};
+  }
+
+  void note_failure(const MeasuredModel& measured) {
+    if (measured.measurement.status != measure::MeasurementStatus::failed) return;
+    failed_.insert(measured.model);
+    receiver_.leave_out(fmt::format("{}: {}", measured.model, measured.measurement.reason));
+  }
+
+  /// What was measured of a file and has what is needed.
+  Result<std::vector<store::MeasurementRecord>> sessions_of(const std::filesystem::path& file,
+                                                            const std::string& fingerprint) {
     auto files = ModelFiles::open(file, request_.networks.options, request_.threads);
     if (!files) return tl::unexpected(std::move(files.error()));
     const auto hash = files->hash();
@@ -121,20 +143,20 @@ class Profiling {
         {.device_fingerprint = fingerprint, .model_hash = *hash});
     if (!records) return tl::unexpected(std::move(records.error()));
     std::erase_if(*records, [&](const auto& record) { return !answers(record, protocol_); });
-    if (records->empty()) return std::nullopt;
-    return merge_sessions(*std::move(records), protocol_.target);
+    return records;
   }
 
   Status take_file(const std::filesystem::path& file, const std::string& fingerprint) {
-    auto record = known(file, fingerprint);
-    if (!record) return tl::unexpected(std::move(record.error()));
-    if (!*record) return {};  // it failed, and was noted
+    auto sessions = sessions_of(file, fingerprint);
+    if (!sessions) return tl::unexpected(std::move(sessions.error()));
+    if (sessions->empty()) return {};  // it failed, and was noted
+    auto record = merge_sessions(*std::move(sessions), protocol_.target);
     auto model = graph::import_model(file, import_options(request_.networks.options));
     if (!model) return tl::unexpected(std::move(model.error()));
     auto graph = as_run(std::move(model->graph), precision_);
     if (!graph) return core::within(file.string(), graph.error());
-    const auto hash = (*record)->model_hash;
-    return hand_over({file.string(), hash, std::nullopt, *std::move(graph), **std::move(record)},
+    const auto hash = record.model_hash;
+    return hand_over({file.string(), hash, std::nullopt, *std::move(graph), std::move(record)},
                      receiver_);
   }
 
@@ -147,6 +169,7 @@ class Profiling {
   const ProfileReceiver& receiver_;
   measure::Protocol protocol_;
   measure::Precision precision_ = measure::Precision::fp32;
+  std::set<std::string> failed_;  // files, as they were asked for
 };
 
 }  // namespace

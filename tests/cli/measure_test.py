@@ -169,14 +169,14 @@ class Space(cli.Case):
         self.assertGreater(len(result["ops"]), 10)
 
     def test_killed_work_loses_no_finished_design(self):
-        command = [cli.program(), *self.store, "measure", "--space", "icpe", "--samples", "50", *self.BRIEF, "--json"]
+        command = [cli.program(), *self.store, "measure", "--space", "icpe", "--samples", "50", "--sessions", "1", *self.BRIEF, "--json"]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             while process.poll() is None and self.kept() < 2:
                 time.sleep(0.05)
             process.kill()
         finished = self.kept()
         self.assertTrue(2 <= finished < 50, finished)
-        results = self.measure("--samples", finished + 1)
+        results = self.measure("--samples", finished + 1, "--sessions", 1)
         self.assertEqual([r["known"] for r in results], [True] * finished + [False])
 
     def test_interrupted_work_gives_what_is_there(self):
@@ -199,8 +199,10 @@ class Space(cli.Case):
             return 0
 
     def test_says_beforehand_how_long_it_takes(self):
-        outcome = cli.run(*self.store, "measure", "--space", "icpe", "--samples", 1, *self.BRIEF)
+        outcome = cli.run(*self.store, "measure", "--space", "icpe", "--samples", 1, "--sessions", 1, *self.BRIEF)
         self.assertRegex(outcome.stderr, r"\A1 of 1 measurements are to be made; this takes [^\n]+\n\Z")
+        outcome = cli.run(*self.store, "measure", "--space", "icpe", "--samples", 1, "--first", 1, *self.BRIEF)
+        self.assertRegex(outcome.stderr, r"\A8 of 8 measurements are to be made, or as many as it takes for two to agree; this takes [^\n]+\n")
         self.assertIn("measured before", outcome.stdout)
 
     def test_refuses_before_it_measures(self):
