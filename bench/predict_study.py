@@ -5,7 +5,7 @@ Three steps, each of which can be stopped and goes on where it was:
     bench/predict_study.py measure [--networks 900]     designs of the space icpe, on six devices one after the other
     bench/predict_study.py noise                        how far sessions of the same network on the same device are from each other
     bench/predict_study.py report [-o study.json]       trains, tests, prints tables for docs/benchmarks.md
-What is tested on is measured in several sessions that lie apart, of which the fastest counts: a predictor cannot foretell a neighbour's work on the
+Every network is measured in several sessions that lie apart, of which the fastest counts: a predictor cannot foretell a neighbour's work on the
 machine. The machine should have nothing else to do while it measures.
 """
 import argparse
@@ -31,7 +31,6 @@ METHODS = "lasso,rf,gbdt,auto,mlp"  # the slowest to train comes last
 SIZES = (900, 100, 30)
 WHOLE = ("engine-1", "ort-1")  # devices that are measured with all sizes, unless --whole is given; the others with the two small ones
 TEST = 100  # designs after those of the largest training set
-BLOCK = 100  # designs on one device before it is the next one's turn: whoever stops early has some of each
 ZOO = ("alexnet", "densenet121", "efficientnet_b0", "efficientnet_lite0", "ghostnet_x1_0", "googlenet", "lcnet_x1_0", "mnasnet0_5", "mnasnet1_0",
        "mobilenet_v1_x0_5", "mobilenet_v1", "mobilenet_v2", "mobilenet_v3_large", "mobilenet_v3_small", "regnet_x_400mf", "regnet_y_400mf",
        "regnet_y_800mf", "resnet18", "resnet34", "resnet50", "resnext50_32x4d", "shufflenet_v2_x0_5", "shufflenet_v2_x1_0", "squeezenet1_0",
@@ -69,29 +68,18 @@ class Study:
         for name in self.devices:
             if name not in known:
                 self.fleetfit("device", "add", name, *DEVICES[name])
-        self.measure_designs(self.devices, max(SIZES), TEST, 1)
-        self.measure_zoo()
-        # The sessions of what is tested on are spread over the blocks of what is learned from.
-        blocks = range(0, self.args.networks, BLOCK)
-        for done, first in enumerate(blocks, 1):
-            devices = [name for name in self.devices if self.args.whole or first < SIZES[1] or name in WHOLE]
-            self.measure_designs(devices, first, min(BLOCK, self.args.networks - first), self.args.train_sessions)
-            sessions = 1 + (self.args.sessions - 1) * done // len(blocks)
-            if sessions > 1 + (self.args.sessions - 1) * (done - 1) // len(blocks):
-                self.measure_designs(self.devices, max(SIZES), TEST, sessions)
-                self.measure_zoo()
+        # The small sets of all devices first: whoever stops early has some of each.
+        for name in self.devices:
+            self.measure_designs(name, max(SIZES), TEST)
+            self.measure_designs(name, 0, min(SIZES[1], self.args.networks))
+        for name in self.devices:
+            if self.args.whole or name in WHOLE:
+                self.measure_designs(name, 0, self.args.networks)
 
-    def measure_designs(self, devices, first, count, sessions):
-        # Not in turns: the caches would be another device's each time. Sessions share the time that is given.
-        for device in devices:
-            self.fleetfit("measure", "--space", "icpe", "--first", first, "--samples", count, "--device", device, "--ops", "--sessions", sessions,
-                          "--max-time", self.args.max_time * sessions, ok=(0, 1))
-            print(f"{time.strftime('%T')} designs {first} to {first + count - 1} on {device}, session {sessions}", file=sys.stderr, flush=True)
-
-    def measure_zoo(self):
-        for device in self.devices:
-            self.fleetfit("measure", *self.zoo(), "--device", device, "--ops", "--max-time", self.args.zoo_time, ok=(0, 1))
-            print(f"{time.strftime('%T')} zoo on {device}", file=sys.stderr, flush=True)
+    def measure_designs(self, device, first, count):
+        self.fleetfit("measure", "--space", "icpe", "--first", first, "--samples", count, "--device", device, "--ops", "--max-time",
+                      self.args.max_time, ok=(0, 1))
+        print(f"{time.strftime('%T')} designs {first} to {first + count - 1} on {device}", file=sys.stderr, flush=True)
 
     def noise(self):
         """Of each session, how far it is from the fastest of the others; of the fastest, how far those of two halves are apart."""
@@ -124,7 +112,7 @@ class Study:
         predictor = self.folder / f"{device}-{method}-{size}.json"
         trained = self.fleetfit("predict", "train", "--device", device, "--method", method, "--space", "icpe", "--samples", size, "-o", predictor)
         space = self.fleetfit("predict", "eval", predictor, "--space", "icpe", "--samples", self.args.test, "--first", self.args.test_first)
-        zoo = self.fleetfit("predict", "eval", predictor, *files)
+        zoo = self.fleetfit("predict", "eval", predictor, *files, "--max-time", self.args.zoo_time)
         return {"device": device, "networks": size, "method": method, "cross_validation": trained["cross_validation_mape"], "space": summary(space),
                 "zoo": summary(zoo)}
 
@@ -156,10 +144,8 @@ def main():
     parser.add_argument("--test", type=int, default=TEST, help="designs to test on")
     parser.add_argument("--test-first", type=int, default=max(SIZES), help="number of the first of them")
     parser.add_argument("--whole", action="store_true", help="the largest training set on all devices: three hours")
-    parser.add_argument("--sessions", type=int, default=5, help="of what is tested on")
-    parser.add_argument("--train-sessions", type=int, default=3, help="of what is learned from")
-    parser.add_argument("--max-time", type=float, default=0.15, help="seconds for each session of a design")
-    parser.add_argument("--zoo-time", type=float, default=0.5, help="the same for networks of the zoo, which are larger")
+    parser.add_argument("--max-time", type=float, default=1, help="seconds for each design on each device")
+    parser.add_argument("--zoo-time", type=float, default=6, help="the same for networks of the zoo, which are larger")
     parser.add_argument("-o", "--output")
     study = Study(parser.parse_args())
     getattr(study, study.args.step)()

@@ -17,8 +17,8 @@ add_library(fleetfit_flags INTERFACE)
 # Options structs are filled by designated initializers that leave defaults alone, so missing fields are no mistake.
 target_compile_options(fleetfit_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
                                                 -Wno-missing-field-initializers -Wnon-virtual-dtor -Woverloaded-virtual -Werror)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # g++ 12 finds overruns in its own std::vector and std::string once it has inlined them.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
+  # g++ 12 and 13 find overruns in their own std::vector and std::string once they have inlined them.
   target_compile_options(fleetfit_flags INTERFACE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
