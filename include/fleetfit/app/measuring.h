@@ -83,8 +83,8 @@ struct DesignsRequest {
   std::optional<measure::PowerModel> power = std::nullopt;
   bool retry_unstable = false;  ///< measure again what was measured but did not settle
   /// How often each is measured on each device: all once, then all again, so that the sessions of a
-  /// design lie apart; they share the time of the protocol. At least 1. Nothing: eight share it, and
-  /// a design is done when its two fastest agree within twice the protocol's target.
+  /// design lie apart; they share the time of the protocol. At least 1. Nothing: eight share it,
+  /// and a design is done when its two fastest agree within twice the protocol's target.
   std::optional<int> sessions = 1;
   /// These designs instead of random ones; samples, first and seed are then not looked at.
   std::optional<space::Population> designs = std::nullopt;
