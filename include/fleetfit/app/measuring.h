@@ -81,7 +81,8 @@ struct DesignsRequest {
   measure::Protocol protocol = {};
   int threads = 1;  ///< for preparing models
   std::optional<measure::PowerModel> power = std::nullopt;
-  bool retry_unstable = false;  ///< measure again what was measured but did not settle
+  /// Measure again what did not settle, or, without a number of sessions, of which no two agree.
+  bool retry_unstable = false;
   /// How often each is measured on each device: all once, then all again, so that the sessions of a
   /// design lie apart; they share the time of the protocol. At least 1. Nothing: eight share it,
   /// and a design is done when its two fastest agree within twice the protocol's target.
