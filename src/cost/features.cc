@@ -102,8 +102,6 @@ constexpr std::array kConvolution{
     Feature{"padded_flops", padded_flops},
     Feature{"padded_output_size",
             [](const M& m) { return output_pixels(m) * rounded_up(m.out.channels, kLanes); }},
-    Feature{"filled_flops", filled_flops},
-    Feature{"filled_taps", filled_taps},
     Feature{"patch_size", [](const M& m) { return output_pixels(m) * taps(m) * m.in.channels; }},
     Feature{"weight_bytes_beyond_level1",
             [](const M& m) { return beyond(m.weight_bytes, kLevel1Bytes); }},
@@ -117,6 +115,12 @@ constexpr std::array kGroups{
     Feature{"groups", [](const M& m) { return m.groups; }},
     Feature{"input_channels_per_group", [](const M& m) { return m.in.channels / m.groups; }},
     Feature{"output_channels_per_group", [](const M& m) { return m.out.channels / m.groups; }},
+};
+
+// Later than all others: files of older predictors know the features before them.
+constexpr std::array kFilled{
+    Feature{"filled_flops", filled_flops},
+    Feature{"filled_taps", filled_taps},
 };
 
 constexpr std::array kProduct{
@@ -162,13 +166,13 @@ Features joined(std::initializer_list<std::span<const Feature>> parts) {
 
 Features features_for(std::string_view kind) {
   if (kind == "conv2d" || kind == "winograd") {
-    return joined({kInputImage, kOutputImage, kWindow, kConvolution, kWinograd});
+    return joined({kInputImage, kOutputImage, kWindow, kConvolution, kWinograd, kFilled});
   }
   if (kind == "depthwise_conv2d" || kind == "transposed_conv2d") {
-    return joined({kInputImage, kOutputImage, kWindow, kConvolution});
+    return joined({kInputImage, kOutputImage, kWindow, kConvolution, kFilled});
   }
   if (kind == "grouped_conv2d") {
-    return joined({kInputImage, kOutputImage, kWindow, kConvolution, kGroups});
+    return joined({kInputImage, kOutputImage, kWindow, kConvolution, kGroups, kFilled});
   }
   if (kind == "fully_connected" || kind == "matmul") return joined({kInputImage, kProduct});
   if (kind == "mean" || kind == "reduce") return joined({kInputImage, kReduction});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "fleetfit/predict/operator_predictor.h"
 #include "predict/model_fields.h"
@@ -21,7 +22,13 @@ Json to_json(const std::vector<Condition>& conditions, const std::string& kind) 
   return json;
 }
 
+/// A model that an older version wrote knows the first of them only.
+std::span<const std::string> known_names(const KindModel& kind) {
+  return std::span(cost::feature_names(kind.kind)).first(kind.low.size());
+}
+
 Json to_json(const KindModel& kind) {
+  const auto names = known_names(kind);
   auto known = Json::array();
   auto known_ms = Json::array();
   for (const auto& one : kind.known) {
@@ -32,7 +39,7 @@ Json to_json(const KindModel& kind) {
           {"when", to_json(kind.when, kind.kind)},
           {"method", kind.method},
           {"settings", kind.settings},
-          {"features", cost::feature_names(kind.kind)},
+          {"features", std::vector<std::string>(names.begin(), names.end())},
           {"model", kind.model->to_json()},
           {"guide", kind.guide.to_json()},
           {"low", kind.low},
@@ -96,10 +103,15 @@ class Fields {
   Status status_;
 };
 
-Status check_feature_names(const JsonView& json, const std::string& kind) {
+/// How many features the model knows: all, or the first of them if an older version wrote it.
+Result<std::size_t> read_feature_count(const JsonView& json, const std::string& kind) {
   const auto names = json.texts("features");
   if (!names) return tl::unexpected(names.error());
-  if (*names == cost::feature_names(kind)) return {};
+  const auto& all = cost::feature_names(kind);
+  const bool has_generic = names->size() >= cost::generic_feature_names().size();
+  if (has_generic && names->size() <= all.size() &&
+      std::equal(names->begin(), names->end(), all.begin()))
+    return names->size();
   return json.at("features")
       ->error(fmt::format("these are not the features of kernels of kind {}", kind));
 }
@@ -107,7 +119,7 @@ Status check_feature_names(const JsonView& json, const std::string& kind) {
 Status read_condition(const JsonView& json, KindModel& kind) {
   const auto name = json.text("feature");
   if (!name) return tl::unexpected(name.error());
-  const auto& names = cost::feature_names(kind.kind);
+  const auto names = known_names(kind);
   const auto found = std::ranges::find(names, *name);
   if (found == names.end())
     return json.error(fmt::format("kernels of kind {} have no feature '{}'", kind.kind, *name));
@@ -160,9 +172,9 @@ Result<KindModel> read_kind(const JsonView& json) {
   Fields fields(json);
   fields.text("kind", kind.kind);
   if (!fields.status()) return tl::unexpected(fields.status().error());
-  if (auto checked = check_feature_names(json, kind.kind); !checked)
-    return tl::unexpected(checked.error());
-  const std::size_t features = cost::feature_names(kind.kind).size();
+  const auto counted = read_feature_count(json, kind.kind);
+  if (!counted) return tl::unexpected(counted.error());
+  const std::size_t features = *counted;
   fields.text("method", kind.method);
   fields.text("settings", kind.settings);
   fields.linear("guide", features, kind.guide);

@@ -43,8 +43,9 @@ std::string describe(const std::string& kind, std::span<const double> values) {
   std::string text = kind;
   for (const std::string_view wanted : kDescribing) {
     const auto found = std::ranges::find(names, wanted);
-    if (found == names.end()) continue;
-    const double value = values[static_cast<std::size_t>(found - names.begin())];
+    const auto index = static_cast<std::size_t>(found - names.begin());
+    if (index >= values.size()) continue;
+    const double value = values[index];
     if (value > 0) text += fmt::format(", {} {:.6g}", wanted, value);
   }
   return text;
@@ -79,7 +80,7 @@ class Pricing {
     std::vector<double> clamped;
     clamped.reserve(members.size() * columns);
     for (const std::size_t i : members)
-      clamp_into(kernels_[i].values, kind.low, kind.high, clamped);
+      clamp_into(values_for(kind, i), kind.low, kind.high, clamped);
     const MatrixView rows{.values = clamped, .columns = columns};
     std::vector<double> prices(members.size());
     kind.model->predict(rows, prices);
@@ -116,8 +117,13 @@ class Pricing {
   }
 
  private:
+  /// Those that the model knows: newer features come after them.
+  std::span<const double> values_for(const KindModel& kind, std::size_t i) const {
+    return std::span(kernels_[i].values).first(kind.low.size());
+  }
+
   void settle(const KindModel& kind, std::size_t i, double price, std::span<const double> clamped) {
-    const auto& values = kernels_[i].values;
+    const auto values = values_for(kind, i);
     const Excess excess = excess_of(values, kind.low, kind.high);
     if (!std::ranges::equal(clamped, values)) price *= growth(kind.guide, clamped, values);
     const bool known = kind.model->knows(values);

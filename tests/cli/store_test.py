@@ -105,7 +105,7 @@ class LostServer(StoreCase):
 
     def test_pauses_a_campaign_of_measurements(self):
         store = self.server.new_store()
-        campaign = self.start(store, "measure", "--space", "nasbench201", "--samples", 12, "--max-time", 0.3)
+        campaign = self.start(store, "measure", "--space", "nasbench201", "--samples", 12, "--max-time", 0.3, "--sessions", 1)
         self.wait_for_rows(campaign, store, "measurements", 2)
         self.lose_for_5_s(campaign, statuses=(0, 1))  # 1: on a busy machine measurements may not settle
         self.assertEqual(self.server.rows(store, "SELECT count(*), count(DISTINCT model_hash) FROM measurements")[0], ["12", "12"])
