@@ -15,9 +15,10 @@ inline cost::KernelFeatures random_kernel(core::Random& random, const std::strin
                                           double scale = 1) {
   cost::KernelFeatures kernel{.kind = kind};
   const auto& names = cost::feature_names(kind);
-  // Features that came later are drawn by nobody: the numbers for the others stay what they were.
+  // Features that came later are like earlier ones: what is drawn for the others stays what it was.
   for (const auto& name : names)
-    kernel.values.push_back(name.starts_with("filled_") ? 1 : random.uniform(1, 20));
+    kernel.values.push_back(name.starts_with("filled_") ? kernel.values[kernel.values.size() - 5]
+                                                        : random.uniform(1, 20));
   kernel.values[0] = scale * 1e6 * random.uniform(1, 100);  // flops
   kernel.values[1] = scale * 1e4 * random.uniform(1, 100);  // input_size
   return kernel;
