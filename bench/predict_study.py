@@ -2,7 +2,7 @@
 """How well latency is predicted: methods x numbers of training networks x devices of this machine, as in Li, Paolieri and Golubchik.
 
 Three steps, each of which can be stopped and goes on where it was:
-    bench/predict_study.py measure [--networks 900]     designs of the space icpe, on six devices one after the other
+    bench/predict_study.py measure [--networks 900]     designs of the space icpe and the zoo, on six devices one after the other
     bench/predict_study.py noise                        how far sessions of the same network on the same device are from each other
     bench/predict_study.py report [-o study.json]       trains, tests, prints tables for docs/benchmarks.md
 Every network is measured in several sessions that lie apart, of which the fastest counts: a predictor cannot foretell a neighbour's work on the
@@ -58,7 +58,7 @@ class Study:
             if name not in listed:
                 print(f"predict_study: the zoo has no {name}", file=sys.stderr)
                 continue
-            files.append(self.folder / f"{name}.onnx")
+            files.append(pathlib.Path(self.args.zoo or self.folder) / f"{name}.onnx")
             if not files[-1].exists():
                 self.fleetfit("model", "zoo", name, "-o", files[-1])
         return files
@@ -72,6 +72,7 @@ class Study:
         for name in self.devices:
             self.measure_designs(name, max(SIZES), TEST)
             self.measure_designs(name, 0, min(SIZES[1], self.args.networks))
+            self.measure_zoo(name)
         for name in self.devices:
             if self.args.whole or name in WHOLE:
                 self.measure_designs(name, 0, self.args.networks)
@@ -80,6 +81,12 @@ class Study:
         self.fleetfit("measure", "--space", "icpe", "--first", first, "--samples", count, "--device", device, "--ops", "--max-time",
                       self.args.max_time, ok=(0, 1))
         print(f"{time.strftime('%T')} designs {first} to {first + count - 1} on {device}", file=sys.stderr, flush=True)
+
+    def measure_zoo(self, device):
+        """By a predictor of the zoo, which is of no use for the study."""
+        self.fleetfit("predict", "train", "--device", device, "--method", "lasso", *self.zoo(), "--max-time", self.args.zoo_time, "-o",
+                      self.folder / f"{device}-zoo.json")
+        print(f"{time.strftime('%T')} the zoo on {device}", file=sys.stderr, flush=True)
 
     def noise(self):
         """Of each session, how far it is from the fastest of the others; of the fastest, how far those of two halves are apart."""
@@ -110,9 +117,10 @@ class Study:
 
     def row(self, device, size, method, files):
         predictor = self.folder / f"{device}-{method}-{size}.json"
-        trained = self.fleetfit("predict", "train", "--device", device, "--method", method, "--space", "icpe", "--samples", size, "-o", predictor)
-        space = self.fleetfit("predict", "eval", predictor, "--space", "icpe", "--samples", self.args.test, "--first", self.args.test_first)
-        zoo = self.fleetfit("predict", "eval", predictor, *files, "--max-time", self.args.zoo_time)
+        stored = ["--stored"] if self.args.stored else []
+        trained = self.fleetfit("predict", "train", "--device", device, "--method", method, "--space", "icpe", "--samples", size, *stored, "-o", predictor)
+        space = self.fleetfit("predict", "eval", predictor, "--space", "icpe", "--samples", self.args.test, "--first", self.args.test_first, *stored)
+        zoo = self.fleetfit("predict", "eval", predictor, *files, "--max-time", self.args.zoo_time, *stored)
         return {"device": device, "networks": size, "method": method, "cross_validation": trained["cross_validation_mape"], "space": summary(space),
                 "zoo": summary(zoo)}
 
@@ -146,6 +154,8 @@ def main():
     parser.add_argument("--whole", action="store_true", help="the largest training set on all devices: three hours")
     parser.add_argument("--max-time", type=float, default=1, help="seconds for each design on each device")
     parser.add_argument("--zoo-time", type=float, default=6, help="the same for networks of the zoo, which are larger")
+    parser.add_argument("--zoo", help="folder for the networks of the zoo, if not that of the study")
+    parser.add_argument("--stored", action="store_true", help="report what the store has, on another machine than it was measured on")
     parser.add_argument("-o", "--output")
     study = Study(parser.parse_args())
     getattr(study, study.args.step)()

@@ -140,6 +140,13 @@ Result<OpenedDevice> open_device(Workplace& workplace, std::string_view name) {
                           name, describe_change(known->device, opened->device)));
 }
 
+Result<DeviceSummary> identify_device(Workplace& workplace, std::string_view name, bool as_added) {
+  if (as_added && name != kLocalDevice) return find_device(workplace, name);
+  return open_device(workplace, name).map([](const OpenedDevice& opened) {
+    return DeviceSummary{.device = opened.device, .fingerprint = opened.fingerprint};
+  });
+}
+
 Result<DeviceSummary> add_device(Workplace& workplace, const DeviceRequest& request) {
   auto device = parse_request(request);
   if (!device) return tl::unexpected(std::move(device.error()));

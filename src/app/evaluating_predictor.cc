@@ -194,7 +194,7 @@ Result<Evaluation> evaluate_predictor(Workplace& workplace, const EvaluatePredic
                     "measure",
                     request.predictor.string()));
   }
-  if (auto ok = check_predictor(workplace, request.predictor, identity.device); !ok)
+  if (auto ok = check_predictor(workplace, request.predictor, identity.device, request.stored); !ok)
     return tl::unexpected(ok.error());
   Evaluating evaluating(*pricing);
   const ProfileReceiver receiver{
@@ -209,7 +209,8 @@ Result<Evaluation> evaluate_predictor(Workplace& workplace, const EvaluatePredic
                                .networks = request.networks,
                                .first = first_design(identity.trained_on, request.networks),
                                .protocol = request.protocol,
-                               .threads = request.threads};
+                               .threads = request.threads,
+                               .stored = request.stored};
   if (auto ok = profile_networks(workplace, profile, receiver, progress, stop); !ok)
     return tl::unexpected(std::move(ok.error()));
   auto evaluation = evaluating.finish();

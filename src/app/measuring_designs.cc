@@ -56,10 +56,10 @@ class Campaign {
         population_(std::move(population)),
         choices_(workplace) {}
 
-  /// What others have measured on devices of these names, wherever that was.
-  Result<std::vector<MeasuredDesign>> look_up() {
+  /// What was measured on devices of these names, wherever that was, or of these fingerprints.
+  Result<std::vector<MeasuredDesign>> look_up(std::vector<std::string> fingerprints) {
     list_designs();
-    fingerprints_.clear();
+    fingerprints_ = std::move(fingerprints);
     return read_results();
   }
 
@@ -332,14 +332,15 @@ Result<std::vector<MeasuredDesign>> measure_designs(Workplace& workplace,
 }
 
 Result<std::vector<MeasuredDesign>> find_measured_designs(Workplace& workplace,
-                                                          const DesignsRequest& request) {
+                                                          const DesignsRequest& request,
+                                                          std::vector<std::string> fingerprints) {
   const auto space = space::find_space(request.space);
   if (!space) return tl::unexpected(space.error());
   if (auto ok = check_request(request); !ok) return tl::unexpected(std::move(ok.error()));
   auto population = designs_of(**space, request);
   if (!population) return tl::unexpected(std::move(population.error()));
   return Campaign(workplace, request, {**space, (*space)->name()}, *std::move(population))
-      .look_up();
+      .look_up(std::move(fingerprints));
 }
 
 }  // namespace fleetfit::app

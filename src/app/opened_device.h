@@ -27,6 +27,10 @@ Result<OpenedDevice> start_device(measure::Device device, const Programs& progra
 /// measurements would be those of another device.
 Result<OpenedDevice> open_device(Workplace& workplace, std::string_view name);
 
+/// The device of that name as it is now, started and then let go; `as_added`: as the store has it,
+/// for a device that is elsewhere. `local` is always this machine.
+Result<DeviceSummary> identify_device(Workplace& workplace, std::string_view name, bool as_added);
+
 /// What of hardware and runtime differs; "" if nothing does.
 std::string describe_change(const measure::Device& before, const measure::Device& now);
 

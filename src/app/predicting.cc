@@ -17,14 +17,14 @@
 namespace fleetfit::app {
 namespace {
 
-/// What the predictor is told of the device that it stands for, as the device is now.
+/// What the predictor is told of the device that it stands for.
 Result<predict::Identity> identity_of(Workplace& workplace, const TrainPredictorRequest& request) {
-  const auto opened = open_device(workplace, request.device);
-  if (!opened) return tl::unexpected(opened.error());
-  const auto& device = opened->device;
+  const auto found = identify_device(workplace, request.device, request.stored);
+  if (!found) return tl::unexpected(found.error());
+  const auto& device = found->device;
   predict::Identity identity{
       .device = device.name,
-      .fingerprint = opened->fingerprint,
+      .fingerprint = found->fingerprint,
       .runtime = fmt::format("{} {}", device.runtime_info.name, device.runtime_info.version),
       .precision = std::string(measure::to_string(device.precision)),
       .rules = rules_of_device(device),
@@ -89,7 +89,8 @@ Result<TrainedPredictor> train_predictor(Workplace& workplace, const TrainPredic
                                .networks = request.networks,
                                .first = request.networks.first.value_or(0),
                                .protocol = request.protocol,
-                               .threads = request.threads};
+                               .threads = request.threads,
+                               .stored = request.stored};
   if (auto ok = profile_networks(workplace, profile, receiver, progress, stop); !ok)
     return tl::unexpected(std::move(ok.error()));
   predict::TrainOptions options{
@@ -121,16 +122,15 @@ Result<Predictions> predict_models(const PredictRequest& request) {
 }
 
 Status check_predictor(Workplace& workplace, const std::filesystem::path& predictor,
-                       const std::string& device) {
+                       const std::string& device, bool stored) {
   const auto read = predict::read_kernel_predictor(predictor);
   if (!read) return tl::unexpected(read.error());
-  const auto opened = open_device(workplace, device);
-  if (!opened) return tl::unexpected(opened.error());
+  const auto found = identify_device(workplace, device, stored);
+  if (!found) return tl::unexpected(found.error());
   return predict::check_fits(
-      (*read)->identity(),
-      {.device = device,
-       .fingerprint = opened->fingerprint,
-       .precision = std::string(measure::to_string(opened->device.precision))});
+      (*read)->identity(), {.device = device,
+                            .fingerprint = found->fingerprint,
+                            .precision = std::string(measure::to_string(found->device.precision))});
 }
 
 }  // namespace fleetfit::app

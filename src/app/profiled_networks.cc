@@ -41,9 +41,10 @@ class Profiling {
   }
 
   Status run(core::Progress& progress, const std::stop_token& stop) {
-    const auto device = find_device(workplace_, request_.device);
+    const auto device = identify_device(workplace_, request_.device, request_.stored);
     if (!device) return tl::unexpected(device.error());
     precision_ = device->device.precision;
+    fingerprint_ = device->fingerprint;
     return request_.networks.space.empty() ? of_files(progress, stop) : of_space(progress, stop);
   }
 
@@ -52,18 +53,23 @@ class Profiling {
     const auto& networks = request_.networks;
     const auto space = space::find_space(networks.space);
     if (!space) return tl::unexpected(space.error());
-    const auto designs = measure_designs(workplace_,
-                                         {.space = networks.space,
-                                          .samples = networks.samples,
-                                          .first = request_.first,
-                                          .seed = networks.seed,
-                                          .devices = {request_.device},
-                                          .protocol = protocol_,
-                                          .threads = request_.threads,
-                                          .sessions = std::nullopt},
-                                         progress, stop);
+    const DesignsRequest wanted{.space = networks.space,
+                                .samples = networks.samples,
+                                .first = request_.first,
+                                .seed = networks.seed,
+                                .devices = {request_.device},
+                                .protocol = protocol_,
+                                .threads = request_.threads,
+                                .sessions = std::nullopt};
+    const auto designs = request_.stored ? find_measured_designs(workplace_, wanted, {fingerprint_})
+                                         : measure_designs(workplace_, wanted, progress, stop);
     if (!designs) return tl::unexpected(designs.error());
     if (stop.stop_requested()) return cancelled();
+    if (designs->size() < networks.samples) {
+      receiver_.leave_out(fmt::format("{} of {} designs: the store has no profile of them on {}",
+                                      networks.samples - designs->size(), networks.samples,
+                                      request_.device));
+    }
     for (const auto& design : *designs) {
       if (auto ok = take_design(**space, design); !ok) return ok;
     }
@@ -82,28 +88,25 @@ class Profiling {
   }
 
   Status of_files(core::Progress& progress, const std::stop_token& stop) {
-    auto opened = open_device(workplace_, request_.device);
-    if (!opened) return tl::unexpected(std::move(opened.error()));
-    const std::string fingerprint = opened->fingerprint;
     // All files once, then all again, so that the sessions of one lie apart.
-    for (int session = 0; session < kUsualSessions; ++session) {
-      const auto missing = files_missing(fingerprint);
+    for (int session = 0; session < kUsualSessions && !request_.stored; ++session) {
+      const auto missing = files_missing();
       if (!missing) return tl::unexpected(missing.error());
       if (missing->empty()) break;
       if (auto ok = measure_once(*missing, progress, stop); !ok) return ok;
       if (stop.stop_requested()) return cancelled();
     }
     for (const auto& file : request_.networks.models) {
-      if (auto ok = take_file(file, fingerprint); !ok) return ok;
+      if (auto ok = take_file(file); !ok) return ok;
     }
     return {};
   }
 
   /// Those that need another session.
-  Result<std::vector<std::filesystem::path>> files_missing(const std::string& fingerprint) {
+  Result<std::vector<std::filesystem::path>> files_missing() {
     std::vector<std::filesystem::path> missing;
     for (const auto& file : request_.networks.models) {
-      const auto sessions = sessions_of(file, fingerprint);
+      const auto sessions = sessions_of(file);
       if (!sessions) return tl::unexpected(sessions.error());
       KnownSessions known{.failed = failed_.contains(file.string())};
       for (const auto& session : *sessions) known.add(session);
@@ -133,23 +136,28 @@ class Profiling {
   }
 
   /// What was measured of a file and has what is needed.
-  Result<std::vector<store::MeasurementRecord>> sessions_of(const std::filesystem::path& file,
-                                                            const std::string& fingerprint) {
+  Result<std::vector<store::MeasurementRecord>> sessions_of(const std::filesystem::path& file) {
     auto files = ModelFiles::open(file, request_.networks.options, request_.threads);
     if (!files) return tl::unexpected(std::move(files.error()));
     const auto hash = files->hash();
     if (!hash) return tl::unexpected(hash.error());
     auto records = workplace_.store->list_measurements(
-        {.device_fingerprint = fingerprint, .model_hash = *hash});
+        {.device_fingerprint = fingerprint_, .model_hash = *hash});
     if (!records) return tl::unexpected(std::move(records.error()));
     std::erase_if(*records, [&](const auto& record) { return !answers(record, protocol_); });
     return records;
   }
 
-  Status take_file(const std::filesystem::path& file, const std::string& fingerprint) {
-    auto sessions = sessions_of(file, fingerprint);
+  Status take_file(const std::filesystem::path& file) {
+    auto sessions = sessions_of(file);
     if (!sessions) return tl::unexpected(std::move(sessions.error()));
-    if (sessions->empty()) return {};  // it failed, and was noted
+    if (sessions->empty()) {  // if it was measured it failed, and was noted
+      if (request_.stored) {
+        receiver_.leave_out(fmt::format("{}: the store has no profile of it on {}", file.string(),
+                                        request_.device));
+      }
+      return {};
+    }
     auto record = merge_sessions(*std::move(sessions), protocol_.target);
     auto model = graph::import_model(file, import_options(request_.networks.options));
     if (!model) return tl::unexpected(std::move(model.error()));
@@ -169,6 +177,7 @@ class Profiling {
   const ProfileReceiver& receiver_;
   measure::Protocol protocol_;
   measure::Precision precision_ = measure::Precision::fp32;
+  std::string fingerprint_;
   std::set<std::string> failed_;  // files, as they were asked for
 };
 

@@ -21,6 +21,7 @@ struct ProfileRequest {
   std::size_t first = 0;  ///< number of the first design of a space
   const measure::Protocol& protocol;
   int threads = 1;
+  bool stored = false;  ///< those alone that it knows: nothing is measured
 };
 
 /// A network with the profile that was taken of it.

@@ -27,6 +27,7 @@ struct NetworkFlags {
   std::vector<std::string> files;
   OpenDimensionFlags open;
   double max_time_s = 10;
+  bool stored = false;
 };
 
 void add_networks(CLI::App& verb, NetworkFlags& flags) {
@@ -38,6 +39,8 @@ void add_networks(CLI::App& verb, NetworkFlags& flags) {
                   "Most seconds for each network that was not measured yet")
       ->check(CLI::Range(0.01, 86400.0))
       ->capture_default_str();
+  verb.add_flag("--stored", flags.stored,
+                "Measure nothing: what the store has of the device, which may be elsewhere");
   add_open_dimension_flags(verb, flags.open);
 }
 
@@ -150,7 +153,8 @@ void add_train(CLI::App& predict, Context& context) {
                                 .protocol = measure::protocol_within(flags->networks.max_time_s),
                                 .output = flags->output,
                                 .seed = context.flags.seed,
-                                .threads = context.threads()},
+                                .threads = context.threads(),
+                                .stored = flags->networks.stored},
                                context.progress(), interrupt.token());
       if (!trained) return tl::unexpected(trained.error());
       if (context.flags.json) {
@@ -328,7 +332,8 @@ void add_eval(CLI::App& predict, Context& context) {
                                    .networks = *std::move(networks),
                                    .protocol = measure::protocol_within(flags->networks.max_time_s),
                                    .plot = flags->plot,
-                                   .threads = context.threads()},
+                                   .threads = context.threads(),
+                                   .stored = flags->networks.stored},
                                   context.progress(), interrupt.token());
       if (!evaluation) return tl::unexpected(evaluation.error());
       if (context.flags.json) {

@@ -115,9 +115,11 @@ Result<std::vector<MeasuredDesign>> measure_designs(Workplace& workplace,
                                                     core::Progress& progress,
                                                     const std::stop_token& stop);
 
-/// What is known of these designs on devices of these names, whatever their fingerprints.
-Result<std::vector<MeasuredDesign>> find_measured_designs(Workplace& workplace,
-                                                          const DesignsRequest& request);
+/// What is known of these designs on devices of these names, whatever their fingerprints; or of
+/// these fingerprints alone, one for each device.
+Result<std::vector<MeasuredDesign>> find_measured_designs(
+    Workplace& workplace, const DesignsRequest& request,
+    std::vector<std::string> fingerprints = {});
 
 /// A campaign in pieces that are measured elsewhere.
 struct CampaignJobs {

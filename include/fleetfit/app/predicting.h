@@ -40,6 +40,9 @@ struct TrainPredictorRequest {
   std::filesystem::path output = {};
   std::uint64_t seed = 1;  ///< of the training
   int threads = 1;
+  /// Measure nothing and do with what the store has of the device as it was added: it need not be
+  /// here. Networks that it has no profile of are left out.
+  bool stored = false;
 };
 
 /// What is told of a predictor that was trained.
@@ -100,9 +103,10 @@ struct PredictRequest {
 };
 Result<Predictions> predict_models(const PredictRequest& request);
 
-/// Refuses, by name, a predictor that was not made for this device as it is now.
+/// Refuses, by name, a predictor that was not made for this device as it is now, or, `stored`, as
+/// it was added.
 Status check_predictor(Workplace& workplace, const std::filesystem::path& predictor,
-                       const std::string& device);
+                       const std::string& device, bool stored = false);
 
 struct EvaluatePredictorRequest {
   std::filesystem::path predictor = {};
@@ -111,6 +115,7 @@ struct EvaluatePredictorRequest {
   measure::Protocol protocol = {};
   std::filesystem::path plot = {};  ///< an HTML page to write; may be empty
   int threads = 1;
+  bool stored = false;  ///< as in training
 };
 
 struct EvaluatedNetwork {
