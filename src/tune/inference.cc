@@ -28,6 +28,9 @@ constexpr std::size_t kMostRefinements = 24;
 // The best of many measurements is one that was lucky. It is measured once more, and so is the one
 // that is the best then.
 constexpr std::size_t kMostSecondLooks = 4;
+// Of the one that is chosen, for what is told of it: one alone may fall into a moment in which the
+// machine is slow.
+constexpr int kLastLooks = 3;
 
 /// How well a response meets the goal; less is better.
 struct Score {
@@ -178,23 +181,17 @@ class Session {
     return {};
   }
 
-  /// Measures what is best again until it was the best with its second measurement. If several were
-  /// measured twice, which of them is the best is luck again: what is told of it is a third. One
-  /// setting alone had no luck, but was not measured with the scenario's pauses yet.
+  /// Measures what is best again until it was the best with its second measurement. Which of
+  /// several that were measured twice is the best is luck again: what is told of it are
+  /// measurements that chose nothing.
   Status look_again() {
-    if (priced_asked_ < 2 && !forms_partial_batches()) return {};
-    std::vector<std::size_t> seen_twice;
-    while (seen_twice.size() < kMostSecondLooks) {
-      choose_best();
-      if (!result_.best || std::ranges::count(seen_twice, *result_.best) > 0) break;
-      if (result_.trials[*result_.best].cost->predicted) return {};
-      if (auto ok = look_at(*result_.best); !ok) return ok;
-      seen_twice.push_back(*result_.best);
+    choose_best();
+    if (!result_.best || result_.trials[*result_.best].cost->predicted) return {};
+    if (priced_asked_ > 1) {
+      if (auto ok = judge_again(); !ok) return ok;
     }
-    if (seen_twice.size() < 2) return {};
-    choose_best_of(seen_twice);
     is_settled_ = true;
-    return result_.best ? look_at(*result_.best) : Status();
+    return result_.best ? look_at(*result_.best, kLastLooks) : Status();
   }
 
   /// Responses of all that was priced, and the best of them.
@@ -208,36 +205,54 @@ class Session {
   }
 
  private:
+  Status judge_again() {
+    std::vector<std::size_t> seen_twice;
+    while (seen_twice.size() < kMostSecondLooks) {
+      choose_best();
+      if (!result_.best || std::ranges::count(seen_twice, *result_.best) > 0) break;
+      if (auto ok = look_at(*result_.best, 1); !ok) return ok;
+      seen_twice.push_back(*result_.best);
+    }
+    choose_best_of(seen_twice);
+    return {};
+  }
+
   /// Measures a trial again, and single samples with it where its batches are not full, in the
   /// rhythm that the scenario has with it.
-  Status look_at(std::size_t number) {
+  Status look_at(std::size_t number, int looks) {
     auto& trial = result_.trials[number];
     const auto rhythm = rhythm_of(study_.scenario, trial.response);
     auto* one = find(with_batch(trial.setting, 1));
     const bool full = trial.response.run_samples >= batch_of(trial);
     if (rhythm && !full && one != nullptr && one != &trial && one->cost) {
-      if (auto ok = measure_again(*one, rhythm); !ok) return ok;
+      if (auto ok = measure_again(*one, rhythm, looks); !ok) return ok;
     }
-    return measure_again(trial, rhythm);
+    return measure_again(trial, rhythm, looks);
   }
 
   static double batch_of(const InferenceTrial& trial) {
     return static_cast<double>(trial.setting.batch);
   }
 
-  /// What it was before stays if that fails.
-  Status measure_again(InferenceTrial& trial, const std::optional<Rhythm>& rhythm) {
-    if (stop_.stop_requested()) return stopped();
-    auto cost = price_(trial.setting, rhythm);
-    if (!cost && cost.error().code == ErrorCode::cancelled) return tl::unexpected(cost.error());
-    if (!cost) return {};
+  /// Of several looks the middle one counts; what it was before stays if all of them fail.
+  Status measure_again(InferenceTrial& trial, const std::optional<Rhythm>& rhythm, int looks) {
+    std::vector<InferenceCost> seen;
+    for (int i = 0; i < looks; ++i) {
+      if (stop_.stop_requested()) return stopped();
+      auto cost = price_(trial.setting, rhythm);
+      if (!cost && cost.error().code == ErrorCode::cancelled) return tl::unexpected(cost.error());
+      if (cost) seen.push_back(*std::move(cost));
+    }
+    if (seen.empty()) return {};
+    const auto middle = seen.begin() + (std::ssize(seen) - 1) / 2;
+    std::ranges::nth_element(seen, middle, {}, [](const auto& one) { return one.cost.mean_ms(); });
     auto& costs = costs_of(trial.setting);
     if (rhythm) {
-      costs.add_in_rhythm(trial.setting.batch, cost->cost);
+      costs.add_in_rhythm(trial.setting.batch, middle->cost);
     } else {
-      costs.add(trial.setting.batch, cost->cost);
+      costs.add(trial.setting.batch, middle->cost);
     }
-    trial.cost = *std::move(cost);
+    trial.cost = std::move(*middle);
     return {};
   }
 

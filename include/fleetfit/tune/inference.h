@@ -91,7 +91,7 @@ Status check_inference_parameters(const Parameters& parameters);
 /// Settings that are saturated come after all others, those without energy cannot be the best for
 /// energy. Of equals, the one with fewer cores, fewer threads, a smaller batch. The best is
 /// measured once more and judged by that, as the best of many measurements is one that was lucky;
-/// of several that were best for a while, the last measurement of the chosen one chose nothing.
+/// what is told of the chosen one is the middle of three more that chose nothing.
 /// Where a scenario has pauses, these measurements have them too, as a run after a pause takes
 /// longer: caches are cold, clocks are low.
 Result<InferenceResult> tune_inference(const InferenceTuning& tuning, const PriceInference& price,
