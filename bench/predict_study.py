@@ -68,14 +68,15 @@ class Study:
         for name in self.devices:
             if name not in known:
                 self.fleetfit("device", "add", name, *DEVICES[name])
-        # The small sets of all devices first: whoever stops early has some of each.
         for name in self.devices:
-            self.measure_designs(name, max(SIZES), TEST)
-            self.measure_designs(name, 0, min(SIZES[1], self.args.networks))
+            largest = self.args.networks if self.args.whole or name in WHOLE else SIZES[1]
+            if largest == max(SIZES):
+                # What teaches and what tests in turns: a machine may be faster half an hour later.
+                self.measure_designs(name, 0, largest + TEST)
+            else:
+                self.measure_designs(name, 0, largest)
+                self.measure_designs(name, max(SIZES), TEST)
             self.measure_zoo(name)
-        for name in self.devices:
-            if self.args.whole or name in WHOLE:
-                self.measure_designs(name, 0, self.args.networks)
 
     def measure_designs(self, device, first, count):
         self.fleetfit("measure", "--space", "icpe", "--first", first, "--samples", count, "--device", device, "--ops", "--max-time",
