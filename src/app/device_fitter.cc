@@ -17,6 +17,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // Of the normal distribution, nine tenths lie within so many standard deviations.
 constexpr double kNineTenths = 1.6448536269514722;
 constexpr std::size_t kBetterShown = 3;
+constexpr std::size_t kEnoughAlike = 3;  // measured designs that tell that all cost the same
 constexpr std::size_t kPoolShown = 24;
 
 search::ExpectedCost cost_of(const ExpectedRange& range) {
@@ -170,11 +171,25 @@ Result<std::unique_ptr<const transfer::FewShotModel>> DeviceFitter::model(
   return fitted;
 }
 
+std::optional<double> DeviceFitter::same_cost(std::size_t budget) const {
+  std::vector<double> costs;
+  for (const auto& seen : seen_)
+    if (!seen.costs.empty()) costs.push_back(seen.costs[budget]);
+  if (costs.size() < kEnoughAlike || std::ranges::min(costs) < std::ranges::max(costs))
+    return std::nullopt;
+  return costs.front();
+}
+
 Result<std::vector<ExpectedRange>> DeviceFitter::expect(space::DesignBatch designs) const {
   const std::size_t costs = device_.budgets.size();
   std::vector<ExpectedRange> all(designs.size() * costs);
   std::vector<transfer::PredictedLatency> predicted(designs.size());
   for (std::size_t cost = 0; cost < costs; ++cost) {
+    if (const auto same = same_cost(cost)) {
+      for (std::size_t i = 0; i < designs.size(); ++i)
+        all[i * costs + cost] = {*same, *same, *same};
+      continue;
+    }
     const auto fitted = model(cost);
     if (!fitted) return tl::unexpected(fitted.error());
     (*fitted)->predict(designs, predicted);

@@ -102,6 +102,9 @@ class DeviceFitter {
   Status measure(space::DesignBatch designs, std::span<const double> accuracy, bool confirms);
   Status note(space::Design design, double accuracy, Probe probe, FitPoint point);
   void wait_for(space::DesignBatch designs);
+  /// What everything costs that was measured, as small networks take the same memory: there is
+  /// nothing to learn then.
+  std::optional<double> same_cost(std::size_t budget) const;
   double chance(std::span<const ExpectedRange> expected) const;
   bool keeps_budgets(std::span<const double> costs) const;
   std::optional<double> sure() const;

@@ -12,6 +12,20 @@ import cli
 import tiny_bundle
 
 
+# Every network takes 2 ms and 50 MB.
+EVEN_RUNTIME = """
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    reply = {"id": request["id"], "ok": True}
+    if request["op"] == "info":
+        reply |= {"protocol": 1, "name": "even", "version": "1", "build": "test"}
+    if request["op"] == "run":
+        reply |= {"times_ms": [2.0] * request["runs"], "peak_memory_bytes": 50_000_000}
+    print(json.dumps(reply), flush=True)
+"""
+
+
 class FitCase(cli.Case):
     @classmethod
     def setUpClass(cls):
@@ -52,6 +66,15 @@ class Fit(FitCase):
         self.assertEqual(sum(len(model["devices"]) for model in report["shared"]["models"]), 2)
         account = report["account"]
         self.assertLess(account["measurements"], account["alone"]["measurements"])
+
+    def test_device_on_which_everything_costs_the_same_gets_a_network(self):
+        runtime = self.folder / "even.py"
+        runtime.write_text(EVEN_RUNTIME)
+        report = self.fit(self.fleet([f"{{name: even, runtime: 'exec:python3 {runtime}', budget: {{latency: 3 ms, memory: 64 MB}}}}"]))
+        best = report["devices"][0]["best"]
+        self.assertEqual((best["latency_ms"]["measured"], best["memory_mb"]["measured"]), (2, 50))
+        device = self.fit(self.fleet([f"{{name: even, runtime: 'exec:python3 {runtime}', budget: {{latency: 3 ms, memory: 49 MB}}}}"]), status=1)["devices"][0]
+        self.assertEqual((device["state"], device["nearest"]["memory_mb"]["measured"]), ("unreachable", 50))
 
     def test_second_run_tells_what_the_store_holds(self):
         fleet = self.fleet(["{name: one, budget: {latency: 500%}}"])
