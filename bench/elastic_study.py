@@ -25,7 +25,7 @@ NETWORKS = {  # name: network, data, epochs of training
     "resnet56-cifar": ("resnet56", "cifar", 30),
     "mobilenet-cifar": ("mobilenet_v2_small", "cifar", 30),
     "mobilenet-fashion": ("mobilenet_v2_small", "fashion", 20),
-    "user-fashion": ("user-fashion.onnx", "fashion", 0),  # somebody's own, put into the folder with user-fashion.json: {"accuracy": …}
+    "user-fashion": ("user-fashion.onnx", "fashion", 0),  # somebody's own: bench/users_network.py, or a file with user-fashion.json beside it: {"accuracy": …}
     "user-cifar": ("user-cifar.onnx", "cifar", 0),
 }
 STRUCTURE = {  # how a network is cut, where the default would leave its largest layers whole: plain networks of few layers
