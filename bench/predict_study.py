@@ -69,7 +69,7 @@ class Study:
             if name not in known:
                 self.fleetfit("device", "add", name, *DEVICES[name])
         for name in self.devices:
-            largest = self.args.networks if self.args.whole or name in WHOLE else SIZES[1]
+            largest = self.args.networks if self.args.whole or name in WHOLE else min(SIZES[1], self.args.networks)
             if largest == max(SIZES):
                 # What teaches and what tests in turns: a machine may be faster half an hour later.
                 self.measure_designs(name, 0, largest + TEST)
