@@ -48,8 +48,11 @@ class Evaluating {
   void leave_out(std::string reason) { evaluation_.left_out.push_back(std::move(reason)); }
 
   Result<Evaluation> finish() {
-    if (evaluation_.networks.empty())
-      return fail(ErrorCode::invalid_input, "no network could be measured");
+    if (evaluation_.networks.empty()) {
+      const auto& reasons = evaluation_.left_out;
+      return fail(ErrorCode::invalid_input, "there are no networks to test on" +
+                                                (reasons.empty() ? "" : ": " + reasons.front()));
+    }
     summarize_networks();
     summarize_kinds();
     advise_on_kinds();

@@ -26,6 +26,17 @@ std::string name_of(const graph::Graph& graph, const cost::Kernel& kernel) {
   return fmt::format("{}", fmt::join(names, "+"));
 }
 
+/// Being profiled slows operators down: together they take no longer than the network did by
+/// itself.
+void fit_into_latency(predict::NetworkSample& sample) {
+  double profiled = sample.overhead_ms;
+  for (const auto& kernel : sample.kernels) profiled += kernel.ms;
+  if (!(profiled > sample.latency_ms)) return;
+  const double share = sample.latency_ms / profiled;
+  sample.overhead_ms *= share;
+  for (auto& kernel : sample.kernels) kernel.ms *= share;
+}
+
 }  // namespace
 
 Result<graph::Graph> as_run(graph::Graph graph, measure::Precision precision) {
@@ -64,6 +75,7 @@ Result<predict::NetworkSample> sample_of(const graph::Graph& graph, const cost::
   }
   if (sample.kernels.empty())
     return fail(ErrorCode::invalid_input, "its profile names no node of it");
+  fit_into_latency(sample);
   return sample;
 }
 

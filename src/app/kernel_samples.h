@@ -25,7 +25,8 @@ struct DeducedKernels {
 Result<DeducedKernels> deduced_kernels(const graph::Graph& graph, const cost::KernelRules& rules);
 
 /// A measurement with operators in the form that predictors learn from: the deduced kernels with
-/// the times of what ran for them. Time that belongs to none of them counts as overhead. Fails with
+/// the times of what ran for them. Time that belongs to none of them counts as overhead; where all
+/// of it is more than the network took when it was not profiled, each part is less. Fails with
 /// `invalid_input` if the record has no operators or they do not fit the graph.
 Result<predict::NetworkSample> sample_of(const graph::Graph& graph, const cost::KernelRules& rules,
                                          const store::MeasurementRecord& record);

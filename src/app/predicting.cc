@@ -93,6 +93,10 @@ Result<TrainedPredictor> train_predictor(Workplace& workplace, const TrainPredic
                                .stored = request.stored};
   if (auto ok = profile_networks(workplace, profile, receiver, progress, stop); !ok)
     return tl::unexpected(std::move(ok.error()));
+  if (samples.empty() && !left_out.empty()) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("there are no networks to learn from: {}", left_out.front()));
+  }
   predict::TrainOptions options{
       .method = request.method, .identity = *std::move(identity), .seed = request.seed};
   // Only where it is asked for: it takes long, and a program that may not be installed.

@@ -41,7 +41,9 @@ Result<int> answer(const Context& context, const Result<T>& result, Text text) {
 
 std::string kind_text(const app::BranchSummary& branch) {
   if (branch.kind == elastic::BranchKind::shrunk) return fmt::format("shrunk to {}", branch.share);
-  if (branch.kind == elastic::BranchKind::merged) return fmt::format("for {} blocks", branch.span);
+  if (branch.kind == elastic::BranchKind::merged)
+    return fmt::format("for {} blocks{}", branch.span,
+                       branch.share < 1 ? fmt::format(", shrunk to {}", branch.share) : "");
   return std::string(elastic::to_string(branch.kind));
 }
 
@@ -236,6 +238,9 @@ void add_draft(CLI::App& bundle, Context& context) {
       ->capture_default_str();
   verb->add_option("--shrink", flags->options.shrink, "Shares of channels that branches keep")
       ->delimiter(',')
+      ->capture_default_str();
+  verb->add_option("--merge-shrink", flags->options.merge_shrink,
+                   "Share of channels that a second branch for the most blocks keeps; 1: none")
       ->capture_default_str();
   verb->footer("Example:\n  fleetfit bundle draft resnet20.onnx -o draft.ffb --merge 0");
   verb->callback([flags, &context] {

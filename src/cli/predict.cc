@@ -30,7 +30,8 @@ struct NetworkFlags {
   bool stored = false;
 };
 
-void add_networks(CLI::App& verb, NetworkFlags& flags) {
+/// Networks that are measured, unless there is a table.
+void add_networks(CLI::App& verb, NetworkFlags& flags, CLI::Option& table) {
   auto* space = verb.add_option("--space", flags.space, "Designs of this space");
   verb.add_option("--samples", flags.samples, "How many designs of the space")->needs(space);
   verb.add_option("--first", flags.first, "Number of the first design, from 0")->needs(space);
@@ -40,7 +41,8 @@ void add_networks(CLI::App& verb, NetworkFlags& flags) {
       ->check(CLI::Range(0.01, 86400.0))
       ->capture_default_str();
   verb.add_flag("--stored", flags.stored,
-                "Measure nothing: what the store has of the device, which may be elsewhere");
+                "Measure nothing: what the store has of the device, which may be elsewhere")
+      ->excludes(&table);
   add_open_dimension_flags(verb, flags.open);
 }
 
@@ -124,7 +126,7 @@ void add_train(CLI::App& predict, Context& context) {
       ->needs(table)
       ->check(CLI::PositiveNumber);
   verb->add_option("-o,--output", flags->output, "The predictor's file to write")->required();
-  add_networks(*verb, flags->networks);
+  add_networks(*verb, flags->networks, *table);
   verb->footer(
       "Thirty networks make a new device usable. Stopped work goes on where it was.\n\nExample:\n"
       "  fleetfit predict train --device local --space icpe --samples 30 -o local.json\n"
@@ -308,7 +310,7 @@ void add_eval(CLI::App& predict, Context& context) {
   verb->add_option("--plot", flags->plot, "Write a page of HTML with charts");
   auto* table = verb->add_option("--table", flags->table,
                                  "FILE.csv#COLUMN, for a predictor that was trained with --table");
-  add_networks(*verb, flags->networks);
+  add_networks(*verb, flags->networks, *table);
   verb->footer(
       "Designs and models that the predictor was trained with are left out.\n\nExample:\n"
       "  fleetfit predict eval local.json --space icpe --samples 20 --plot local.html\n"

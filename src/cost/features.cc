@@ -49,6 +49,17 @@ double filter_vectors(const M& m) {
 double filled_taps(const M& m) { return output_pixels(m) * taps(m) * filter_vectors(m); }
 double filled_flops(const M& m) { return 2 * kLanes * filled_taps(m) * m.in.channels / m.groups; }
 
+bool divides(double part, double channels) { return std::fmod(channels, part) == 0; }
+
+/// Whether the channels of each group come in whole vectors, as layouts in blocks of channels want.
+bool is_blocked(const M& m) {
+  if (m.in.channels == m.groups) return divides(kLanes, m.out.channels);
+  return divides(kLanes, m.in.channels / m.groups) && divides(kLanes, m.out.channels / m.groups);
+}
+
+/// ONNX Runtime's blocks of channels are made of fours; it has much slower kernels for the rest.
+bool is_in_fours(const M& m) { return divides(4, m.in.channels); }
+
 /// Operations by Winograd's algorithm where it can be used, else all of them.
 double winograd_flops(const M& m) {
   const bool usable = m.groups == 1 && m.window.height == 3 && m.window.width == 3 &&
@@ -121,6 +132,17 @@ constexpr std::array kGroups{
 constexpr std::array kFilled{
     Feature{"filled_flops", filled_flops},
     Feature{"filled_taps", filled_taps},
+    Feature{"unblocked_flops", [](const M& m) { return is_blocked(m) ? 0 : m.flops; }},
+    Feature{"uneven_flops", [](const M& m) { return is_in_fours(m) ? 0 : m.flops; }},
+    Feature{"uneven_output_size", [](const M& m) { return is_in_fours(m) ? 0 : m.output_size; }},
+};
+
+// Averages and maxima are other kernels, and what each pixel costs by itself is more than channels
+// tell where there are few.
+constexpr std::array kPooling{
+    Feature{"output_pixels", output_pixels},
+    Feature{"averaged_pixels", [](const M& m) { return m.averages ? output_pixels(m) : 0; }},
+    Feature{"averaged_flops", [](const M& m) { return m.averages ? m.flops : 0; }},
 };
 
 constexpr std::array kProduct{
@@ -177,7 +199,7 @@ Features features_for(std::string_view kind) {
   if (kind == "fully_connected" || kind == "matmul") return joined({kInputImage, kProduct});
   if (kind == "mean" || kind == "reduce") return joined({kInputImage, kReduction});
   if (kind == "concat" || kind == "split") return joined({kInputImage, kOutputImage, kParts});
-  if (kind == "pooling") return joined({kInputImage, kOutputImage, kWindow});
+  if (kind == "pooling") return joined({kInputImage, kOutputImage, kWindow, kPooling});
   if (kind == "padding") return joined({kInputImage, kOutputImage, kPadding});
   if (kind == "elementwise") return joined({kInputImage, kOperands});
   if (kind == "other") return joined({});

@@ -275,6 +275,7 @@ class KernelMeasurement {
                           static_cast<double>(shape->stride), static_cast<double>(shape->dilation)};
     } else if (const auto* pool = std::get_if<Pool>(&anchor().op)) {
       measures_.window = window_of(pool->window);
+      measures_.averages = pool->kind == PoolKind::average;
     } else if (kernel_.kind == "mean" || kernel_.kind == "reduce") {
       measures_.window = {.height = measures_.in.height / std::max(1.0, measures_.out.height),
                           .width = measures_.in.width / std::max(1.0, measures_.out.width)};

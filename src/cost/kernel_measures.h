@@ -40,6 +40,7 @@ struct KernelMeasures {
   double costly_activation_size = 0;  ///< elements that go through an exponential or the like
   double operands = 0;                ///< activations that are read
   double results = 0;                 ///< activations that are written
+  bool averages = false;              ///< a pooling by means, not by maxima
   double groups = 1;
   double depth = 0;  ///< products that are summed up for an element of the output
   ImageExtents in;

@@ -22,6 +22,9 @@ Status check_options(const ExpandOptions& options) {
     if (!(share > 0 && share < 1))
       return refuse(fmt::format("share {} of channels: not between 0 and 1", share));
   }
+  if (!(options.merge_shrink > 0 && options.merge_shrink <= 1))
+    return refuse(fmt::format("share {} of the channels of merged branches: not within 0 and 1",
+                              options.merge_shrink));
   if (options.merge == 0 && options.shrink.empty())
     return refuse("neither merged nor shrunk branches are asked for");
   return {};
@@ -61,7 +64,6 @@ class Expansion {
   }
 
   void add_shrunk(std::size_t block) {
-    auto& branches = supernet_.blocks[block].branches;
     std::int64_t smallest = parameters_of(original(block)).value_or(0);
     auto shares = options_.shrink;
     std::ranges::sort(shares, std::greater<>());
@@ -72,8 +74,7 @@ class Expansion {
       const auto size = parameters_of(*graph).value_or(smallest);
       if (size >= smallest) continue;
       smallest = size;
-      branches.push_back({.kind = BranchKind::shrunk, .share = share, .graph = std::move(*graph)});
-      start(block);
+      add(block, {.kind = BranchKind::shrunk, .share = share, .graph = std::move(*graph)});
     }
   }
 
@@ -87,9 +88,17 @@ class Expansion {
     }
     auto graph = merged(replaced);
     if (!graph) return;
-    supernet_.blocks[block].branches.push_back(
-        {.kind = BranchKind::merged, .span = neighbours + 1, .graph = std::move(*graph)});
-    start(block);
+    // Of shorter ones, those that stand for more blocks are as quick, and they learn better.
+    auto narrow = neighbours == options_.merge && options_.merge_shrink < 1
+                      ? shrunk(*graph, options_.merge_shrink)
+                      : std::nullopt;
+    Branch branch{.kind = BranchKind::merged, .span = neighbours + 1, .graph = std::move(*graph)};
+    add(block, std::move(branch));
+    if (!narrow) return;
+    add(block, {.kind = BranchKind::merged,
+                .span = neighbours + 1,
+                .share = options_.merge_shrink,
+                .graph = std::move(*narrow)});
   }
 
   static bool is_link(const Graph& block) {
@@ -97,10 +106,10 @@ class Expansion {
            block.tensor(block.inputs[0]).shape && block.tensor(block.outputs[0]).shape;
   }
 
-  /// First weights of the branch that was added last.
-  void start(std::size_t block) {
-    if (options_.start == BranchStart::replaced) return;
+  void add(std::size_t block, Branch branch) {
     auto& branches = supernet_.blocks[block].branches;
+    branches.push_back(std::move(branch));
+    if (options_.start == BranchStart::replaced) return;
     const auto seed = core::mix(core::mix(options_.seed, block), branches.size());
     randomize_weights(branches.back().graph, seed);
   }

@@ -25,7 +25,7 @@ Status check_spans(const Supernet& model, std::size_t block) {
   const auto& branches = model.blocks[block].branches;
   if (branches.empty() || branches.front().kind != BranchKind::original)
     return refuse("its first branch is not the original");
-  std::set<std::size_t> spans;
+  std::set<std::pair<std::size_t, bool>> spans;  // and whether it is narrow
   for (std::size_t i = 0; i < branches.size(); ++i) {
     const auto& branch = branches[i];
     const bool merged = branch.kind == BranchKind::merged;
@@ -35,8 +35,8 @@ Status check_spans(const Supernet& model, std::size_t block) {
                                 branch.span));
     if (branch.span > model.blocks.size() - block)
       return refuse("a branch stands for blocks beyond the last");
-    if (merged && !spans.insert(branch.span).second)
-      return refuse(fmt::format("two branches are merged with {} neighbours", branch.span - 1));
+    if (merged && !spans.insert({branch.span, branch.share < 1}).second)
+      return refuse(fmt::format("two branches are {}", branch_code(model.blocks[block], i)));
   }
   return {};
 }
@@ -101,7 +101,8 @@ std::string_view to_string(BranchKind kind) {
 std::string branch_code(const Block& block, std::size_t branch) {
   const auto& chosen = block.branches[branch];
   if (chosen.kind == BranchKind::original) return "o";
-  if (chosen.kind == BranchKind::merged) return fmt::format("m{}", chosen.span - 1);
+  if (chosen.kind == BranchKind::merged)
+    return fmt::format("m{}{}", chosen.span - 1, chosen.share < 1 ? "s" : "");
   const auto to_here = std::span(block.branches).first(branch + 1);
   return fmt::format("s{}", std::ranges::count(to_here, BranchKind::shrunk, &Branch::kind));
 }

@@ -110,6 +110,7 @@ class Train(PredictCase):
         self.assertEqual([network["model"] for network in result["networks"]], [str(known[3])])
         trained = self.succeed_json(*train, "--stored", "--space", "icpe", "--samples", "4")
         self.assertEqual((trained["networks"], trained["left_out"]), (3, ["1 of 4 designs: the store has no profile of them on board"]))
+        self.refuse(*train, "--stored", other, naming=f"no networks to learn from: {other}: the store has no profile of it on board")
 
     def move_to_another_machine(self, device):
         with sqlite3.connect(self.folder / "store.db") as store:

@@ -73,6 +73,8 @@ TEST(Features, OfAConvolutionWithWhatIsFusedIntoIt) {
   EXPECT_EQ(feature(features, "filled_taps"), 2.0 * 5 * 5 * 9 * 2);
   EXPECT_EQ(feature(features, "filled_flops"), 2.0 * 2 * 5 * 5 * 9 * 3 * 32);
   EXPECT_EQ(feature(features, "patch_size"), 2 * 5 * 5 * 27);
+  EXPECT_EQ(feature(features, "uneven_flops"), feature(features, "flops"));
+  EXPECT_EQ(feature(features, "uneven_output_size"), out);
   EXPECT_EQ(feature(features, "winograd_flops"), feature(features, "flops"));
 }
 
@@ -93,6 +95,9 @@ TEST(Features, OfGroupsAndDepthwiseConvolutions) {
   EXPECT_EQ(feature(grouped, "output_channels_per_group"), 6);
   EXPECT_EQ(feature(grouped, "padded_flops"), 2.0 * 16 * 9 * 4 * 16 * 16);
   EXPECT_EQ(feature(grouped, "filled_taps"), 16.0 * 9 * 4);
+  // Two channels of a group fill no vector, but eight are fours.
+  EXPECT_EQ(feature(grouped, "unblocked_flops"), feature(grouped, "flops"));
+  EXPECT_EQ(feature(grouped, "uneven_flops"), 0);
   const auto depthwise = features_of(graph, Kernel{"depthwise_conv2d", {1}}).value();
   EXPECT_EQ(feature(depthwise, "padded_flops"), 2.0 * 16 * 9 * 32);
 }
@@ -113,6 +118,11 @@ TEST(Features, OfPoolingMeanPaddingAndConcatenation) {
   };
   EXPECT_EQ(feature(of("padding", "Pad"), "padding_size"), 4 * (100 - 64));
   EXPECT_EQ(feature(of("pooling", "MaxPool"), "flops"), 4 * 16 * 9);
+  EXPECT_EQ(feature(of("pooling", "MaxPool"), "output_pixels"), 16);
+  EXPECT_EQ(feature(of("pooling", "MaxPool"), "averaged_flops"), 0);
+  EXPECT_EQ(feature(of("pooling", "AveragePool"), "averaged_flops"),
+            feature(of("pooling", "AveragePool"), "flops"));
+  EXPECT_EQ(feature(of("pooling", "AveragePool"), "averaged_pixels"), 16);
   EXPECT_EQ(feature(of("concat", "Concat"), "operands"), 2);
   EXPECT_EQ(feature(of("concat", "Concat"), "output_channels"), 8);
   EXPECT_EQ(feature(of("mean", "GlobalAveragePool"), "kernel_height"), 4);

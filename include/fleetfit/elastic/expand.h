@@ -20,6 +20,7 @@ struct ExpandOptions {
   double granularity = 0.1;  ///< most parameters of a block that could be cut, as a share of all
   std::size_t merge = 2;     ///< most neighbours that a merged branch stands for beside the first
   std::vector<double> shrink = {0.5, 0.25};  ///< shares of channels that shrunk branches keep
+  double merge_shrink = 0.5;  ///< of those that stand for most blocks, a second one; 1: none
   BranchStart start = BranchStart::replaced;
   std::uint64_t seed = 1;
 };
@@ -35,8 +36,10 @@ Result<Supernet> cut_into_blocks(const graph::Graph& model, double granularity);
 /// Cuts and adds branches. Blocks that can be shrunk or that stand beside one of their kind become
 /// elastic, the others stay as they are. Shares of which rounding makes the same number of channels
 /// give one branch; a merged branch is there where one of the blocks has the shapes that are needed
-/// or can be given them. Fails with `invalid_input`, saying what is missing, if nothing can be made
-/// elastic, and if more blocks would be elastic than a space has genes.
+/// or can be given them. Where it stands for `merge` neighbours, it comes with a share of its inner
+/// channels, too: the quickest way past these blocks. Fails with `invalid_input`, saying what is
+/// missing, if nothing can be made elastic, and if more blocks would be elastic than a space has
+/// genes.
 Result<Supernet> expand(const graph::Graph& model, const ExpandOptions& options = {});
 
 }  // namespace fleetfit::elastic

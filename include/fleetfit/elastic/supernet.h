@@ -31,7 +31,7 @@ std::string_view to_string(BranchKind kind);
 struct Branch {
   BranchKind kind = BranchKind::original;
   std::size_t span = 1;  ///< blocks that it stands for
-  double share = 1;      ///< of the channels, if shrunk
+  double share = 1;      ///< of the inner channels that it keeps, if shrunk, and if merged
   graph::Graph graph = {};
 };
 
@@ -42,7 +42,7 @@ struct Block {
 };
 
 /// A branch of a block in the texts of subnets: "o", "s1" for the first shrunk one, "m2" for one
-/// merged with two neighbours.
+/// merged with two neighbours, "m2s" for such a one with a share of its channels.
 std::string branch_code(const Block& block, std::size_t branch);
 
 /// Blocks in the order of execution. A branch with a span beyond the last block does not occur.
@@ -62,10 +62,10 @@ struct BranchId {
 
 /// The subnets of one or several supernets as a space. A gene for each block that has a choice: "o"
 /// (original), "s1", "s2" (shrunk, in the order of the branches), "m1", "m2" (merged with so many
-/// neighbours), joined by "-": "o-s2-m1-o"; blocks that a merged one stands for have no letter.
-/// With several models, the first gene says which, and only its own genes are active:
-/// "small:o-s2-m1-o". `check_supernets` has to hold. Copies the structure; the bytes of constants
-/// are shared.
+/// neighbours; "m2s" if shrunk, too), joined by "-": "o-s2-m1-o"; blocks that a merged one stands
+/// for have no letter. With several models, the first gene says which, and only its own genes are
+/// active: "small:o-s2-m1-o". `check_supernets` has to hold. Copies the structure; the bytes of
+/// constants are shared.
 class SubnetSpace final : public space::Space {
  public:
   explicit SubnetSpace(const std::vector<Supernet>& models);
@@ -105,8 +105,9 @@ class SubnetSpace final : public space::Space {
 };
 
 /// Checks what spaces and joins rely on: blocks there, the original first, spans within the chain
-/// and each once in a block, one input and one output of the same shapes on all ways, not more
-/// choices than a space can hold. Fails with `invalid_input`, naming model and block.
+/// and each once in a block (and once shrunk), one input and one output of the same shapes on all
+/// ways, not more choices than a space can hold. Fails with `invalid_input`, naming model and
+/// block.
 Status check_supernets(const std::vector<Supernet>& models);
 
 /// The network of a way through a supernet: its branches one after the other, as one graph with the

@@ -50,8 +50,8 @@ struct Subject {
 
 /// Everything but the model and the data that the structure depends on.
 std::string describe(const elastic::ExpandOptions& structure) {
-  return fmt::format("granularity {}, merge {}, shrink {}", structure.granularity, structure.merge,
-                     fmt::join(structure.shrink, ","));
+  return fmt::format("granularity {}, merge {}, shrink {}, merge-shrink {}", structure.granularity,
+                     structure.merge, fmt::join(structure.shrink, ","), structure.merge_shrink);
 }
 
 /// The branches that are there, trained or not.
@@ -71,14 +71,21 @@ Result<Subject> read_subject(const ElastifyFlags& flags) {
                  .model_bytes = bundle->info.model_bytes};
 }
 
+/// The paper's branches start at random, and are merged or shrunk, never both.
+elastic::ExpandOptions structure_of(const ElastifyFlags& flags) {
+  auto options = flags.structure;
+  options.seed = flags.common.seed;
+  if (!flags.is_paper()) return options;
+  options.start = elastic::BranchStart::random;
+  options.merge_shrink = 1;
+  return options;
+}
+
 Result<Subject> make_subject(const ElastifyFlags& flags) {
   if (flags.is_bundle()) return read_subject(flags);
   auto imported = graph::import_model(flags.model);
   if (!imported) return tl::unexpected(std::move(imported.error()));
-  auto options = flags.structure;
-  options.seed = flags.common.seed;
-  options.start = flags.is_paper() ? elastic::BranchStart::random : elastic::BranchStart::replaced;
-  auto supernet = elastic::expand(imported->graph, options);
+  auto supernet = elastic::expand(imported->graph, structure_of(flags));
   if (!supernet) return core::within(flags.model, supernet.error());
   if (supernet->name.empty()) supernet->name = fs::path(flags.model).stem().string();
   std::error_code ignored;
@@ -94,9 +101,9 @@ Result<ElastifyOptions> options_of(const ElastifyFlags& flags) {
   options.recipe = flags.is_paper() ? ElastifyRecipe::paper : ElastifyRecipe::standard;
   options.compute = flags.compute == "cuda" ? Compute::cuda : Compute::cpu;
   options.checkpoint = flags.output + ".training";
-  options.subject =
-      fmt::format("model {:.12}, {}, data {}", core::sha256_hex(*file),
-                  flags.is_bundle() ? "its branches" : describe(flags.structure), flags.all_data());
+  options.subject = fmt::format("model {:.12}, {}, data {}", core::sha256_hex(*file),
+                                flags.is_bundle() ? "its branches" : describe(structure_of(flags)),
+                                flags.all_data());
   return options;
 }
 
@@ -268,6 +275,10 @@ std::vector<const CLI::Option*> add_structure_flags(CLI::App& verb,
       verb.add_option("--shrink", structure.shrink, "Shares of channels that shrunk branches keep")
           ->delimiter(',')
           ->check(CLI::Range(0.01, 0.99))
+          ->capture_default_str(),
+      verb.add_option("--merge-shrink", structure.merge_shrink,
+                      "Share of channels that a second branch for the most blocks keeps; 1: none")
+          ->check(CLI::Range(0.01, 1.0))
           ->capture_default_str()};
 }
 
