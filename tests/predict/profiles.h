@@ -3,12 +3,18 @@
 #include <cmath>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fleetfit/core/random.h"
 #include "fleetfit/predict/samples.h"
 
 namespace fleetfit::predict::test {
+
+inline bool came_later(std::string_view feature) {
+  return feature.starts_with("filled_") || feature.starts_with("unblocked_") ||
+         feature.starts_with("uneven_");
+}
 
 /// A kernel with random features whose arithmetic and traffic are in `scale` x [1, 100).
 inline cost::KernelFeatures random_kernel(core::Random& random, const std::string& kind,
@@ -17,8 +23,8 @@ inline cost::KernelFeatures random_kernel(core::Random& random, const std::strin
   const auto& names = cost::feature_names(kind);
   // Features that came later are like earlier ones: what is drawn for the others stays what it was.
   for (const auto& name : names)
-    kernel.values.push_back(name.starts_with("filled_") ? kernel.values[kernel.values.size() - 5]
-                                                        : random.uniform(1, 20));
+    kernel.values.push_back(came_later(name) ? kernel.values[kernel.values.size() - 5]
+                                             : random.uniform(1, 20));
   kernel.values[0] = scale * 1e6 * random.uniform(1, 100);  // flops
   kernel.values[1] = scale * 1e4 * random.uniform(1, 100);  // input_size
   return kernel;
