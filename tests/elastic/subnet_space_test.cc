@@ -107,8 +107,7 @@ TEST(CheckSupernets, NamesTheBlockThatDoesNotFit) {
             "model scaling: block 1 (second): a branch stands for blocks beyond the last");
   model = scaling_supernet();
   model.blocks[0].branches[3].span = 2;
-  EXPECT_EQ(message(model),
-            "model scaling: block 0 (first): two branches are m1");
+  EXPECT_EQ(message(model), "model scaling: block 0 (first): two branches are m1");
   model = scaling_supernet();
   model.blocks.clear();
   EXPECT_EQ(message(model), "model scaling: it has no blocks");
