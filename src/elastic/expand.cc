@@ -88,7 +88,7 @@ class Expansion {
     }
     auto graph = merged(replaced);
     if (!graph) return;
-    // Of shorter ones, those that stand for more blocks are as quick, and they learn better.
+    // Only of the longest, which the quickest subnets are made of: branches make bundles larger.
     auto narrow = neighbours == options_.merge && options_.merge_shrink < 1
                       ? shrunk(*graph, options_.merge_shrink)
                       : std::nullopt;

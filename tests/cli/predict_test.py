@@ -111,6 +111,8 @@ class Train(PredictCase):
         trained = self.succeed_json(*train, "--stored", "--space", "icpe", "--samples", "4")
         self.assertEqual((trained["networks"], trained["left_out"]), (3, ["1 of 4 designs: the store has no profile of them on board"]))
         self.refuse(*train, "--stored", other, naming=f"no networks to learn from: {other}: the store has no profile of it on board")
+        self.refuse(*self.store, "predict", "eval", self.predictor, "--stored", other, naming=f"no networks to test on: {other}: the store has no profile")
+        self.refuse("predict", "train", "--table", "t.csv#x", "--stored", "-o", self.predictor, naming="--table excludes --stored")
 
     def move_to_another_machine(self, device):
         with sqlite3.connect(self.folder / "store.db") as store:
