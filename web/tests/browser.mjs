@@ -1,4 +1,5 @@
 // The browser for tests: Debian's chromium, driven by playwright-core.
+import assert from 'node:assert/strict';
 import {existsSync} from 'node:fs';
 import {chromium} from 'playwright-core';
 
@@ -31,4 +32,15 @@ export async function signIn(page, url, token) {
   await page.getByLabel('Token').fill(token);
   await page.getByRole('button', {name: 'Sign in'}).click();
   await page.getByRole('heading', {name: 'Overview'}).waitFor();
+}
+
+/** Goes to a view and, once it has loaded all of its parts, fails if it is wider than the screen. */
+export async function assertFits(page, url, view) {
+  const soon = {timeout: 15_000};
+  await page.goto(`${url}/${view}`);
+  await page.locator('main h1').waitFor(soon);
+  // The first of what is left: a view may have several parts that load.
+  await page.locator('main .loading').first().waitFor({state: 'detached', ...soon});
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  assert.ok(width <= page.viewportSize().width, `${view} is ${width} wide`);
 }

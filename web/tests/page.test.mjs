@@ -1,7 +1,7 @@
 // The page with a small fleet, from an empty store on.
 import assert from 'node:assert/strict';
 import {Agent, adaptation, measurement, startBackend} from './backend.mjs';
-import {openPage, signIn} from './browser.mjs';
+import {assertFits, openPage, signIn} from './browser.mjs';
 
 const soon = {timeout: 15_000};
 const VIEWS = ['#/', '#/devices', '#/models', '#/latencies', '#/correlations', '#/studies', '#/jobs', '#/events', '#/access'];
@@ -212,10 +212,7 @@ export const tests = {
     await signIn(page, url, admin);
     await addDevice(page, url, 'a-device-with-a-name-of-some-length.and-more-than-a-line-of-it-0123456789');
     for (const view of [...VIEWS, '#/devices/a-device-with-a-name-of-some-length.and-more-than-a-line-of-it-0123456789']) {
-      await go(page, url, view);
-      await page.locator('main h1').waitFor(soon);
-      await page.locator('main .loading').waitFor({state: 'detached', ...soon});
-      assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390, view);
+      await assertFits(page, url, view);
     }
   }),
 };

@@ -1,6 +1,6 @@
 // The page with 10,000 devices and a study of 1,000,000 trials, made up by the stand-in.
 import assert from 'node:assert/strict';
-import {openPage, signIn} from './browser.mjs';
+import {assertFits, openPage, signIn} from './browser.mjs';
 import {ADMIN, startMock} from './mock.mjs';
 
 const soon = {timeout: 15_000};
@@ -61,10 +61,7 @@ export const tests = {
 
   'full views fit a phone': large(async ({page, url}) => {
     for (const view of ['', 'devices', 'devices/pi4', 'devices/pi4?tab=measurements&measurement=3', 'devices/pi4?tab=pareto', 'devices/pi4?tab=serving', 'models', 'latencies', 'correlations', 'studies', 'studies/fashion-resnet', 'jobs', 'events', 'access']) {
-      await page.goto(url + '/#/' + view);
-      await page.locator('main h1').waitFor(soon);
-      await page.locator('main .loading').first().waitFor({state: 'detached', ...soon});
-      assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390, view);
+      await assertFits(page, url, '#/' + view);
     }
   }, {viewport: {width: 390, height: 844}, isMobile: true, hasTouch: true}),
 };
