@@ -5,6 +5,7 @@ Ways that do not cut the network into blocks (early exits, one width for all lay
     bench/elastic_study.py learn [--compute cuda] [--only NAME,…] [--jobs N]   trains networks and makes them elastic
     bench/elastic_study.py adapt [--only NAME,…] [-o study.json]               searches each on this machine, prints tables
     bench/elastic_study.py shift [--only NAME,…] [--devices 10] [--alpha 0.5]  devices whose data are shifted: their own choice against the cloud's
+    bench/elastic_study.py load [--only NAME,…] [--seconds 36]                 serves while a load comes and goes
 
 Each piece of work is done once: files that exist are kept, what was interrupted is resumed. `learn` needs fleetfit-train alone, so that
 it can be done on another machine than `adapt`, which times networks and wants a machine that has nothing else to do.
@@ -46,6 +47,12 @@ BASELINES = {  # ways with branches of bench/elastic_baselines, made of a bundle
     "exits": ["--merge", 0, "--distill-epochs", 0, "--tune-epochs", 0],
     "uniform": ["--merge", 0, "--distill-epochs", 1, "--tune-epochs", 0],
 }
+
+SPIN = """import time
+start = time.time()
+while (now := time.time() - start) < {seconds}:
+    if now % 16 < 8: time.sleep(0.01)  # half of the time there is no load
+"""
 
 
 class Study:
@@ -145,6 +152,34 @@ class Study:
                   f"{found['compared']['accuracy']:.4f} at {found['compared']['latency_ms'] / full:.1%}, {found['images']['test']} test images", flush=True)
         print(f"{bundle.stem} at {share:.0%}: own choice {sum(gains) / len(gains):+.2f} points on average, {min(gains):+.2f} to {max(gains):+.2f}", flush=True)
 
+    def load(self):
+        """Requests as quick as they are answered, with a budget that the original just keeps while nothing else runs."""
+        for name in self.names:
+            for way in self.args.ways.split(","):
+                bundle = self.folder / f"{name}-{way}.ffb"
+                if bundle.exists():
+                    self.load_one(name, bundle)
+
+    def load_one(self, name, bundle):
+        data = self.data[NETWORKS[name][1]]
+        budget_ms = 1.1 * self.full_ms(self.folder / f"{name}.onnx")
+        pool, events = (self.folder / f"{bundle.stem}-load{suffix}" for suffix in (".pool.json", ".jsonl"))
+        self.call(self.args.program, "--json", "--quiet", "adapt", bundle, "--data", data, "--budget-ms", budget_ms, "-o", pool, *self.args.adapt_options.split())
+        spinners = [subprocess.Popen([sys.executable, "-c", SPIN.format(seconds=self.args.seconds)]) for _ in range(self.args.spinners)]
+        try:
+            said = self.call(self.args.program, "--json", "run", bundle, "--pool", pool, "--budget-ms", budget_ms, "--data", data, "--seconds",
+                             self.args.seconds, "--events", events, ok=(0, 1))
+        finally:
+            for spinner in spinners:
+                spinner.kill()
+        print(f"{bundle.stem}: {said['requests']} requests, {said['within_budget']:.1%} within {budget_ms:.3f} ms, {said['within_budget_after_1s']:.1%} of those later than a "
+              f"second after a change that the loop itself saw; {said['switches']} switches of at most {said['longest_switch_us']:.1f} us; accuracy {said['accuracy']:.4f}", flush=True)
+        accuracy = {entry["subnet"]: entry["accuracy"] for entry in json.loads(pool.read_text())["entries"]}
+        events = [json.loads(line) for line in events.read_text().splitlines()]
+        for half in range(8, int(self.args.seconds) + 1, 8):
+            served = [event["to"] for event in events if event.get("time", half) < half - 0.5 and "to" in event][-1]
+            print(f"  after 8 s {'under load' if half % 16 == 0 else 'without load'}: {served}, {accuracy[served]:.4f} of the pool's {max(accuracy.values()):.4f}", flush=True)
+
     def search(self, bundle, data, budget_ms, *options, whole=False):
         found = self.call(self.args.program, "--json", "--quiet", "adapt", bundle, "--data", data, "--budget-ms", budget_ms, "-o",
                           self.folder / "shift.pool.json", *options, *self.args.adapt_options.split())
@@ -180,7 +215,7 @@ class Study:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=("learn", "adapt", "shift"))
+    parser.add_argument("step", choices=("learn", "adapt", "shift", "load"))
     parser.add_argument("--program", default=str(ROOT / "build/release/bin/fleetfit"))
     parser.add_argument("--train-program", default=str(ROOT / "build/release/bin/fleetfit-train"))
     parser.add_argument("--baselines-program", default=str(ROOT / "build/release/bin/elastic_baselines"))
@@ -195,6 +230,8 @@ def main():
     parser.add_argument("--shares", default="0.9,0.8,0.7,0.6,0.5,0.4,0.3", help="budgets, of the original's latency")
     parser.add_argument("--devices", type=int, default=10)
     parser.add_argument("--alpha", type=float, default=0.5, help="of Dirichlet's distribution")
+    parser.add_argument("--seconds", type=float, default=36, help="how long to serve")
+    parser.add_argument("--spinners", type=int, default=2, help="processes that are the load")
     parser.add_argument("-o", "--output")
     study = Study(parser.parse_args())
     getattr(study, study.args.step)()

@@ -117,13 +117,19 @@ class Study:
         return SIZES if self.args.whole or device in WHOLE else SIZES[1:]
 
     def row(self, device, size, method, files):
-        predictor = self.folder / f"{device}-{method}-{size}.json"
+        """Small training sets are drawn several times, if asked for: chance has a part in what they say, and in how wide their intervals are."""
+        draws = [self.draw(device, size, method, files, first) for first in range(0, max(SIZES) - size + 1, size)[:self.args.draws]]
+        mean = lambda part: {key: statistics.mean(draw[part][key] for draw in draws) for key in draws[0][part]}
+        return {"device": device, "networks": size, "method": method, "draws": len(draws), "space": mean("space"), "zoo": mean("zoo"), "of_each": draws}
+
+    def draw(self, device, size, method, files, first):
+        predictor = self.folder / f"{device}-{method}-{size}{f'-from-{first}' if first else ''}.json"
         stored = ["--stored"] if self.args.stored else []
-        trained = self.fleetfit("predict", "train", "--device", device, "--method", method, "--space", "icpe", "--samples", size, *stored, "-o", predictor)
+        trained = self.fleetfit("predict", "train", "--device", device, "--method", method, "--space", "icpe", "--first", first, "--samples", size, *stored, "-o",
+                                predictor)
         space = self.fleetfit("predict", "eval", predictor, "--space", "icpe", "--samples", self.args.test, "--first", self.args.test_first, *stored)
         zoo = self.fleetfit("predict", "eval", predictor, *files, "--max-time", self.args.zoo_time, *stored)
-        return {"device": device, "networks": size, "method": method, "cross_validation": trained["cross_validation_mape"], "space": summary(space),
-                "zoo": summary(zoo)}
+        return {"first": first, "cross_validation": trained["cross_validation_mape"], "space": summary(space), "zoo": summary(zoo)}
 
     def report(self):
         rows = []
@@ -150,6 +156,7 @@ def main():
     parser.add_argument("--networks", type=int, default=max(SIZES), help="designs to learn from")
     parser.add_argument("--methods", default=METHODS)
     parser.add_argument("--sizes", help="of training sets in the report, if not all were measured")
+    parser.add_argument("--draws", type=int, default=1, help="training sets of each size, as far as they do not overlap; told is the mean")
     parser.add_argument("--test", type=int, default=TEST, help="designs to test on")
     parser.add_argument("--test-first", type=int, default=max(SIZES), help="number of the first of them")
     parser.add_argument("--whole", action="store_true", help="the largest training set on all devices: three hours")

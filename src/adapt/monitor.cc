@@ -33,7 +33,21 @@ std::size_t unlikely_hits(std::size_t runs, double chance) {
   return hits;
 }
 
+// Conditions are worked out anew so often while all runs of a window are replaced.
+constexpr std::size_t kUpdates = 64;
+
+// A run that takes so many times as long as half of them did not have the CPU all the while.
+constexpr double kInterrupted = 2;
+
 }  // namespace
+
+double Conditions::longest_within(double limit_ms, double caution) const {
+  const double calm = limit_ms / calm_ratio;
+  if (interruptions == 0) return calm;
+  const double seldom_interrupted = rare * (1 - caution) / interruptions;
+  const double quick_though_interrupted = (limit_ms - interruption_ms) / calm_ratio;
+  return std::min(calm, std::max(seldom_interrupted, quick_though_interrupted));
+}
 
 Result<double> parse_tail(std::string_view text) {
   if (text == "median") return 0.5;
@@ -65,10 +79,14 @@ LatencyMonitor::LatencyMonitor(const MonitorOptions& options) : options_(options
 void LatencyMonitor::record(double time_ms, double actual_ms, double estimated_ms) {
   const double ratio = actual_ms / estimated_ms;
   if (!std::isfinite(time_ms) || !std::isfinite(ratio) || ratio <= 0) return;
-  window_.push_back({time_ms, ratio});
+  window_.push_back({.time_ms = time_ms, .estimated_ms = estimated_ms, .ratio = ratio});
   forget_old_runs(time_ms);
-  if (ratio_) forget_runs_before_change();
-  if (ratio_ || window_.size() >= options_.first_runs) ratio_ = quantile_of_window();
+  const bool changed = conditions_ && forget_runs_before_change();
+  ++runs_since_;
+  if (!conditions_ && window_.size() < options_.first_runs) return;
+  if (conditions_ && !changed && runs_since_ * kUpdates < window_.size()) return;
+  conditions_ = conditions_of_window();
+  runs_since_ = 0;
 }
 
 void LatencyMonitor::forget_old_runs(double time_ms) {
@@ -78,12 +96,13 @@ void LatencyMonitor::forget_old_runs(double time_ms) {
     window_.pop_front();
 }
 
-void LatencyMonitor::forget_runs_before_change() {
+bool LatencyMonitor::forget_runs_before_change() {
   const auto change = std::ranges::find_if(tests_, [&](const ChangeTest& test) {
     return window_.size() > test.runs && shows_change(test);
   });
-  if (change == tests_.end()) return;
+  if (change == tests_.end()) return false;
   window_.erase(window_.begin(), window_.end() - static_cast<std::ptrdiff_t>(change->runs));
+  return true;
 }
 
 bool LatencyMonitor::shows_change(const ChangeTest& test) const {
@@ -91,16 +110,31 @@ bool LatencyMonitor::shows_change(const ChangeTest& test) const {
   std::size_t faster = 0;
   for (auto run = window_.end() - static_cast<std::ptrdiff_t>(test.runs); run != window_.end();
        ++run) {
-    if (run->ratio > *ratio_ * options_.jump) ++slower;
-    if (run->ratio * options_.jump < *ratio_) ++faster;
+    if (run->ratio > conditions_->ratio * options_.jump) ++slower;
+    if (run->ratio * options_.jump < conditions_->ratio) ++faster;
   }
   return slower >= test.slower || faster >= test.faster;
 }
 
-double LatencyMonitor::quantile_of_window() const {
+Conditions LatencyMonitor::conditions_of_window() const {
   std::vector<double> ratios(window_.size());
   std::ranges::transform(window_, ratios.begin(), &Run::ratio);
-  return *core::quantile(ratios, options_.quantile);
+  std::ranges::sort(ratios);
+  const double usual = core::quantile_of_sorted(ratios, 0.5);
+  const auto calm = std::ranges::upper_bound(ratios, kInterrupted * usual);
+  Conditions conditions{
+      .ratio = core::quantile_of_sorted(ratios, options_.quantile),
+      .calm_ratio = core::quantile_of_sorted({ratios.begin(), calm}, options_.quantile),
+      .rare = 1 - options_.quantile};
+  if (calm == ratios.end()) return conditions;
+  double estimated_ms = 0;
+  for (const auto& run : window_) {
+    estimated_ms += run.estimated_ms;
+    conditions.interruption_ms =
+        std::max(conditions.interruption_ms, (run.ratio - usual) * run.estimated_ms);
+  }
+  conditions.interruptions = static_cast<double>(ratios.end() - calm) / estimated_ms;
+  return conditions;
 }
 
 }  // namespace fleetfit::adapt

@@ -101,8 +101,8 @@ class Server final : public SubnetServer {
 
   void count(const Answer& answer, std::optional<std::int64_t> label);
   void adapt();
-  void follow(const SwitchDecision& decision, double ratio);
-  std::optional<std::size_t> ready_substitute(double ratio);
+  void follow(const SwitchDecision& decision, const Conditions& conditions);
+  std::optional<std::size_t> ready_substitute(const Conditions& conditions);
   bool fulfil(const Wish& wish, SwitchReason reason, double ratio);
   void prefetch();
   void look_after_background();
@@ -182,40 +182,42 @@ void Server::count(const Answer& answer, std::optional<std::int64_t> label) {
 
 void Server::adapt() {
   look_after_background();
-  const auto ratio = monitor_.ratio();
-  if (!ratio) return;
-  const auto decision = policy_.decide(time_ms(), *ratio, current_);
-  counts_.budget_met = entry(current_).latency_ms * *ratio <= options_.budget_ms;
+  const auto& conditions = monitor_.conditions();
+  if (!conditions) return;
+  const double ratio = conditions->ratio;
+  const auto decision = policy_.decide(time_ms(), *conditions, current_);
+  counts_.budget_met = entry(current_).latency_ms * ratio <= options_.budget_ms;
   if (decision.search_again) {
-    tell({.kind = ServingEventKind::nothing_fits, .from = subnet(current_), .ratio = *ratio});
-    search_.start(options_.budget_ms / *ratio);
+    tell({.kind = ServingEventKind::nothing_fits, .from = subnet(current_), .ratio = ratio});
+    search_.start(conditions->longest_within(options_.budget_ms));
   }
-  follow(decision, *ratio);
+  follow(decision, *conditions);
 }
 
-void Server::follow(const SwitchDecision& decision, double ratio) {
+void Server::follow(const SwitchDecision& decision, const Conditions& conditions) {
   if (!decision.target) {
     waiting_.reset();
     return;
   }
   Wish wish{.target = *decision.target, .since = clock_.now(), .prepared = true};
   if (waiting_ && waiting_->target == wish.target) wish = *waiting_;
-  if (fulfil(wish, decision.reason, ratio)) return;
+  if (fulfil(wish, decision.reason, conditions.ratio)) return;
   wish.prepared = false;
   waiting_ = wish;
   prefetch();
   if (decision.reason == SwitchReason::room) return;
-  if (const auto substitute = ready_substitute(ratio)) {
+  if (const auto substitute = ready_substitute(conditions)) {
     fulfil({.target = *substitute, .since = clock_.now(), .prepared = true}, decision.reason,
-           ratio);
+           conditions.ratio);
   }
 }
 
 /// While the right one is being prepared: the most accurate one that is ready and fits.
-std::optional<std::size_t> Server::ready_substitute(double ratio) {
+std::optional<std::size_t> Server::ready_substitute(const Conditions& conditions) {
+  const double longest = conditions.longest_within(options_.budget_ms);
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < policy_.entries().size(); ++i) {
-    const bool fits = entry(i).latency_ms * ratio <= options_.budget_ms;
+    const bool fits = entry(i).latency_ms <= longest;
     const bool better = !best || entry(i).accuracy > entry(*best).accuracy;
     if (i != current_ && fits && better && cache_.find(subnet(i))) best = i;
   }
@@ -310,7 +312,7 @@ ServingReport Server::report() const {
   ServingReport report = counts_;
   report.median_ms = latencies_.quantile(0.5);
   report.p95_ms = latencies_.quantile(0.95);
-  report.ratio = monitor_.ratio();
+  if (const auto& conditions = monitor_.conditions()) report.ratio = conditions->ratio;
   report.subnet = subnet(current_);
   report.prepared_bytes = cache_.peak_bytes();
   report.load = load_.report();

@@ -47,19 +47,20 @@ std::size_t SwitchPolicy::start() const {
   return best_within(entries_, budget_ms_).value_or(quickest(entries_));
 }
 
-SwitchDecision SwitchPolicy::decide(double now_ms, double ratio, std::size_t current) {
-  last_ratio_ = ratio;
+SwitchDecision SwitchPolicy::decide(double now_ms, const Conditions& conditions,
+                                    std::size_t current) {
+  last_ratio_ = conditions.ratio;
   if (climb_ && now_ms - climb_->time_ms > options_.taken_back_ms) {
     climb_.reset();  // it has proved itself
     mistake_.reset();
     wait_ms_ = options_.taken_back_ms;
   }
   SwitchDecision decision;
-  if (entries_[current].latency_ms * ratio > budget_ms_) {
+  if (entries_[current].latency_ms * conditions.ratio > budget_ms_) {
     forget_room();
-    decision = down(ratio, current);
+    decision = down(conditions, current);
   } else {
-    decision.target = up(now_ms, ratio, current);
+    decision.target = up(now_ms, conditions, current);
     decision.reason = SwitchReason::room;
   }
   decision.search_again = ask_for_search(now_ms, decision.fits);
@@ -68,9 +69,10 @@ SwitchDecision SwitchPolicy::decide(double now_ms, double ratio, std::size_t cur
   return decision;
 }
 
-SwitchDecision SwitchPolicy::down(double ratio, std::size_t current) const {
+SwitchDecision SwitchPolicy::down(const Conditions& conditions, std::size_t current) const {
   SwitchDecision decision;
-  decision.target = best_within(entries_, budget_ms_ / ratio);
+  decision.target =
+      best_within(entries_, conditions.longest_within(budget_ms_, options_.caution_down));
   if (!decision.target) {
     decision.fits = false;
     decision.reason = SwitchReason::nothing_fits;
@@ -80,8 +82,9 @@ SwitchDecision SwitchPolicy::down(double ratio, std::size_t current) const {
   return decision;
 }
 
-std::optional<std::size_t> SwitchPolicy::up(double now_ms, double ratio, std::size_t current) {
-  look_for_room(now_ms, ratio, current);
+std::optional<std::size_t> SwitchPolicy::up(double now_ms, const Conditions& conditions,
+                                            std::size_t current) {
+  look_for_room(now_ms, conditions, current);
   const auto target = best_with_room_for(options_.up_after_ms, now_ms);
   if (!target) return std::nullopt;
   // When a load goes, there is room for one after the other: better one switch than several.
@@ -89,17 +92,26 @@ std::optional<std::size_t> SwitchPolicy::up(double now_ms, double ratio, std::si
   return soon == target ? target : std::nullopt;
 }
 
-void SwitchPolicy::look_for_room(double now_ms, double ratio, std::size_t current) {
+void SwitchPolicy::look_for_room(double now_ms, const Conditions& conditions, std::size_t current) {
+  const double longest = room_for_up(now_ms, conditions);
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const auto& entry = entries_[i];
     auto& since = room_since_ms_[i];
-    const bool fits = entry.latency_ms * ratio <= budget_ms_ * (1 - options_.margin);
-    if (!fits || entry.accuracy <= entries_[current].accuracy || is_blocked(now_ms, ratio, i)) {
+    if (entry.latency_ms > longest || entry.accuracy <= entries_[current].accuracy ||
+        is_blocked(now_ms, conditions.ratio, i)) {
       since.reset();
     } else if (!since) {
       since = now_ms;
     }
   }
+}
+
+/// The longest estimate that there is room for.
+double SwitchPolicy::room_for_up(double now_ms, const Conditions& conditions) const {
+  const double limit = budget_ms_ * (1 - options_.margin);
+  const double longest = conditions.longest_within(limit, options_.caution_up);
+  const bool dares = !last_switch_ms_ || now_ms - *last_switch_ms_ > options_.dare_after_ms;
+  return dares ? std::max(longest, limit / conditions.ratio) : longest;
 }
 
 std::optional<std::size_t> SwitchPolicy::best_with_room_for(double duration_ms,

@@ -57,13 +57,6 @@ double median_of(std::span<double> values) {
   return std::midpoint(*std::max_element(values.begin(), middle), *middle);
 }
 
-double quantile_of_sorted(std::span<const double> sorted, double probability) {
-  const double place = probability * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  if (below + 1 >= sorted.size()) return sorted.back();
-  return std::lerp(sorted[below], sorted[below + 1], place - static_cast<double>(below));
-}
-
 std::vector<double> copy_of(std::span<const double> values) {
   return {values.begin(), values.end()};
 }
@@ -160,6 +153,13 @@ Result<double> mad(std::span<const double> values) {
     for (double& value : copy) value = std::abs(value - middle);
     return median_of(copy);
   });
+}
+
+double quantile_of_sorted(std::span<const double> sorted, double probability) {
+  const double place = probability * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  if (below + 1 >= sorted.size()) return sorted.back();
+  return std::lerp(sorted[below], sorted[below + 1], place - static_cast<double>(below));
 }
 
 Result<double> quantile(std::span<const double> values, double probability) {

@@ -43,21 +43,6 @@ std::optional<int> number_in(std::string_view name, char mark) {
   return error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
 }
 
-constexpr int kMostRounds = 16;
-
-Status run_passes(Graph& graph, std::span<const std::string> names) {
-  bool changed = true;
-  for (int round = 0; changed && round < kMostRounds; ++round) {
-    changed = false;
-    for (const auto& name : names) {
-      const auto result = graph::run_pass(graph, name);
-      if (!result) return tl::unexpected(result.error());
-      changed = changed || *result;
-    }
-  }
-  return {};
-}
-
 bool computes_with_8_bits(const Graph& graph) {
   return std::ranges::any_of(graph.tensors,
                              [](const graph::Tensor& t) { return t.quantization.has_value(); }) ||
@@ -90,11 +75,11 @@ Status run_preparation(Graph& graph, const std::vector<std::string>& steps) {
       (is_layout_pass(step) ? layouts : passes).push_back(step);
     }
   }
-  if (auto ok = run_passes(graph, passes); !ok) return ok;
+  if (auto ok = graph::run_passes(graph, passes); !ok) return ok;
   if (quantized && computes_with_8_bits(graph)) {
     auto ok = graph::to_quantized_tensors(graph, {.merge_activations = merged});
     if (!ok) return ok;
-    if (auto again = run_passes(graph, passes); !again) return again;
+    if (auto again = graph::run_passes(graph, passes); !again) return again;
   }
   for (const auto& layout : layouts) {
     // Without a transpose there is none to be saved, and all weights would be turned for nothing.

@@ -42,64 +42,66 @@ TEST(SwitchPolicy, StartsWithTheMostAccurateThatFitsOrElseTheQuickest) {
 
 TEST(SwitchPolicy, GoesDownAtOnceWhenOverBudget) {
   SwitchPolicy policy(pool_of(4), 3.0);
-  EXPECT_FALSE(policy.decide(0, 1.0, 2).target);
-  const auto decision = policy.decide(1, 1.5, 2);  // 3 ms take 4.5, and 2 ms take just 3
+  EXPECT_FALSE(policy.decide(0, {.ratio = 1.0}, 2).target);
+  const auto decision = policy.decide(1, {.ratio = 1.5}, 2);  // 3 ms take 4.5, and 2 ms take just 3
   EXPECT_EQ(decision.target, 1u);
   EXPECT_EQ(decision.reason, SwitchReason::over_budget);
 }
 
 TEST(SwitchPolicy, RepeatsADecisionUntilItIsDone) {
   SwitchPolicy policy(pool_of(4), 3.0);
-  EXPECT_EQ(policy.decide(0, 1.5, 2).target, 1u);
-  EXPECT_EQ(policy.decide(1, 1.5, 2).target, 1u);
+  EXPECT_EQ(policy.decide(0, {.ratio = 1.5}, 2).target, 1u);
+  EXPECT_EQ(policy.decide(1, {.ratio = 1.5}, 2).target, 1u);
   policy.switched(1, 2, 1);
-  EXPECT_FALSE(policy.decide(2, 1.5, 1).target);
+  EXPECT_FALSE(policy.decide(2, {.ratio = 1.5}, 1).target);
 }
 
 TEST(SwitchPolicy, GoesUpOnlyAfterThereWasRoomForAWhile) {
   SwitchPolicy policy(pool_of(4), 4.5, {.up_after_ms = 500});
-  for (double t = 0; t < 500; t += 10) ASSERT_FALSE(policy.decide(t, 1.0, 0).target) << t;
-  const auto decision = policy.decide(500, 1.0, 0);
+  for (double t = 0; t < 500; t += 10)
+    ASSERT_FALSE(policy.decide(t, {.ratio = 1.0}, 0).target) << t;
+  const auto decision = policy.decide(500, {.ratio = 1.0}, 0);
   EXPECT_EQ(decision.target, 3u);
   EXPECT_EQ(decision.reason, SwitchReason::room);
 }
 
 TEST(SwitchPolicy, GoesUpNoFurtherThanThereWasRoomForAllTheWhile) {
   SwitchPolicy policy(pool_of(4), 4.5, {.up_after_ms = 500});
-  for (double t = 0; t < 500; t += 10) policy.decide(t, t < 400 ? 1.4 : 1.0, 0);
-  EXPECT_EQ(policy.decide(500, 1.0, 0).target, 2u);  // 3 ms took 4.2, 4 ms took 5.6
+  for (double t = 0; t < 500; t += 10) policy.decide(t, {.ratio = t < 400 ? 1.4 : 1.0}, 0);
+  EXPECT_EQ(policy.decide(500, {.ratio = 1.0}, 0).target, 2u);  // 3 ms took 4.2, 4 ms took 5.6
 }
 
 TEST(SwitchPolicy, WaitsALittleForABetterOneRatherThanSwitchTwice) {
   SwitchPolicy policy(pool_of(4), 4.5, {.up_after_ms = 500});
   for (double t = 0; t < 600; t += 10)
-    ASSERT_FALSE(policy.decide(t, t < 100 ? 1.4 : 1.0, 0).target) << t;
-  EXPECT_EQ(policy.decide(600, 1.0, 0).target, 3u);
+    ASSERT_FALSE(policy.decide(t, {.ratio = t < 100 ? 1.4 : 1.0}, 0).target) << t;
+  EXPECT_EQ(policy.decide(600, {.ratio = 1.0}, 0).target, 3u);
 }
 
 TEST(SwitchPolicy, LeavesAMarginWhenItGoesUp) {
   SwitchPolicy policy(pool_of(2), 2.05, {.margin = 0.05, .up_after_ms = 0});
-  EXPECT_FALSE(policy.decide(0, 1.0, 0).target);  // 2 ms fit into 2.05, but not into 95 % of it
-  EXPECT_EQ(policy.decide(10, 0.97, 0).target, 1u);
+  EXPECT_FALSE(
+      policy.decide(0, {.ratio = 1.0}, 0).target);  // 2 ms fit into 2.05, but not into 95 % of it
+  EXPECT_EQ(policy.decide(10, {.ratio = 0.97}, 0).target, 1u);
 }
 
 TEST(SwitchPolicy, SwitchesNoMoreOftenThanAllowed) {
   SwitchPolicy policy(pool_of(4), 3.0, {.min_interval_ms = 100});
   policy.switched(1000, 2, 1);
-  EXPECT_FALSE(policy.decide(1099, 2.0, 1).target);
-  EXPECT_EQ(policy.decide(1100, 2.0, 1).target, 0u);
+  EXPECT_FALSE(policy.decide(1099, {.ratio = 2.0}, 1).target);
+  EXPECT_EQ(policy.decide(1100, {.ratio = 2.0}, 1).target, 0u);
 }
 
 TEST(SwitchPolicy, WhereNothingFitsTheQuickestRunsAndASearchIsAskedForOnce) {
   SwitchPolicy policy(pool_of(3), 2.0, {.nothing_fits_ms = 1000, .search_again_ms = 5000});
-  const auto first = policy.decide(0, 3.0, 1);
+  const auto first = policy.decide(0, {.ratio = 3.0}, 1);
   EXPECT_EQ(first.target, 0u);
   EXPECT_EQ(first.reason, SwitchReason::nothing_fits);
   EXPECT_FALSE(first.fits);
   policy.switched(0, 1, 0);
   int asked = 0;
   for (double t = 10; t <= 5990; t += 10) {
-    const auto decision = policy.decide(t, 3.0, 0);
+    const auto decision = policy.decide(t, {.ratio = 3.0}, 0);
     EXPECT_FALSE(decision.target);
     if (decision.search_again) {
       EXPECT_EQ(t, 1000);
@@ -107,7 +109,7 @@ TEST(SwitchPolicy, WhereNothingFitsTheQuickestRunsAndASearchIsAskedForOnce) {
     }
   }
   EXPECT_EQ(asked, 1);
-  EXPECT_TRUE(policy.decide(6000, 3.0, 0).search_again);
+  EXPECT_TRUE(policy.decide(6000, {.ratio = 3.0}, 0).search_again);
 }
 
 TEST(SwitchPolicy, ClimbThatWasTakenBackIsTriedEverMoreSeldom) {
@@ -116,7 +118,7 @@ TEST(SwitchPolicy, ClimbThatWasTakenBackIsTriedEverMoreSeldom) {
   std::size_t current = 0;
   std::vector<double> climbs;
   for (double t = 0; t < 30'000; t += 5) {
-    const auto decision = policy.decide(t, current == 1 ? 1.5 : 1.0, current);
+    const auto decision = policy.decide(t, {.ratio = current == 1 ? 1.5 : 1.0}, current);
     if (!decision.target) continue;
     if (*decision.target == 1) climbs.push_back(t);
     policy.switched(t, current, *decision.target);
@@ -130,40 +132,43 @@ TEST(SwitchPolicy, ClimbThatWasTakenBackIsTriedEverMoreSeldom) {
 
 TEST(SwitchPolicy, ClimbThatWasTakenBackIsTriedAgainWhenConditionsGetBetter) {
   SwitchPolicy policy(pool_of(2), 2.5);
-  policy.decide(0, 1.15, 0);
-  EXPECT_EQ(policy.decide(500, 1.15, 0).target, 1u);
+  policy.decide(0, {.ratio = 1.15}, 0);
+  EXPECT_EQ(policy.decide(500, {.ratio = 1.15}, 0).target, 1u);
   policy.switched(500, 0, 1);
-  EXPECT_EQ(policy.decide(700, 1.3, 1).target, 0u);
+  EXPECT_EQ(policy.decide(700, {.ratio = 1.3}, 1).target, 0u);
   policy.switched(700, 1, 0);
-  EXPECT_FALSE(policy.decide(750, 1.15, 0).target);
-  EXPECT_FALSE(policy.decide(1400, 1.15, 0).target);
-  EXPECT_FALSE(policy.decide(1410, 0.9, 0).target);
-  EXPECT_EQ(policy.decide(1910, 0.9, 0).target, 1u);  // half a second of room is enough again
+  EXPECT_FALSE(policy.decide(750, {.ratio = 1.15}, 0).target);
+  EXPECT_FALSE(policy.decide(1400, {.ratio = 1.15}, 0).target);
+  EXPECT_FALSE(policy.decide(1410, {.ratio = 0.9}, 0).target);
+  EXPECT_EQ(policy.decide(1910, {.ratio = 0.9}, 0).target,
+            1u);  // half a second of room is enough again
 }
 
-/// Requests one after the other on a device whose load is `ratio_at` a time; gives the times of
-/// switches and what ran.
+/// Requests one after the other on a device that takes `actual_ms` (a time, an estimate) for them;
+/// gives the times of switches and what ran.
 struct Trace {
   std::vector<double> switches_ms;
   std::vector<std::size_t> ran;
+  std::vector<double> took_ms;
   std::vector<double> ended_ms;
 };
 
-template <class RatioAt>
+template <class Device>
 Trace simulate(SwitchPolicy& policy, double until_ms, const MonitorOptions& monitor_options,
-               const RatioAt& ratio_at) {
+               Device actual_ms) {
   Trace trace;
   LatencyMonitor monitor(monitor_options);
   std::size_t current = policy.start();
   for (double t = 0; t < until_ms;) {
     const double estimated = policy.entries()[current].latency_ms;
-    const double actual = estimated * ratio_at(t);
+    const double actual = actual_ms(t, estimated);
     t += actual;
     monitor.record(t, actual, estimated);
     trace.ran.push_back(current);
+    trace.took_ms.push_back(actual);
     trace.ended_ms.push_back(t);
-    if (!monitor.ratio()) continue;
-    const auto decision = policy.decide(t, *monitor.ratio(), current);
+    if (!monitor.conditions()) continue;
+    const auto decision = policy.decide(t, *monitor.conditions(), current);
     if (!decision.target) continue;
     policy.switched(t, current, *decision.target);
     current = *decision.target;
@@ -182,8 +187,9 @@ class LoadThatComesAndGoes : public testing::TestWithParam<double> {};
 
 TEST_P(LoadThatComesAndGoes, IsFollowedDownWithinFewRequestsAndUpWithinAboutASecond) {
   SwitchPolicy policy(pool_of(6), 5.5);
-  const auto trace = simulate(policy, 12'000, {.quantile = GetParam()},
-                              [](double t) { return t > 3000 && t < 8000 ? 2.0 : 1.0; });
+  const auto trace = simulate(policy, 12'000, {.quantile = GetParam()}, [](double t, double ms) {
+    return t > 3000 && t < 8000 ? 2 * ms : ms;
+  });
   EXPECT_EQ(ran_at(trace, 2900), 4u);
   EXPECT_EQ(ran_at(trace, 3000 + 13 * 10), 1u);  // 13 requests of the slow subnet
   EXPECT_EQ(ran_at(trace, 7900), 1u);
@@ -197,8 +203,8 @@ INSTANTIATE_TEST_SUITE_P(Tails, LoadThatComesAndGoes, testing::Values(0.5, 0.95,
 TEST(SwitchPolicy, DoesNotFlapUnderNoise) {
   SwitchPolicy policy(pool_of(6), 5.5);
   core::Random random(3);
-  const auto trace = simulate(policy, 60'000, {}, [&](double) {
-    return std::max(0.5, 1 + 0.08 * random.normal() + (random.chance(0.03) ? 4 : 0));
+  const auto trace = simulate(policy, 60'000, {}, [&](double, double ms) {
+    return ms * std::max(0.5, 1 + 0.08 * random.normal() + (random.chance(0.03) ? 4 : 0));
   });
   EXPECT_LE(trace.switches_ms.size(), 2u);
 }
@@ -206,10 +212,58 @@ TEST(SwitchPolicy, DoesNotFlapUnderNoise) {
 TEST(SwitchPolicy, DoesNotFlapUnderNoiseWhenTheTailIsWatched) {
   SwitchPolicy policy(pool_of(6), 5.5);
   core::Random random(4);
-  const auto trace = simulate(policy, 60'000, {.quantile = 0.95}, [&](double) {
-    return std::max(0.5, 1 + 0.02 * random.normal() + (random.chance(0.01) ? 4 : 0));
+  const auto trace = simulate(policy, 60'000, {.quantile = 0.95}, [&](double, double ms) {
+    return ms * std::max(0.5, 1 + 0.02 * random.normal() + (random.chance(0.01) ? 4 : 0));
   });
   EXPECT_LE(trace.switches_ms.size(), 4u);
+}
+
+/// Takes the CPU away for 40 ms after every 60 ms of work in the middle of a trace.
+class Interruptions {
+ public:
+  double operator()(double time_ms, double ms) {
+    if (time_ms < kFirst || time_ms > kLast) return ms;
+    worked_ms_ += ms;
+    if (worked_ms_ < 60) return ms;
+    worked_ms_ -= 60;
+    return ms + 40;
+  }
+
+  static constexpr double kFirst = 3000;
+  static constexpr double kLast = 23'000;
+
+ private:
+  double worked_ms_ = 0;
+};
+
+TEST(SwitchPolicy, FindsASubnetThatIsSeldomInterruptedAndStaysThere) {
+  SwitchPolicy policy(pool_of(6), 5.5);
+  const auto trace = simulate(policy, 26'000, {.quantile = 0.95}, Interruptions());
+  EXPECT_EQ(ran_at(trace, 2900), 4u);
+  EXPECT_EQ(ran_at(trace, 4000),
+            1u);  // of the runs of 5 ms one of 12 is too late, of 2 ms one of 30
+  EXPECT_EQ(ran_at(trace, 24'200), 4u);
+  EXPECT_LE(trace.switches_ms.size(), 12u);  // it dares every five seconds and more
+  double in_time = 0;
+  double all = 0;
+  for (std::size_t i = 0; i < trace.ran.size(); ++i) {
+    if (trace.ended_ms[i] < Interruptions::kFirst + 1000) continue;
+    if (trace.ended_ms[i] > Interruptions::kLast) break;
+    all += 1;
+    if (trace.took_ms[i] <= policy.budget_ms()) in_time += 1;
+  }
+  EXPECT_GE(in_time / all, 0.95);
+}
+
+TEST(SwitchPolicy, DaresToClimbThoughRunsAreInterrupted) {
+  // Every 30th run is slow, whatever its length.
+  SwitchPolicy policy(pool_of(6), 5.5);
+  const Conditions conditions{
+      .ratio = 1.0, .interruptions = 1.0 / 30, .interruption_ms = 20, .rare = 0.05};
+  policy.switched(0, 4, 0);
+  for (double t = 0; t < 5000; t += 10) ASSERT_FALSE(policy.decide(t, conditions, 0).target) << t;
+  EXPECT_FALSE(policy.decide(5010, conditions, 0).target);
+  EXPECT_EQ(policy.decide(5600, conditions, 0).target, 4u);
 }
 
 TEST(SwitchPolicy, HoldsItsPromisesOnRandomTraces) {
@@ -227,7 +281,7 @@ TEST(SwitchPolicy, HoldsItsPromisesOnRandomTraces) {
     double ratio = 1;
     for (double t = 0; t < 5000; t += random.uniform(0.5, 20)) {
       ratio = std::clamp(ratio * random.uniform(0.8, 1.25), 0.2, 8.0);
-      const auto decision = policy.decide(t, ratio, current);
+      const auto decision = policy.decide(t, {.ratio = ratio}, current);
       const auto fitting = best_within(entries, budget / ratio);
       if (!decision.target) continue;
       ASSERT_NE(*decision.target, current);

@@ -14,10 +14,25 @@ struct MonitorOptions {
   double quantile = 0.5;         ///< the latency that is held against a budget: 0.5 is the median
   double window_ms = 400;        ///< runs that ended longer ago are forgotten …
   std::size_t fewest_runs = 16;  ///< … as long as so many are left, and enough for the tail
-  std::size_t most_runs = 256;
+  std::size_t most_runs = 4096;
   std::size_t first_runs = 8;  ///< nothing is told before so many runs
   /// Factor beyond which new runs count as a change of conditions rather than as noise.
   double jump = 1.1;
+};
+
+/// How networks run at the moment, compared with how long they are estimated to take. A load can
+/// make all runs slower, and it can take the CPU away from some of them for a while, which hits
+/// networks the more often the longer they compute.
+struct Conditions {
+  double ratio = 1;            ///< actual / estimated latency: its median or tail
+  double calm_ratio = ratio;   ///< the same of runs that were not interrupted
+  double interruptions = 0;    ///< for each millisecond of estimated latency
+  double interruption_ms = 0;  ///< how long the longest took
+  double rare = 1;  ///< the share of interrupted runs that does not show: 0.05 if p95 is watched
+
+  /// The longest estimate of a network that will keep to `limit_ms`. `caution`, from 0 to 1, is for
+  /// interruptions to come that are more frequent.
+  double longest_within(double limit_ms, double caution = 0) const;
 };
 
 /// "median", "p95", "p99" or another percentile such as "p90.5" as a share; `invalid_input` for
@@ -38,7 +53,7 @@ class LatencyMonitor {
   void record(double time_ms, double actual_ms, double estimated_ms);
 
   /// Nothing until enough is known.
-  std::optional<double> ratio() const { return ratio_; }
+  const std::optional<Conditions>& conditions() const { return conditions_; }
 
   /// How many runs the ratio is of.
   std::size_t runs() const { return window_.size(); }
@@ -46,6 +61,7 @@ class LatencyMonitor {
  private:
   struct Run {
     double time_ms;
+    double estimated_ms;
     double ratio;
   };
   struct ChangeTest {
@@ -55,14 +71,15 @@ class LatencyMonitor {
   };
 
   void forget_old_runs(double time_ms);
-  void forget_runs_before_change();
+  bool forget_runs_before_change();
   bool shows_change(const ChangeTest& test) const;
-  double quantile_of_window() const;
+  Conditions conditions_of_window() const;
 
   MonitorOptions options_;
   std::vector<ChangeTest> tests_;
   std::deque<Run> window_;
-  std::optional<double> ratio_;
+  std::optional<Conditions> conditions_;
+  std::size_t runs_since_ = 0;  // conditions were worked out
 };
 
 }  // namespace fleetfit::adapt

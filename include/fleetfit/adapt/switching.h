@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fleetfit/adapt/monitor.h"
 #include "fleetfit/adapt/pool.h"
 
 namespace fleetfit::adapt {
@@ -28,6 +29,13 @@ struct SwitchOptions {
   /// again for as long, then for twice as long, and so on, unless conditions get better.
   double taken_back_ms = 1000;
   double longest_wait_ms = 30000;
+  /// How much more seldom than the budget allows interruptions have to be, for a switch down and
+  /// up.
+  double caution_down = 0.2;
+  double caution_up = 0.3;
+  /// Runs may be slow for another reason than that the CPU was taken away: so long after the last
+  /// switch, interruptions no longer speak against a slower subnet.
+  double dare_after_ms = 5000;
 };
 
 enum class SwitchReason : std::uint8_t {
@@ -57,9 +65,9 @@ class SwitchPolicy {
   /// The most accurate one that fits as estimated, or else the quickest.
   std::size_t start() const;
 
-  /// What to do while `current` runs and everything takes `ratio` times as long as estimated. A
-  /// decision to switch is repeated until `switched` is called. Time never goes back.
-  SwitchDecision decide(double now_ms, double ratio, std::size_t current);
+  /// What to do while `current` runs under these conditions. A decision to switch is repeated until
+  /// `switched` is called. Time never goes back.
+  SwitchDecision decide(double now_ms, const Conditions& conditions, std::size_t current);
 
   /// The switch was made.
   void switched(double now_ms, std::size_t from, std::size_t to);
@@ -75,9 +83,10 @@ class SwitchPolicy {
     std::size_t target;
   };
 
-  SwitchDecision down(double ratio, std::size_t current) const;
-  std::optional<std::size_t> up(double now_ms, double ratio, std::size_t current);
-  void look_for_room(double now_ms, double ratio, std::size_t current);
+  SwitchDecision down(const Conditions& conditions, std::size_t current) const;
+  std::optional<std::size_t> up(double now_ms, const Conditions& conditions, std::size_t current);
+  void look_for_room(double now_ms, const Conditions& conditions, std::size_t current);
+  double room_for_up(double now_ms, const Conditions& conditions) const;
   std::optional<std::size_t> best_with_room_for(double duration_ms, double now_ms) const;
   void forget_room();
   bool is_blocked(double now_ms, double ratio, std::size_t target) const;

@@ -26,6 +26,9 @@ Result<double> mad(std::span<const double> values);
 /// interpolation between neighbours (type 7 of Hyndman and Fan, the default of R and NumPy).
 Result<double> quantile(std::span<const double> values, double probability);
 
+/// The same of at least one value, finite and in rising order, for a probability of 0 to 1.
+double quantile_of_sorted(std::span<const double> sorted, double probability);
+
 /// Sum of squared deviations divided by n-1. Needs two values.
 Result<double> variance(std::span<const double> values);
 

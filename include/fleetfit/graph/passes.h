@@ -14,8 +14,9 @@ namespace fleetfit::graph {
 struct Pass {
   std::string_view name;     ///< e.g. "fold_batch_norm"
   std::string_view summary;  ///< one line for --help
-  /// Changes the graph in place; tells whether it did. A failure leaves the graph as it was.
-  Result<bool> (*run)(Graph& graph);
+  /// Changes the graph in place; tells whether it did. One that fails may leave it half changed,
+  /// which `run_pass` and `run_passes` do not.
+  Result<bool> (*rewrite)(Graph& graph);
 };
 
 /// Every pass, in the order in which they help each other.
@@ -31,8 +32,12 @@ struct SimplifyOptions {
 /// is no pass.
 Status simplify(Graph& graph, const SimplifyOptions& options = {});
 
-/// Runs one pass by name.
+/// Runs one pass by name; tells whether it changed anything. `invalid_input` if there is none of
+/// that name. A failure leaves the graph as it was, here and in all that follow.
 Result<bool> run_pass(Graph& graph, std::string_view name);
+
+/// Runs passes by name, one after the other, until none changes anything.
+Status run_passes(Graph& graph, std::span<const std::string> names);
 
 /// Operators on images brought to one layout, with transposes where layouts meet, as few as can be
 /// had cheaply.

@@ -12,44 +12,30 @@
 namespace fleetfit::graph {
 namespace {
 
-// A pass works on a copy, which costs little because constants are shared, so that a failure leaves
-// the graph as it was.
-template <Result<bool> (*rewrite)(Graph&)>
-Result<bool> all_or_nothing(Graph& graph) {
-  Graph copy = graph;
-  auto changed = rewrite(copy);
-  if (changed && *changed) graph = std::move(copy);
-  return changed;
-}
-
 // Patterns are looked for before layers take their first and last nodes in.
 constexpr std::array kPasses{
-    Pass{"fold_constants", "computes what depends on constants alone",
-         all_or_nothing<rewrite::fold_constants>},
+    Pass{"fold_constants", "computes what depends on constants alone", rewrite::fold_constants},
     Pass{"remove_identities", "removes nodes that hand their input on as it is",
-         all_or_nothing<rewrite::remove_identities>},
+         rewrite::remove_identities},
     Pass{"merge_moves", "merges consecutive transposes and consecutive reshapes",
-         all_or_nothing<rewrite::merge_moves>},
+         rewrite::merge_moves},
     Pass{"recognize_activations", "finds SiLU, GELU, hard-swish, Mish and others written out",
-         all_or_nothing<rewrite::recognize_activations>},
-    Pass{"recognize_layer_norm", "finds layer norms written out",
-         all_or_nothing<rewrite::recognize_layer_norm>},
+         rewrite::recognize_activations},
+    Pass{"recognize_layer_norm", "finds layer norms written out", rewrite::recognize_layer_norm},
     Pass{"recognize_channel_shuffle", "finds channel shuffles written as reshape and transpose",
-         all_or_nothing<rewrite::recognize_channel_shuffle>},
+         rewrite::recognize_channel_shuffle},
     Pass{"recognize_global_pool", "finds global pooling written as a reduction",
-         all_or_nothing<rewrite::recognize_global_pool>},
+         rewrite::recognize_global_pool},
     Pass{"fold_batch_norm", "folds batch norms into the layers before them",
-         all_or_nothing<rewrite::fold_batch_norm>},
+         rewrite::fold_batch_norm},
     Pass{"fold_affine", "folds per-channel factors and offsets into the layers before them",
-         all_or_nothing<rewrite::fold_affine>},
+         rewrite::fold_affine},
     Pass{"fuse_activations", "lets layers apply the activations that follow them",
-         all_or_nothing<rewrite::fuse_activations>},
+         rewrite::fuse_activations},
     Pass{"remove_dead_nodes", "removes nodes and tensors that no output needs",
-         all_or_nothing<rewrite::remove_dead_nodes>},
-    Pass{"layout_nchw", "brings image operators to channels first",
-         all_or_nothing<rewrite::layout_nchw>},
-    Pass{"layout_nhwc", "brings image operators to channels last",
-         all_or_nothing<rewrite::layout_nhwc>},
+         rewrite::remove_dead_nodes},
+    Pass{"layout_nchw", "brings image operators to channels first", rewrite::layout_nchw},
+    Pass{"layout_nhwc", "brings image operators to channels last", rewrite::layout_nhwc},
 };
 
 constexpr std::size_t kSimplifying = kPasses.size() - 2;
@@ -73,29 +59,43 @@ tl::unexpected<Error> no_such_pass(std::string_view name) {
 std::span<const Pass> passes() { return kPasses; }
 
 Status simplify(Graph& graph, const SimplifyOptions& options) {
-  for (const auto& name : options.without) {
+  const auto& without = options.without;
+  for (const auto& name : without) {
     if (find_pass(name) == nullptr) return no_such_pass(name);
   }
-  const auto& without = options.without;
-  Graph simplified = graph;
-  bool changed = true;
-  for (int round = 0; changed && round < kMostRounds; ++round) {
-    changed = false;
-    for (const auto& pass : std::span(kPasses).first(kSimplifying)) {
-      if (std::find(without.begin(), without.end(), pass.name) != without.end()) continue;
-      const auto result = pass.run(simplified);
-      if (!result) return core::within(pass.name, result.error());
-      changed = changed || *result;
-    }
+  std::vector<std::string> names;
+  for (const auto& pass : std::span(kPasses).first(kSimplifying)) {
+    if (std::ranges::find(without, pass.name) == without.end()) names.emplace_back(pass.name);
   }
-  graph = std::move(simplified);
-  return {};
+  return run_passes(graph, names);
 }
 
+// Passes work on a copy, so that a failure leaves the graph as it was. Constants are shared, but
+// there are hundreds of nodes: many passes together get one copy.
 Result<bool> run_pass(Graph& graph, std::string_view name) {
   const auto* pass = find_pass(name);
   if (pass == nullptr) return no_such_pass(name);
-  return pass->run(graph);
+  Graph copy = graph;
+  auto changed = pass->rewrite(copy);
+  if (changed && *changed) graph = std::move(copy);
+  return changed;
+}
+
+Status run_passes(Graph& graph, std::span<const std::string> names) {
+  Graph copy = graph;
+  bool changed = true;
+  for (int round = 0; changed && round < kMostRounds; ++round) {
+    changed = false;
+    for (const auto& name : names) {
+      const auto* pass = find_pass(name);
+      if (pass == nullptr) return no_such_pass(name);
+      const auto result = pass->rewrite(copy);
+      if (!result) return core::within(name, result.error());
+      changed = changed || *result;
+    }
+  }
+  graph = std::move(copy);
+  return {};
 }
 
 Status convert_layout(Graph& graph, Layout layout) {

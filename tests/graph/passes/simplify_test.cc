@@ -57,6 +57,9 @@ TEST(Simplify, NamesThePassesWhenOneIsUnknown) {
   EXPECT_THAT(status.error().message, HasSubstr("fold_everything"));
   EXPECT_THAT(status.error().message, HasSubstr("fold_batch_norm, fold_affine"));
   EXPECT_FALSE(run_pass(graph, "fold_everything"));
+  const std::vector<std::string> names = {"remove_dead_nodes", "fold_everything"};
+  EXPECT_FALSE(run_passes(graph, names));
+  EXPECT_EQ(first_difference(graph, small_network()), std::nullopt) << "nothing was done";
 }
 
 TEST(Simplify, DoesNothingTheSecondTime) {
