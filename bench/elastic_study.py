@@ -120,24 +120,26 @@ class Study:
                 if done.exception():
                     print(done.exception(), file=sys.stderr, flush=True)
 
-    def adapt(self):
-        rows = []
+    def bundles(self):
+        """Those that were learned: (name of the network, way, file)."""
         for name in self.names:
             for way in self.args.ways.split(","):
                 bundle = self.folder / f"{name}-{way}.ffb"
                 if bundle.exists():
-                    rows += self.adapt_one(name, way, bundle)
+                    yield name, way, bundle
+
+    def adapt(self):
+        rows = []
+        for name, way, bundle in self.bundles():
+            rows += self.adapt_one(name, way, bundle)
         if self.args.output:
             pathlib.Path(self.args.output).write_text(json.dumps(rows, indent=1))
 
     def shift(self):
         """The cloud chooses once, by data of all classes; each device for itself, by its own data. Both are judged by the device's test data."""
-        for name in self.names:
-            for way in self.args.ways.split(","):
-                bundle = self.folder / f"{name}-{way}.ffb"
-                if bundle.exists():
-                    for share in self.shares:
-                        self.shift_one(name, bundle, share)
+        for name, _, bundle in self.bundles():
+            for share in self.shares:
+                self.shift_one(name, bundle, share)
 
     def shift_one(self, name, bundle, share):
         data = self.data[NETWORKS[name][1]]
@@ -154,28 +156,25 @@ class Study:
 
     def load(self):
         """Requests as quick as they are answered, with a budget that the original just keeps while nothing else runs."""
-        for name in self.names:
-            for way in self.args.ways.split(","):
-                bundle = self.folder / f"{name}-{way}.ffb"
-                if bundle.exists():
-                    self.load_one(name, bundle)
+        for name, _, bundle in self.bundles():
+            self.load_one(name, bundle)
 
     def load_one(self, name, bundle):
         data = self.data[NETWORKS[name][1]]
         budget_ms = 1.1 * self.full_ms(self.folder / f"{name}.onnx")
-        pool, events = (self.folder / f"{bundle.stem}-load{suffix}" for suffix in (".pool.json", ".jsonl"))
+        pool, log = (self.folder / f"{bundle.stem}-load{suffix}" for suffix in (".pool.json", ".jsonl"))
         self.call(self.args.program, "--json", "--quiet", "adapt", bundle, "--data", data, "--budget-ms", budget_ms, "-o", pool, *self.args.adapt_options.split())
         spinners = [subprocess.Popen([sys.executable, "-c", SPIN.format(seconds=self.args.seconds)]) for _ in range(self.args.spinners)]
         try:
             said = self.call(self.args.program, "--json", "run", bundle, "--pool", pool, "--budget-ms", budget_ms, "--data", data, "--seconds",
-                             self.args.seconds, "--events", events, ok=(0, 1))
+                             self.args.seconds, "--events", log, ok=(0, 1))
         finally:
             for spinner in spinners:
                 spinner.kill()
         print(f"{bundle.stem}: {said['requests']} requests, {said['within_budget']:.1%} within {budget_ms:.3f} ms, {said['within_budget_after_1s']:.1%} of those later than a "
               f"second after a change that the loop itself saw; {said['switches']} switches of at most {said['longest_switch_us']:.1f} us; accuracy {said['accuracy']:.4f}", flush=True)
         accuracy = {entry["subnet"]: entry["accuracy"] for entry in json.loads(pool.read_text())["entries"]}
-        events = [json.loads(line) for line in events.read_text().splitlines()]
+        events = [json.loads(line) for line in log.read_text().splitlines()]
         for half in range(8, int(self.args.seconds) + 1, 8):
             served = [event["to"] for event in events if event.get("time", half) < half - 0.5 and "to" in event][-1]
             print(f"  after 8 s {'under load' if half % 16 == 0 else 'without load'}: {served}, {accuracy[served]:.4f} of the pool's {max(accuracy.values()):.4f}", flush=True)

@@ -119,8 +119,8 @@ class Study:
     def row(self, device, size, method, files):
         """Small training sets are drawn several times, if asked for: chance has a part in what they say, and in how wide their intervals are."""
         draws = [self.draw(device, size, method, files, first) for first in range(0, max(SIZES) - size + 1, size)[:self.args.draws]]
-        mean = lambda part: {key: statistics.mean(draw[part][key] for draw in draws) for key in draws[0][part]}
-        return {"device": device, "networks": size, "method": method, "draws": len(draws), "space": mean("space"), "zoo": mean("zoo"), "of_each": draws}
+        return {"device": device, "networks": size, "method": method, "draws": len(draws), "space": mean_of([draw["space"] for draw in draws]),
+                "zoo": mean_of([draw["zoo"] for draw in draws]), "of_each": draws}
 
     def draw(self, device, size, method, files, first):
         predictor = self.folder / f"{device}-{method}-{size}{f'-from-{first}' if first else ''}.json"
@@ -145,6 +145,10 @@ class Study:
 
 def summary(evaluation):
     return {key: evaluation[key] for key in ("models", "mape", "within_5pct", "within_10pct", "coverage90")}
+
+
+def mean_of(summaries):
+    return {key: statistics.mean(one[key] for one in summaries) for key in summaries[0]}
 
 
 def main():

@@ -4,6 +4,8 @@ import {existsSync} from 'node:fs';
 import {chromium} from 'playwright-core';
 
 export const CHROMIUM = process.env.FLEETFIT_CHROMIUM ?? '/usr/bin/chromium';
+/** How long to wait for what has to come. */
+export const soon = {timeout: 15_000};
 export const haveChromium = () => existsSync(CHROMIUM);
 
 export const startBrowser = () => chromium.launch({executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage']});
@@ -36,7 +38,6 @@ export async function signIn(page, url, token) {
 
 /** Goes to a view and, once it has loaded all of its parts, fails if it is wider than the screen. */
 export async function assertFits(page, url, view) {
-  const soon = {timeout: 15_000};
   await page.goto(`${url}/${view}`);
   await page.locator('main h1').waitFor(soon);
   // The first of what is left: a view may have several parts that load.

@@ -1,9 +1,8 @@
 // The page with a small fleet, from an empty store on.
 import assert from 'node:assert/strict';
 import {Agent, adaptation, measurement, startBackend} from './backend.mjs';
-import {assertFits, openPage, signIn} from './browser.mjs';
+import {assertFits, openPage, signIn, soon} from './browser.mjs';
 
-const soon = {timeout: 15_000};
 const VIEWS = ['#/', '#/devices', '#/models', '#/latencies', '#/correlations', '#/studies', '#/jobs', '#/events', '#/access'];
 
 /** Runs a test on a fresh server and page, and fails if the page has complained or called others. */

@@ -1,9 +1,7 @@
 // The page with 10,000 devices and a study of 1,000,000 trials, made up by the stand-in.
 import assert from 'node:assert/strict';
-import {assertFits, openPage, signIn} from './browser.mjs';
+import {assertFits, openPage, signIn, soon} from './browser.mjs';
 import {ADMIN, startMock} from './mock.mjs';
-
-const soon = {timeout: 15_000};
 
 function large(body, options = {}) {
   return async ({browser, dist}) => {
