@@ -128,12 +128,15 @@ TEST_P(QuantizedConvolution, IsWithinOneQuantumOfTheInterpreter) {
     auto inputs = graph::random_inputs(graph, 3);
     inputs[0].data = random_whole<std::uint8_t>(inputs[0].data.size_bytes(), 0, 255, 4);
     const auto expected = graph::evaluate(graph, inputs).value();
-    const auto actual = run_on_engine(graph, inputs, {.choosing = Choosing::fixed});
-    ASSERT_TRUE(actual) << actual.error().message;
-    EXPECT_LE(worst_difference(expected[0], (*actual)[0]), 1)
-        << shape.name << " " << graph::type_name(activation.kind) << " zero points "
-        << quantities.in_zero << " " << quantities.out_zero
-        << (quantities.in == DType::i8 ? " signed" : "");
+    for (const Library library : {Library::automatic, Library::onednn}) {
+      const auto actual =
+          run_on_engine(graph, inputs, {.library = library, .choosing = Choosing::fixed});
+      ASSERT_TRUE(actual) << actual.error().message;
+      EXPECT_LE(worst_difference(expected[0], (*actual)[0]), 1)
+          << shape.name << " " << graph::type_name(activation.kind) << " zero points "
+          << quantities.in_zero << " " << quantities.out_zero
+          << (quantities.in == DType::i8 ? " signed" : "");
+    }
   }
 }
 
@@ -144,17 +147,18 @@ std::string name_of(const testing::TestParamInfo<Parameters>& test) {
 
 INSTANTIATE_TEST_SUITE_P(
     Engine, QuantizedConvolution,
-    testing::Combine(testing::Values(ConvCase{"pointwise", 24, 40, 1, 1, 1},
-                                     ConvCase{"dense3x3", 16, 24, 3, 2, 1},
-                                     ConvCase{"first", 3, 16, 3, 2, 1},
-                                     ConvCase{"depthwise3", 40, 40, 3, 1, 40},
-                                     ConvCase{"depthwise5", 24, 24, 5, 2, 24},
-                                     ConvCase{"odd", 58, 58, 1, 1, 1},
-                                     ConvCase{"depthwise58", 58, 58, 3, 2, 58},
-                                     ConvCase{"grouped", 32, 32, 3, 1, 4}),
-                     testing::Values(Activation{}, graph::kRelu, graph::kRelu6, graph::kHardSwish,
-                                     graph::kSilu, graph::kSigmoid, graph::kHardSigmoid,
-                                     Activation{graph::ActivationKind::leaky_relu, 0.1F})),
+    testing::Combine(
+        testing::Values(
+            ConvCase{"pointwise", 24, 40, 1, 1, 1}, ConvCase{"dense3x3", 16, 24, 3, 2, 1},
+            ConvCase{"first", 3, 16, 3, 2, 1}, ConvCase{"depthwise3", 40, 40, 3, 1, 40},
+            ConvCase{"depthwise5", 24, 24, 5, 2, 24}, ConvCase{"odd", 58, 58, 1, 1, 1},
+            ConvCase{"depthwise58", 58, 58, 3, 2, 58}, ConvCase{"grouped", 32, 32, 3, 1, 4},
+            ConvCase{"unevenGroups", 96, 72, 3, 1, 8}, ConvCase{"oddGroups", 60, 45, 5, 2, 5},
+            ConvCase{"manyOddGroups", 76, 57, 3, 1, 19},
+            ConvCase{"nearlyTwoBlocks", 126, 64, 9, 2, 1}),
+        testing::Values(Activation{}, graph::kRelu, graph::kRelu6, graph::kHardSwish, graph::kSilu,
+                        graph::kSigmoid, graph::kHardSigmoid,
+                        Activation{graph::ActivationKind::leaky_relu, 0.1F})),
     name_of);
 
 }  // namespace
