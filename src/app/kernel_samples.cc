@@ -10,8 +10,6 @@
 namespace fleetfit::app {
 namespace {
 
-constexpr graph::ValueRange kAnyRange = {-1, 1};
-
 std::vector<cost::ProfileEntry> profile_of(const store::MeasurementRecord& record) {
   std::vector<cost::ProfileEntry> profile;
   for (const auto& op : record.operators)
@@ -43,9 +41,7 @@ Result<graph::Graph> as_run(graph::Graph graph, measure::Precision precision) {
   if (precision != measure::Precision::int8 || is_quantized(graph)) return graph;
   auto prepared = graph::prepare_for_quantization(std::move(graph));
   if (!prepared) return prepared;
-  graph::Ranges ranges;
-  for (const auto tensor : graph::tensors_to_observe(*prepared)) ranges[tensor] = kAnyRange;
-  return graph::quantize(*prepared, ranges);
+  return graph::quantize(*prepared, graph::guessed_ranges(*prepared));
 }
 
 Result<DeducedKernels> deduced_kernels(const graph::Graph& graph, const cost::KernelRules& rules) {

@@ -60,6 +60,24 @@ bool is_blocked(const M& m) {
 /// ONNX Runtime's blocks of channels are made of fours; it has much slower kernels for the rest.
 bool is_in_fours(const M& m) { return divides(4, m.in.channels); }
 
+/// Kernels for windows of bytes are slower where the border of an image is not 0 as stored.
+double shifted_flops(const M& m) { return m.shifted && taps(m) > 1 ? m.flops : 0; }
+
+/// How many groups oneDNN's kernels for bytes take as one, with zeros between them: the fewest with
+/// which inputs and filters come in fours or, if 0 is stored as 0, inputs fill more than a vector.
+/// 0 where too many would be needed: matrices are multiplied then, group by group.
+double joined_groups(const M& m) {
+  constexpr double kMostJoined = 16;
+  for (double joined = 1; joined <= std::min(m.groups, kMostJoined); ++joined) {
+    if (!divides(joined, m.groups)) continue;
+    const double in = joined * m.in.channels / m.groups;
+    const double out = joined * m.out.channels / m.groups;
+    const bool in_fours = divides(4, in) && divides(4, out);
+    if (in_fours || joined == m.groups || (!m.shifted && in > kLanes)) return joined;
+  }
+  return 0;
+}
+
 /// Operations by Winograd's algorithm where it can be used, else all of them.
 double winograd_flops(const M& m) {
   const bool usable = m.groups == 1 && m.window.height == 3 && m.window.width == 3 &&
@@ -137,6 +155,13 @@ constexpr std::array kFilled{
     Feature{"uneven_output_size", [](const M& m) { return is_in_fours(m) ? 0 : m.output_size; }},
 };
 
+constexpr std::array kShifted{Feature{"shifted_flops", shifted_flops}};
+
+constexpr std::array kJoined{
+    Feature{"joined_flops", [](const M& m) { return m.flops * joined_groups(m); }},
+    Feature{"unjoined_flops", [](const M& m) { return joined_groups(m) == 0 ? m.flops : 0; }},
+};
+
 // Averages and maxima are other kernels, and what each pixel costs by itself is more than channels
 // tell where there are few.
 constexpr std::array kPooling{
@@ -188,13 +213,14 @@ Features joined(std::initializer_list<std::span<const Feature>> parts) {
 
 Features features_for(std::string_view kind) {
   if (kind == "conv2d" || kind == "winograd") {
-    return joined({kInputImage, kOutputImage, kWindow, kConvolution, kWinograd, kFilled});
+    return joined({kInputImage, kOutputImage, kWindow, kConvolution, kWinograd, kFilled, kShifted});
   }
   if (kind == "depthwise_conv2d" || kind == "transposed_conv2d") {
-    return joined({kInputImage, kOutputImage, kWindow, kConvolution, kFilled});
+    return joined({kInputImage, kOutputImage, kWindow, kConvolution, kFilled, kShifted});
   }
   if (kind == "grouped_conv2d") {
-    return joined({kInputImage, kOutputImage, kWindow, kConvolution, kGroups, kFilled});
+    return joined(
+        {kInputImage, kOutputImage, kWindow, kConvolution, kGroups, kFilled, kShifted, kJoined});
   }
   if (kind == "fully_connected" || kind == "matmul") return joined({kInputImage, kProduct});
   if (kind == "mean" || kind == "reduce") return joined({kInputImage, kReduction});

@@ -254,20 +254,34 @@ class KernelMeasurement {
     }
   }
 
-  /// The largest activation that the anchor reads.
-  const Shape& main_input() const {
+  /// The largest activation that the anchor reads; its result if there is none.
+  TensorId main_input() const {
     TensorId best = kNoTensor;
     for (const TensorId id : anchor().inputs) {
       if (id == kNoTensor || is_static(id)) continue;
       if (best == kNoTensor || count(id) > count(best)) best = id;
     }
-    return best == kNoTensor ? main_output() : *graph_.tensor(best).shape;
+    return best == kNoTensor ? anchor().outputs[0] : best;
   }
-  const Shape& main_output() const { return *graph_.tensor(anchor().outputs[0]).shape; }
+
+  bool is_shifted(TensorId id) const {
+    if (const auto& quantization = graph_.tensor(id).quantization)
+      return std::ranges::any_of(quantization->zero_points, [](auto zero) { return zero != 0; });
+    const int made_by = maker(id);
+    if (made_by < 0 || !std::holds_alternative<DequantizeLinear>(node(made_by).op)) return false;
+    const auto& inputs = node(made_by).inputs;
+    if (inputs.size() <= 2 || inputs[2] == kNoTensor) return false;
+    const auto& zero = graph_.tensor(inputs[2]).data;
+    return zero && std::ranges::any_of(zero->bytes(), [](std::byte b) { return b != std::byte{}; });
+  }
 
   void measure_shape() {
-    measures_.in = image_extents(main_input(), meter_.layout_);
-    measures_.out = image_extents(main_output(), meter_.layout_);
+    const auto extents = [&](TensorId id) {
+      return image_extents(*graph_.tensor(id).shape, meter_.layout_);
+    };
+    measures_.in = extents(main_input());
+    measures_.out = extents(anchor().outputs[0]);
+    measures_.shifted = is_shifted(main_input());
     if (const auto shape = convolution_shape(graph_, anchor())) {
       measures_.groups = static_cast<double>(shape->groups);
       measures_.window = {static_cast<double>(shape->kernel_height),

@@ -41,6 +41,7 @@ struct KernelMeasures {
   double operands = 0;                ///< activations that are read
   double results = 0;                 ///< activations that are written
   bool averages = false;              ///< a pooling by means, not by maxima
+  bool shifted = false;               ///< its largest input is quantized, and 0 is not stored as 0
   double groups = 1;
   double depth = 0;  ///< products that are summed up for an element of the output
   ImageExtents in;

@@ -54,17 +54,29 @@ TrainingSet set_of(const KernelRows& rows, int folds) {
   return {.x = rows.rows(), .y = rows.y, .fold = rows.fold, .folds = folds};
 }
 
-void set_range(const KernelRows& rows, KindModel& model) {
-  const auto first = rows.rows().row(0);
-  model.low.assign(first.begin(), first.end());
-  model.high = model.low;
-  for (std::size_t i = 1; i < rows.y.size(); ++i) {
-    const auto row = rows.rows().row(i);
+/// The box around rows, empty before the first.
+struct Box {
+  std::vector<double> low;
+  std::vector<double> high;
+
+  void add(std::span<const double> row) {
+    if (low.empty()) {
+      low.assign(row.begin(), row.end());
+      high = low;
+    }
     for (std::size_t j = 0; j < row.size(); ++j) {
-      model.low[j] = std::min(model.low[j], row[j]);
-      model.high[j] = std::max(model.high[j], row[j]);
+      low[j] = std::min(low[j], row[j]);
+      high[j] = std::max(high[j], row[j]);
     }
   }
+};
+
+/// Of all rows, or of those of other folds than one.
+Box box_of(const KernelRows& rows, int left_out = -1) {
+  Box box;
+  for (std::size_t i = 0; i < rows.y.size(); ++i)
+    if (rows.fold[i] != left_out) box.add(rows.rows().row(i));
+  return box;
 }
 
 // Every kernel of the two, in order.
@@ -87,8 +99,7 @@ double growth_of_errors(const KernelRows& rows, int folds) {
   const KernelRows cheap = some_rows(rows, std::span(order).first(inner));
   const auto fitted = fit_lasso(set_of(cheap, folds));
   if (!fitted) return 1;
-  KindModel box;
-  set_range(cheap, box);
+  const Box box = box_of(cheap);
   std::vector<double> slopes;
   for (const std::size_t i : std::span(order).subspan(inner)) {
     const auto row = rows.rows().row(i);
@@ -254,7 +265,9 @@ class Training {
     model.method = few ? "generic" : to_string(chosen.method);
     model.settings = std::move(chosen.fitted.settings);
     model.model = std::move(chosen.fitted.model);
-    set_range(rows, model);
+    Box box = box_of(rows);
+    model.low = std::move(box.low);
+    model.high = std::move(box.high);
     model.least_ms = *std::ranges::min_element(rows.y);
     model.samples = static_cast<int>(rows.y.size());
     model.networks = rows.networks();
@@ -269,27 +282,47 @@ class Training {
     model.known = spread_out(rows, kKnownKernels);
   }
 
-  // Compares what networks took with what models that did not see them say.
+  // How far kernels lie outside of what the other folds have, as the predictor counts it.
+  std::vector<double> beyond_other_folds(const KernelRows& rows, const KindModel& model) const {
+    std::vector<Box> others;
+    for (int fold = 0; fold < profiles_.folds; ++fold) others.push_back(box_of(rows, fold));
+    std::vector<double> beyond(rows.y.size());
+    for (std::size_t i = 0; i < beyond.size(); ++i) {
+      const Box& box = others[static_cast<std::size_t>(rows.fold[i])];
+      beyond[i] = box.low.empty()
+                      ? parts_.generic_spread90
+                      : model.growth * excess_of(rows.rows().row(i), box.low, box.high).log;
+    }
+    return beyond;
+  }
+
+  // Compares what networks took with what models that did not see them say. What lies outside of
+  // their range has wider intervals by itself, here as in the predictor.
   void calibrate(std::vector<Result<TrainedKind>>& kinds) {
     const std::size_t networks = profiles_.latency_ms.size();
     std::vector<double> predicted(networks);
     std::vector<double> spread(networks, 0.0);
+    std::vector<double> beyond(networks, 0.0);
     for (std::size_t n = 0; n < networks; ++n)
       predicted[n] = parts_.overhead.of(static_cast<std::size_t>(profiles_.kernels[n]));
     const double all =
         std::accumulate(profiles_.latency_ms.begin(), profiles_.latency_ms.end(), 0.0);
     for (std::size_t k = 0; k < kinds.size(); ++k) {
       auto& [model, prices] = *kinds[k];
+      const auto outside = beyond_other_folds(profiles_.kinds[k], model);
       for (std::size_t i = 0; i < prices.size(); ++i) {
         const auto n = static_cast<std::size_t>(profiles_.kinds[k].network[i]);
         predicted[n] += prices[i];
         spread[n] += prices[i] * model.spread90;
+        beyond[n] += prices[i] * outside[i];
         model.share += profiles_.kinds[k].y[i] / all;
       }
     }
     auto scores = log_errors(predicted, profiles_.latency_ms);
-    for (std::size_t n = 0; n < networks; ++n)
-      scores[n] /= std::max(spread[n] / predicted[n], 1e-9);
+    for (std::size_t n = 0; n < networks; ++n) {
+      const double left = std::max(scores[n] - beyond[n] / predicted[n], 0.0);
+      scores[n] = left / std::max(spread[n] / predicted[n], 1e-9);
+    }
     parts_.network_score90 = conformal_score90(std::move(scores));
     parts_.network_mape = mape_percent(predicted, profiles_.latency_ms);
   }

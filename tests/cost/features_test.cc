@@ -102,6 +102,40 @@ TEST(Features, OfGroupsAndDepthwiseConvolutions) {
   EXPECT_EQ(feature(depthwise, "padded_flops"), 2.0 * 16 * 9 * 32);
 }
 
+/// A network of one grouped convolution in 8 bits, after a ReLU or not.
+KernelFeatures features_in_bytes(bool after_relu, std::int64_t channels, std::int64_t out,
+                                 std::int64_t groups) {
+  NetBuilder net("net", 1);
+  const auto x = net.conv_bn(net.input("x", {1, 8, 4, 4}), {.out = channels},
+                             after_relu ? kRelu : Activation{});
+  const auto graph = finished(net, net.conv(x, {.out = out, .kernel = 3, .groups = groups}));
+  const auto prepared = prepare_for_quantization(graph).value();
+  const auto quantized = quantize(prepared, guessed_ranges(prepared)).value();
+  const auto plan = deduce_kernels(quantized, KernelRules::builtin("engine").value()).value();
+  for (const Kernel& kernel : plan.kernels)
+    if (kernel.kind == "grouped_conv2d") return features_of(quantized, kernel).value();
+  ADD_FAILURE() << "no grouped convolution";
+  return {};
+}
+
+TEST(Features, KnowWhichGroupsOfBytesAreJoined) {
+  const auto joined = [](const KernelFeatures& features) {
+    return feature(features, "joined_flops") / feature(features, "flops");
+  };
+  EXPECT_EQ(joined(features_in_bytes(true, 32, 32, 4)), 1);
+  EXPECT_EQ(joined(features_in_bytes(false, 48, 24, 4)), 2);  // 6 filters in a group
+  EXPECT_EQ(joined(features_in_bytes(false, 72, 27, 3)), 3);  // one group is always fine
+  // Kernels that take any number of filters want many inputs, and 0 stored as 0.
+  EXPECT_EQ(joined(features_in_bytes(true, 96, 27, 3)), 1);
+  EXPECT_EQ(joined(features_in_bytes(false, 96, 27, 3)), 3);
+  EXPECT_EQ(joined(features_in_bytes(true, 24, 9, 3)), 3);
+  const auto never = features_in_bytes(false, 76, 57, 19);
+  EXPECT_EQ(joined(never), 0);
+  EXPECT_EQ(feature(never, "unjoined_flops"), feature(never, "flops"));
+  EXPECT_EQ(feature(never, "shifted_flops"), feature(never, "flops"));
+  EXPECT_EQ(feature(features_in_bytes(true, 76, 57, 19), "shifted_flops"), 0);
+}
+
 TEST(Features, OfPoolingMeanPaddingAndConcatenation) {
   NetBuilder net("net", 1);
   const auto x = net.input("x", {1, 4, 8, 8});

@@ -87,6 +87,10 @@ struct QuantizeOptions {
 std::vector<TensorId> tensors_to_observe(const Graph& prepared,
                                          const QuantizeOptions& options = {});
 
+/// Ranges for a network of which only the costs are asked for: their signs are right, so that zero
+/// points are zero where they would be with data, after a ReLU; how far they reach is made up.
+Ranges guessed_ranges(const Graph& prepared, const QuantizeOptions& options = {});
+
 /// The network with QuantizeLinear and DequantizeLinear around all that integer kernels exist for,
 /// in the form that ONNX Runtime expects. Inputs and outputs stay float.
 ///

@@ -8,6 +8,7 @@
 #include "graph/evaluate/kernels.h"
 #include "graph/evaluate/quantization.h"
 #include "graph/infer_node.h"
+#include "graph/is_one_of.h"
 #include "graph/operands.h"
 
 namespace fleetfit::graph {
@@ -18,11 +19,6 @@ using namespace interpreter;
 // Computing takes up to eight bytes for each element of operands and results, so that this keeps
 // each of them within 1 GB.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 27;
-
-template <class... Ops>
-bool is_one_of(const Operator& op) {
-  return (std::holds_alternative<Ops>(op) || ...);
-}
 
 bool is_half(DType type) { return type == DType::f16 || type == DType::bf16; }
 

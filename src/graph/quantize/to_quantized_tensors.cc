@@ -5,6 +5,7 @@
 #include "fleetfit/graph/passes.h"
 #include "fleetfit/graph/quantize.h"
 #include "fleetfit/graph/shape_inference.h"
+#include "graph/is_one_of.h"
 #include "graph/passes/all_passes.h"
 #include "graph/passes/constants.h"
 #include "graph/quantize/merge_activations.h"
@@ -13,11 +14,6 @@ namespace fleetfit::graph {
 namespace {
 
 std::size_t slot(TensorId id) { return static_cast<std::size_t>(id); }
-
-template <class... Ops>
-bool is_one_of(const Operator& op) {
-  return (std::holds_alternative<Ops>(op) || ...);
-}
 
 bool converts(const Node& node) { return is_one_of<QuantizeLinear, DequantizeLinear>(node.op); }
 

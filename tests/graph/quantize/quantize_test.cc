@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 
 #include <limits>
+#include <map>
 #include <set>
 
+#include "fleetfit/graph/net_builder.h"
 #include "fleetfit/graph/zoo.h"
 #include "graph/quantize/parameters.h"
 #include "tests/graph/quantize/quantize_testing.h"
@@ -39,6 +41,28 @@ TEST(ActivationScale, StaysANumberAtTheEndsOfFloat) {
   const float most = std::numeric_limits<float>::max();
   EXPECT_FLOAT_EQ(quantization::activation_scale({-most, most}).scale, most / 127.5F);
   EXPECT_GT(quantization::activation_scale({0, 1e-44F}).scale, 0);
+}
+
+TEST(GuessedRanges, KnowWhatIsNeverNegative) {
+  NetBuilder net("net", 1);
+  const auto x = net.input("x", {1, 8, 6, 6});
+  const auto left = net.conv_bn(x, {.out = 8}, kRelu6);
+  const auto sum = net.add(left, net.conv_bn(x, {.out = 8}, kRelu));
+  const auto pooled = net.average_pool(net.concat({sum, left}), {.kernel = 2, .stride = 2});
+  net.output(net.add(pooled, net.conv_bn(pooled, {.out = 16}, kHardSwish)), "y");
+  const auto graph = prepared(std::move(net).finish().value());
+  const auto ranges = guessed_ranges(graph);
+  EXPECT_EQ(ranges.size(), tensors_to_observe(graph).size());
+  std::map<std::string_view, std::vector<float>> lowest;  // of the results of each type
+  for (const Node& node : graph.nodes) {
+    const auto found = ranges.find(node.outputs[0]);
+    if (found != ranges.end()) lowest[type_name(node.op)].push_back(found->second.low);
+  }
+  EXPECT_EQ(ranges.at(graph.inputs[0]).low, -1);
+  EXPECT_THAT(lowest.at("Conv"), ElementsAre(0, 0, -1));
+  EXPECT_THAT(lowest.at("Add"), ElementsAre(0, -1));
+  EXPECT_THAT(lowest.at("AveragePool"), ElementsAre(0));
+  EXPECT_THAT(lowest.at("HardSwish"), ElementsAre(-1));
 }
 
 TEST(LayerScales, KeepABiasThatIsLargeAgainstItsWeightsInside32Bits) {
