@@ -80,6 +80,7 @@ Result<Graph> prepare_for_quantization(Graph float_graph);
 struct QuantizeOptions {
   bool per_channel = true;              ///< one scale for each output channel of weights
   std::vector<std::string> keep_float;  ///< names of nodes that go on computing with floats
+  bool only_costs = false;  ///< nobody will run it: weights are zeros, made when asked for
 };
 
 /// The float activations of a prepared network whose ranges quantize() needs with these options, in

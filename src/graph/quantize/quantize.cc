@@ -72,7 +72,10 @@ std::optional<std::size_t> output_axis(const Node& node, const Shape& weights) {
 class Quantizer {
  public:
   Quantizer(const Graph& source, Plan plan, const QuantizeOptions& options)
-      : graph_(source), plan_(std::move(plan)), per_channel_(options.per_channel) {}
+      : graph_(source),
+        plan_(std::move(plan)),
+        per_channel_(options.per_channel),
+        only_costs_(options.only_costs) {}
 
   Result<Graph> run(const Ranges& ranges) {
     if (auto ok = find_scales(ranges); !ok) return tl::unexpected(ok.error());
@@ -145,11 +148,14 @@ class Quantizer {
 
   // --- Emitting ---
 
+  TensorId constant(const std::string& name, DType dtype, const Shape& shape, TensorData values) {
+    return graph_.add_tensor(
+        {.name = name, .dtype = dtype, .shape = shape, .data = std::move(values)});
+  }
   template <class T>
   TensorId constant(const std::string& name, DType dtype, const Shape& shape,
                     const std::vector<T>& values) {
-    return graph_.add_tensor(
-        {.name = name, .dtype = dtype, .shape = shape, .data = TensorData::copy(values)});
+    return constant(name, dtype, shape, TensorData::copy(values));
   }
 
   void emit(const std::string& near, std::string_view role, Operator op,
@@ -243,14 +249,46 @@ class Quantizer {
     op->trans_b = false;
   }
 
-  Status quantize_layer(Node& node, float input_scale) {
-    untranspose(node);
+  /// The numbers of a layer as they are stored.
+  struct StoredLayer {
+    LayerScales scales;
+    TensorData weights;
+    std::optional<TensorData> bias;
+  };
+
+  static bool has_bias(const Node& node) {
+    return node.inputs.size() > 2 && node.inputs[2] != kNoTensor;
+  }
+
+  Result<StoredLayer> stored_layer(const Node& node, const ChannelView& view, float input_scale) {
     const auto weights = finite_values(graph_, node.inputs[1]);
     if (!weights) return tl::unexpected(weights.error());
-    const bool has_bias = node.inputs.size() > 2 && node.inputs[2] != kNoTensor;
-    const auto bias = has_bias ? finite_values(graph_, node.inputs[2]) : std::vector<float>{};
+    const auto bias = has_bias(node) ? finite_values(graph_, node.inputs[2]) : std::vector<float>{};
     if (!bias) return tl::unexpected(bias.error());
+    auto scales = layer_scales(*weights, view, *bias, input_scale);
+    StoredLayer layer{.weights = TensorData::copy(to_int8(*weights, view, scales.weights))};
+    if (has_bias(node)) layer.bias = TensorData::copy(to_int32(*bias, scales.bias));
+    layer.scales = std::move(scales);
+    return layer;
+  }
 
+  StoredLayer layer_of_zeros(const Node& node, const ChannelView& view) const {
+    const auto zeros = [](DType dtype, std::size_t count) {
+      return TensorData::generate({.dtype = dtype, .count = count});
+    };
+    const auto count = [&](TensorId id) {
+      return static_cast<std::size_t>(elements(*graph_.tensor(id).shape));
+    };
+    StoredLayer layer{.weights = zeros(DType::i8, count(node.inputs[1]))};
+    layer.scales.weights.assign(view.channels, 1.0F);
+    if (!has_bias(node)) return layer;
+    layer.bias = zeros(DType::i32, count(node.inputs[2]));
+    layer.scales.bias.assign(count(node.inputs[2]), 1.0F);
+    return layer;
+  }
+
+  Status quantize_layer(Node& node, float input_scale) {
+    untranspose(node);
     const auto shape = *graph_.tensor(node.inputs[1]).shape;
     const auto axis = per_channel_ ? output_axis(node, shape) : std::nullopt;
     ChannelView view;
@@ -259,14 +297,16 @@ class Quantizer {
       view.inner = static_cast<std::size_t>(
           elements({shape.begin() + static_cast<std::ptrdiff_t>(*axis) + 1, shape.end()}));
     }
-    if (weights->empty()) return {};
-    const auto scales = layer_scales(*weights, view, *bias, input_scale);
-    write_weights(node, to_int8(*weights, view, scales.weights), scales, axis);
-    if (has_bias) write_bias(node, to_int32(*bias, scales.bias), scales, axis);
+    if (elements(shape) == 0) return {};
+    auto layer = only_costs_ ? Result<StoredLayer>(layer_of_zeros(node, view))
+                             : stored_layer(node, view, input_scale);
+    if (!layer) return tl::unexpected(layer.error());
+    write_weights(node, layer->weights, layer->scales, axis);
+    if (layer->bias) write_bias(node, *layer->bias, std::move(layer->scales), axis);
     return {};
   }
 
-  void write_weights(Node& node, const std::vector<std::int8_t>& stored, const LayerScales& scales,
+  void write_weights(Node& node, const TensorData& stored, const LayerScales& scales,
                      std::optional<std::size_t> axis) {
     const auto name = graph_.tensor(node.inputs[1]).name;
     const auto shape = *graph_.tensor(node.inputs[1]).shape;
@@ -279,11 +319,11 @@ class Quantizer {
                                 static_cast<std::int64_t>(axis.value_or(1)));
   }
 
-  void write_bias(Node& node, const std::vector<std::int32_t>& stored, LayerScales scales,
+  void write_bias(Node& node, const TensorData& stored, LayerScales scales,
                   std::optional<std::size_t> axis) {
-    if (!axis) scales.bias.resize(1);  // they are all alike
     const auto name = graph_.tensor(node.inputs[2]).name;
-    const Shape shape{static_cast<std::int64_t>(stored.size())};
+    const Shape shape{static_cast<std::int64_t>(scales.bias.size())};
+    if (!axis) scales.bias.resize(1);  // they are all alike
     node.inputs[2] =
         dequantize(name,
                    {constant(name + ".quantized", DType::i32, shape, stored),
@@ -309,6 +349,7 @@ class Quantizer {
   Graph graph_;
   Plan plan_;
   bool per_channel_;
+  bool only_costs_;
   std::map<TensorId, Group> groups_;
   std::vector<TensorId> real_;  // what readers see in place of each tensor
   std::map<TensorId, TensorId> real_constant_;
