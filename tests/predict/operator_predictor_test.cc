@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -144,6 +145,30 @@ TEST(OperatorPredictor, HoldsNineOfTenNetworksInItsIntervals) {
       train(make_profiles({.networks = 150, .noise = 0.2, .network_noise = 0.05}));
   const double held = coverage(
       predictor, make_profiles({.networks = 400, .noise = 0.2, .network_noise = 0.05, .seed = 6}));
+  EXPECT_GE(held, 0.85);
+  EXPECT_LE(held, 0.95);
+}
+
+// Of few networks whose kernels differ by factors of ten, many new ones lie outside.
+TEST(OperatorPredictor, HoldsNineOfTenNetworksWhereManyLieOutside) {
+  const auto wide = [](int networks, std::uint64_t seed) {
+    auto samples = make_profiles({.networks = networks, .noise = 0.2, .seed = seed});
+    core::Random random(seed);
+    for (auto& network : samples) {
+      for (auto& kernel : network.kernels) {
+        const double factor = std::exp(1.5 * random.normal());
+        for (const std::size_t work : {0, 1}) kernel.features.values[work] *= factor;
+        const double slower = factor * std::max(1.0, factor);  // caches are left behind
+        network.latency_ms += kernel.ms * (slower - 1);
+        kernel.ms *= slower;
+      }
+    }
+    return samples;
+  };
+  constexpr int kSets = 20;
+  double held = 0;
+  for (std::uint64_t set = 1; set <= kSets; ++set)
+    held += coverage(train(wide(30, set)), wide(100, 100 + set)) / kSets;
   EXPECT_GE(held, 0.85);
   EXPECT_LE(held, 0.95);
 }
