@@ -119,17 +119,23 @@ class Study:
         return SIZES if self.args.whole or device in WHOLE else SIZES[1:]
 
     def row(self, device, size, method, files):
-        """Small training sets are drawn several times, if asked for: chance has a part in what they say, and in how wide their intervals are."""
-        draws = [self.draw(device, size, method, files, first) for first in range(0, max(SIZES) - size + 1, size)[:self.args.draws]]
+        """Training sets are drawn several times, if asked for: chance has a part in what they say, and in how wide their intervals are."""
+        draws = [self.draw(device, size, method, files, *where) for where in self.draws(size)]
         return {"device": device, "networks": size, "method": method, "draws": len(draws), "space": mean_of([draw["space"] for draw in draws]),
                 "zoo": mean_of([draw["zoo"] for draw in draws]), "of_each": draws}
 
-    def draw(self, device, size, method, files, first):
+    def draws(self, size):
+        """Where training sets begin and where the designs that test them do. The largest set leaves little: its second is tested on what the first began with."""
+        if size == max(SIZES):
+            return [(0, self.args.test_first), (self.args.test, 0)][:self.args.draws]
+        return [(first, self.args.test_first) for first in range(0, max(SIZES) - size + 1, size)][:self.args.draws]
+
+    def draw(self, device, size, method, files, first, test_first):
         predictor = self.folder / f"{device}-{method}-{size}{f'-from-{first}' if first else ''}.json"
         stored = ["--stored"] if self.args.stored else []
         trained = self.fleetfit("predict", "train", "--device", device, "--method", method, "--space", "icpe", "--first", first, "--samples", size, *stored, "-o",
                                 predictor)
-        space = self.fleetfit("predict", "eval", predictor, "--space", "icpe", "--samples", self.args.test, "--first", self.args.test_first, *stored)
+        space = self.fleetfit("predict", "eval", predictor, "--space", "icpe", "--samples", self.args.test, "--first", test_first, *stored)
         zoo = self.fleetfit("predict", "eval", predictor, *files, "--max-time", self.args.zoo_time, *stored)
         return {"first": first, "cross_validation": trained["cross_validation_mape"], "space": summary(space), "zoo": summary(zoo)}
 
@@ -181,7 +187,7 @@ def main():
     parser.add_argument("--networks", type=int, default=max(SIZES), help="designs to learn from")
     parser.add_argument("--methods", default=METHODS)
     parser.add_argument("--sizes", help="of training sets in the report, if not all were measured")
-    parser.add_argument("--draws", type=int, default=1, help="training sets of each size, as far as they do not overlap; told is the mean")
+    parser.add_argument("--draws", type=int, default=1, help="training sets of each size, the smaller ones as far as they do not overlap; told is the mean")
     parser.add_argument("--test", type=int, default=TEST, help="designs to test on")
     parser.add_argument("--test-first", type=int, default=max(SIZES), help="number of the first of them")
     parser.add_argument("--whole", action="store_true", help="the largest training set on all devices: three hours")
