@@ -63,9 +63,10 @@ bool is_in_fours(const M& m) { return divides(4, m.in.channels); }
 /// Kernels for windows of bytes are slower where the border of an image is not 0 as stored.
 double shifted_flops(const M& m) { return m.shifted && taps(m) > 1 ? m.flops : 0; }
 
-/// How many groups oneDNN's kernels for bytes take as one, with zeros between them: the fewest with
-/// which inputs and filters come in fours or, if 0 is stored as 0, inputs fill more than a vector.
-/// 0 where too many would be needed: matrices are multiplied then, group by group.
+/// How many groups the engine joins to one for oneDNN's kernels for bytes
+/// (src/engine/onednn/convolution.cc), with zeros between them: the fewest with which inputs and
+/// filters come in fours or, if 0 is stored as 0, inputs fill more than a vector. 0 where too many
+/// would be needed: matrices are multiplied then, group by group.
 double joined_groups(const M& m) {
   constexpr double kMostJoined = 16;
   for (double joined = 1; joined <= std::min(m.groups, kMostJoined); ++joined) {

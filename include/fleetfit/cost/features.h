@@ -19,7 +19,8 @@ struct KernelFeatures {
   bool operator==(const KernelFeatures&) const = default;
 };
 
-/// Changes whenever a list of names or the meaning of a feature changes.
+/// Changes whenever a feature goes or means something else. New ones come last in their lists:
+/// predictors that were made before know those in front of them.
 inline constexpr int kFeatureVersion = 1;
 
 /// The names of the features that every kind has, and with which every list begins.

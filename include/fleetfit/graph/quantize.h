@@ -101,7 +101,8 @@ Ranges guessed_ranges(const Graph& prepared, const QuantizeOptions& options = {}
 ///  - Softmax, layer norms and whatever else has no integer kernel computes with floats in between.
 ///
 /// Fails with `invalid_input`, naming tensor or node, if a range is missing, not finite or
-/// reversed, if weights are not finite, or if `keep_float` names no node.
+/// reversed, if weights are not finite (unless only costs are asked for), or if `keep_float` names
+/// no node.
 Result<Graph> quantize(const Graph& prepared, const Ranges& ranges,
                        const QuantizeOptions& options = {});
 

@@ -65,6 +65,32 @@ TEST(GuessedRanges, KnowWhatIsNeverNegative) {
   EXPECT_THAT(lowest.at("HardSwish"), ElementsAre(-1));
 }
 
+TEST(Quantize, IsTheSameNetworkWhereOnlyCostsAreAskedFor) {
+  NetBuilder net("net", 1);
+  const auto x = net.conv_bn(net.input("x", {1, 8, 6, 6}), {.out = 12, .kernel = 3}, kRelu);
+  net.output(net.linear(net.flatten(net.global_average_pool(x)), 5), "y");
+  const auto graph = prepared(std::move(net).finish().value());
+  const auto ranges = guessed_ranges(graph);
+  const auto real = quantize(graph, ranges).value();
+  const auto costs = quantize(graph, ranges, {.only_costs = true}).value();
+  ASSERT_EQ(costs.nodes.size(), real.nodes.size());
+  for (std::size_t n = 0; n < real.nodes.size(); ++n) {
+    EXPECT_EQ(costs.nodes[n].name, real.nodes[n].name);
+    EXPECT_EQ(costs.nodes[n].op, real.nodes[n].op) << real.nodes[n].name;
+    EXPECT_EQ(costs.nodes[n].inputs, real.nodes[n].inputs) << real.nodes[n].name;
+  }
+  ASSERT_EQ(costs.tensors.size(), real.tensors.size());
+  for (std::size_t i = 0; i < real.tensors.size(); ++i) {
+    EXPECT_EQ(costs.tensors[i].name, real.tensors[i].name);
+    EXPECT_EQ(costs.tensors[i].dtype, real.tensors[i].dtype) << real.tensors[i].name;
+    EXPECT_EQ(costs.tensors[i].shape, real.tensors[i].shape) << real.tensors[i].name;
+    ASSERT_EQ(costs.tensors[i].data.has_value(), real.tensors[i].data.has_value());
+    if (real.tensors[i].data) {
+      EXPECT_EQ(costs.tensors[i].data->size_bytes(), real.tensors[i].data->size_bytes());
+    }
+  }
+}
+
 TEST(LayerScales, KeepABiasThatIsLargeAgainstItsWeightsInside32Bits) {
   // Channel 0 is ordinary; channel 1 has weights of 1e-12, as a folded batch norm of a dead channel
   // leaves them; channel 2 has none at all.
