@@ -14,6 +14,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fleetfit/core/csv.h"
@@ -23,6 +24,7 @@
 #include "fleetfit/cost/kernels.h"
 #include "fleetfit/graph/export.h"
 #include "fleetfit/graph/import.h"
+#include "fleetfit/graph/quantize.h"
 #include "fleetfit/graph/zoo.h"
 #include "fleetfit/predict/network_predictor.h"
 #include "fleetfit/predict/operator_predictor.h"
@@ -114,11 +116,23 @@ Result<std::vector<cost::KernelFeatures>> kernels_of(const graph::Graph& graph,
   return cost::features_of(graph, plan->kernels);
 }
 
-Result<std::vector<NetworkSample>> profiled_zoo(const std::vector<std::string>& names,
+/// A float network as a device runs it.
+using AsRun = Result<graph::Graph> (*)(graph::Graph graph);
+
+Result<graph::Graph> as_it_is(graph::Graph graph) { return graph; }
+
+Result<graph::Graph> as_int8(graph::Graph graph) {
+  const auto prepared = graph::prepare_for_quantization(std::move(graph));
+  if (!prepared) return prepared;
+  return graph::quantize(*prepared, graph::guessed_ranges(*prepared),
+                         {.per_channel = false, .only_costs = true});
+}
+
+Result<std::vector<NetworkSample>> profiled_zoo(const std::vector<std::string>& names, AsRun as_run,
                                                 const cost::KernelRules& rules) {
   std::vector<NetworkSample> samples;
   for (const auto& name : names) {
-    const auto graph = graph::build_zoo_network(name);
+    const auto graph = graph::build_zoo_network(name).and_then(as_run);
     if (!graph) return tl::unexpected(graph.error());
     const auto features = kernels_of(*graph, rules);
     if (!features) return tl::unexpected(features.error());
@@ -205,28 +219,41 @@ Status compare_with_xgboost(const Table& table) {
   return {};
 }
 
+Status price_file(const std::filesystem::path& file, AsRun as_run,
+                  const predict::OperatorPredictor& predictor, const cost::KernelRules& rules) {
+  auto model = graph::import_model(file);
+  if (!model) return tl::unexpected(model.error());
+  const auto run = as_run(std::move(model->graph));
+  if (!run) return tl::unexpected(run.error());
+  const auto kernels = kernels_of(*run, rules);
+  const auto price = kernels ? predictor.price(*kernels) : tl::unexpected(kernels.error());
+  return price ? Status{} : tl::unexpected(price.error());
+}
+
+/// What to price, by what.
+struct Pricing {
+  const predict::OperatorPredictor& predictor;
+  const cost::KernelRules& rules;
+  AsRun as_run;
+};
+
 /// From a model's file in the system's cache, and from kernels that are known already.
-Status time_network(const std::string& name, const predict::OperatorPredictor& predictor,
-                    const cost::KernelRules& rules, const std::filesystem::path& folder) {
+Status time_network(const std::string& name, const Pricing& pricing,
+                    const std::filesystem::path& folder) {
   const auto graph = graph::build_zoo_network(name);
   if (!graph) return tl::unexpected(graph.error());
   const auto file = folder / (name + ".onnx");
   if (auto written = graph::export_onnx_file(*graph, file); !written) return written;
   Status status;
   const double from_file = fastest([&] {
-    const auto model = graph::import_model(file);
-    if (!model) {
-      status = tl::unexpected(model.error());
-      return;
-    }
-    const auto kernels = kernels_of(model->graph, rules);
-    const auto price = kernels ? predictor.price(*kernels) : tl::unexpected(kernels.error());
-    if (!price) status = tl::unexpected(price.error());
+    auto priced = price_file(file, pricing.as_run, pricing.predictor, pricing.rules);
+    if (!priced) status = std::move(priced);
   });
-  const auto kernels = kernels_of(*graph, rules);
+  const auto kernels = pricing.as_run(*graph).and_then(
+      [&](const graph::Graph& run) { return kernels_of(run, pricing.rules); });
   if (!kernels) return tl::unexpected(kernels.error());
   const double known = fastest([&] {
-    const auto price = predictor.price(*kernels);
+    const auto price = pricing.predictor.price(*kernels);
     if (!price) status = tl::unexpected(price.error());
   });
   fmt::print("{:<52} {:>14.2f}\n",
@@ -238,7 +265,8 @@ Status time_network(const std::string& name, const predict::OperatorPredictor& p
   return status;
 }
 
-Status time_networks(const std::vector<NetworkSample>& samples, const cost::KernelRules& rules) {
+Status time_networks(const std::vector<NetworkSample>& samples, AsRun as_run,
+                     const cost::KernelRules& rules) {
   core::ThreadPool pool(core::ThreadPool::available_cpus());
   predict::TrainOptions options;
   options.method = predict::Method::boosted_trees;
@@ -260,7 +288,8 @@ Status time_networks(const std::vector<NetworkSample>& samples, const cost::Kern
                          std::filesystem::file_size(file) / 1000),
              1e3 * load);
   for (const auto* name : {"mobilenet_v2", "resnet50", "densenet121"}) {
-    if (auto timed = time_network(name, *predictor, rules, folder->path()); !timed) return timed;
+    auto timed = time_network(name, {*predictor, rules, as_run}, folder->path());
+    if (!timed) return timed;
   }
   return status;
 }
@@ -288,14 +317,18 @@ void time_designs() {
 Status run() {
   const auto rules = cost::KernelRules::builtin("engine");
   if (!rules) return tl::unexpected(rules.error());
-  const auto samples =
-      profiled_zoo({"mobilenet_v2", "resnet18", "resnet50", "squeezenet1_1", "mobilenet_v3_small",
-                    "efficientnet_b0", "mnasnet1_0", "regnet_y_400mf", "googlenet", "densenet121",
-                    "shufflenet_v2_x1_0", "mobilenet_v1"},
-                   *rules);
+  const std::vector<std::string> names{"mobilenet_v2",  "resnet18",           "resnet50",
+                                       "squeezenet1_1", "mobilenet_v3_small", "efficientnet_b0",
+                                       "mnasnet1_0",    "regnet_y_400mf",     "googlenet",
+                                       "densenet121",   "shufflenet_v2_x1_0", "mobilenet_v1"};
+  const auto samples = profiled_zoo(names, as_it_is, *rules);
   if (!samples) return tl::unexpected(samples.error());
   if (auto done = compare_with_xgboost(kernels_of_kind(*samples, "conv2d")); !done) return done;
-  if (auto done = time_networks(*samples, *rules); !done) return done;
+  if (auto done = time_networks(*samples, as_it_is, *rules); !done) return done;
+  const auto in_int8 = profiled_zoo(names, as_int8, *rules);
+  if (!in_int8) return tl::unexpected(in_int8.error());
+  fmt::print("the same float files for a device in int8:\n");
+  if (auto done = time_networks(*in_int8, as_int8, *rules); !done) return done;
   time_designs();
   return {};
 }

@@ -82,7 +82,7 @@ Status run_preparation(Graph& graph, const std::vector<std::string>& steps) {
     if (auto again = graph::run_passes(graph, passes); !again) return again;
   }
   for (const auto& layout : layouts) {
-    // Without a transpose there is none to be saved, and all weights would be turned for nothing.
+    // Without a transpose there is none to be saved.
     if (!has_transpose(graph)) break;
     if (auto ok = graph::run_pass(graph, layout); !ok) return tl::unexpected(ok.error());
   }

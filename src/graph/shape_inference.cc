@@ -5,6 +5,7 @@
 
 #include "fleetfit/graph/evaluate.h"
 #include "graph/infer_node.h"
+#include "graph/is_one_of.h"
 #include "graph/shape_of.h"
 
 namespace fleetfit::graph {
@@ -32,10 +33,10 @@ class KnownValues {
     return value ? &value->data : nullptr;
   }
 
-  /// Computes what the node gives, if it is small and all it reads is known.
+  /// Computes what the node gives, if it is small and all it reads is known. Quantized numbers are
+  /// data: shapes are not made of them.
   void follow(const Node& node) {
-    if (std::holds_alternative<Unknown>(node.op) || std::holds_alternative<Constant>(node.op) ||
-        !small(node))
+    if (is_one_of<Unknown, Constant, QuantizeLinear, DequantizeLinear>(node.op) || !small(node))
       return;
     if (const auto* op = std::get_if<ShapeOf>(&node.op)) return follow_shape(*op, node);
     std::vector<Value> held;

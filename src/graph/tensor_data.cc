@@ -81,25 +81,8 @@ bool is_integer(DType type) {
 }
 
 namespace {
+
 constexpr std::size_t kAlignment = 8;
-}
-
-struct TensorData::Storage {
-  std::vector<std::byte> owned;
-  std::shared_ptr<const void> owner;  // keeps `bytes` alive when they are somebody else's
-  std::span<const std::byte> bytes;
-  std::optional<Recipe> recipe;
-
-  // Made once, by the first thread that asks.
-  mutable std::once_flag once;
-  mutable std::vector<std::byte> made;
-
-  bool is_aligned() const {
-    return reinterpret_cast<std::uintptr_t>(bytes.data()) % kAlignment == 0;
-  }
-};
-
-namespace {
 
 template <class T>
 void fill(const Recipe& recipe, std::span<std::byte> out) {
@@ -114,7 +97,7 @@ void fill(const Recipe& recipe, std::span<std::byte> out) {
   }
 }
 
-void fill(const Recipe& recipe, std::span<std::byte> out) {
+void fill_by(const Recipe& recipe, std::span<std::byte> out) {
   switch (recipe.dtype) {
     case DType::i8:
       return fill<std::int8_t>(recipe, out);
@@ -131,12 +114,44 @@ void fill(const Recipe& recipe, std::span<std::byte> out) {
 
 }  // namespace
 
+struct TensorData::Storage {
+  std::vector<std::byte> owned;
+  std::shared_ptr<const void> owner;  // keeps `bytes` alive when they are somebody else's
+  std::span<const std::byte> bytes;   // empty where the values have to be made
+  std::size_t size = 0;
+  std::optional<Recipe> recipe;
+
+  mutable std::mutex mutex;  // of what follows
+  mutable Fill fill;
+  mutable std::optional<std::vector<std::byte>> made;  // once, by the first thread that asks
+
+  bool at_hand() const { return bytes.size() == size; }
+
+  bool is_aligned() const {
+    return reinterpret_cast<std::uintptr_t>(bytes.data()) % kAlignment == 0;
+  }
+
+  // The mutex must be held.
+  void write(std::span<std::byte> out) const {
+    if (made) {
+      std::ranges::copy(*made, out.begin());
+    } else if (at_hand()) {
+      std::ranges::copy(bytes, out.begin());
+    } else if (recipe) {
+      fill_by(*recipe, out);
+    } else {
+      fill(out);
+    }
+  }
+};
+
 TensorData::TensorData(std::shared_ptr<const Storage> storage) : storage_(std::move(storage)) {}
 
 TensorData TensorData::own(std::vector<std::byte> bytes) {
   auto storage = std::make_shared<Storage>();
   storage->owned = std::move(bytes);
   storage->bytes = storage->owned;
+  storage->size = storage->bytes.size();
   return TensorData(std::move(storage));
 }
 
@@ -144,40 +159,49 @@ TensorData TensorData::view(std::span<const std::byte> bytes, std::shared_ptr<co
   auto storage = std::make_shared<Storage>();
   storage->owner = std::move(owner);
   storage->bytes = bytes;
+  storage->size = bytes.size();
   return TensorData(std::move(storage));
 }
 
 TensorData TensorData::generate(const Recipe& recipe) {
   auto storage = std::make_shared<Storage>();
+  storage->size = recipe.count * size_of(recipe.dtype);
   storage->recipe = recipe;
   return TensorData(std::move(storage));
 }
 
-std::size_t TensorData::size_bytes() const {
-  const auto& recipe = storage_->recipe;
-  return recipe ? recipe->count * size_of(recipe->dtype) : storage_->bytes.size();
+TensorData TensorData::compute(std::size_t size_bytes, Fill fill) {
+  auto storage = std::make_shared<Storage>();
+  storage->size = size_bytes;
+  storage->fill = std::move(fill);
+  return TensorData(std::move(storage));
 }
 
+std::size_t TensorData::size_bytes() const { return storage_->size; }
+
 std::span<const std::byte> TensorData::bytes() const {
-  if (!storage_->recipe && storage_->is_aligned()) return storage_->bytes;
-  std::call_once(storage_->once, [this] {
-    storage_->made.resize(size_bytes());
-    copy_to(storage_->made);
-  });
-  return storage_->made;
+  if (storage_->at_hand() && storage_->is_aligned()) return storage_->bytes;
+  const std::lock_guard lock(storage_->mutex);
+  if (!storage_->made) {
+    std::vector<std::byte> values(storage_->size);
+    storage_->write(values);
+    storage_->made = std::move(values);
+    storage_->fill = nullptr;  // what it was computed from is not needed any more
+  }
+  return *storage_->made;
 }
 
 void TensorData::copy_to(std::span<std::byte> out) const {
-  if (storage_->recipe) return fill(*storage_->recipe, out);
-  std::copy(storage_->bytes.begin(), storage_->bytes.end(), out.begin());
+  const std::lock_guard lock(storage_->mutex);
+  storage_->write(out);
 }
 
 bool TensorData::operator==(const TensorData& other) const {
   if (storage_ == other.storage_) return true;
   if (storage_->recipe && storage_->recipe == other.storage_->recipe) return true;
   if (size_bytes() != other.size_bytes()) return false;
-  const auto a = storage_->recipe ? bytes() : storage_->bytes;
-  const auto b = other.storage_->recipe ? other.bytes() : other.storage_->bytes;
+  const auto a = storage_->at_hand() ? storage_->bytes : bytes();
+  const auto b = other.storage_->at_hand() ? other.storage_->bytes : other.bytes();
   return a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0;
 }
 

@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <thread>
+#include <vector>
+
 namespace fleetfit::graph {
 namespace {
 
@@ -27,6 +33,58 @@ TEST(TensorData, GeneratedValuesDependOnSeedAndPositionAlone) {
   EXPECT_TRUE(std::equal(copied.begin(), copied.end(), b.bytes().begin()));
   EXPECT_FALSE(a == c);
   for (const auto value : a.as<float>()) EXPECT_LE(std::abs(value), 2.0F);
+}
+
+TEST(TensorData, ComputedValuesAreMadeWhenAskedForAndKeptOnce) {
+  int calls = 0;
+  const auto before = std::make_shared<int>(3);
+  const auto data = TensorData::compute(8, [&calls, before](std::span<std::byte> out) {
+    ++calls;
+    std::ranges::fill(out, static_cast<std::byte>(*before));
+  });
+  const auto shared = data;
+  EXPECT_EQ(data.size_bytes(), 8U);
+  EXPECT_EQ(calls, 0);
+
+  std::vector<std::byte> copied(8);
+  data.copy_to(copied);  // keeps nothing
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(before.use_count(), 2);
+
+  EXPECT_TRUE(std::ranges::equal(data.bytes(), copied));
+  EXPECT_EQ(shared.bytes().data(), data.bytes().data());
+  shared.copy_to(copied);
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(copied.front(), std::byte{3});
+  EXPECT_EQ(before.use_count(), 1);  // what they were computed from is let go
+}
+
+TEST(TensorData, ComputedValuesEqualThoseThatAreStored) {
+  const auto counting = [](std::span<std::byte> out) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::byte>(i);
+  };
+  EXPECT_EQ(TensorData::compute(3, counting), TensorData::copy(std::vector<std::uint8_t>{0, 1, 2}));
+  EXPECT_EQ(TensorData::compute(3, counting), TensorData::compute(3, counting));
+  EXPECT_FALSE(TensorData::compute(3, counting) == TensorData::compute(4, counting));
+  EXPECT_TRUE(TensorData::compute(0, counting).bytes().empty());
+}
+
+TEST(TensorData, ComputedValuesAreTheSameForAllThreads) {
+  const auto source = TensorData::generate({.count = 5'000, .spread = 1, .seed = 3});
+  const auto data =
+      TensorData::compute(source.size_bytes(), [source](auto out) { source.copy_to(out); });
+  std::vector<std::vector<std::byte>> seen(8);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      threads.emplace_back([&, i] {
+        seen[i].resize(data.size_bytes());
+        if (i % 2 == 0) data.copy_to(seen[i]);
+        if (i % 2 == 1) std::ranges::copy(data.bytes(), seen[i].begin());
+      });
+    }
+  }
+  for (const auto& one : seen) EXPECT_TRUE(std::ranges::equal(one, source.bytes()));
 }
 
 TEST(TensorData, UnalignedViewsGiveAlignedBytes) {

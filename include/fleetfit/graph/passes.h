@@ -8,14 +8,14 @@
 #include "fleetfit/core/result.h"
 #include "fleetfit/graph/graph.h"
 
-/// Rewrites of a graph that keep what it computes. Each is one small file in src/graph/passes.
+/// Rewrites of a graph that keep what it computes. Each is one small file in src/graph/passes. All
+/// work in place: one that fails may leave the graph half changed, of no use but to be thrown away.
 namespace fleetfit::graph {
 
 struct Pass {
   std::string_view name;     ///< e.g. "fold_batch_norm"
   std::string_view summary;  ///< one line for --help
-  /// Changes the graph in place; tells whether it did. One that fails may leave it half changed,
-  /// which `run_pass` and `run_passes` do not.
+  /// Tells whether it changed the graph.
   Result<bool> (*rewrite)(Graph& graph);
 };
 
@@ -33,10 +33,11 @@ struct SimplifyOptions {
 Status simplify(Graph& graph, const SimplifyOptions& options = {});
 
 /// Runs one pass by name; tells whether it changed anything. `invalid_input` if there is none of
-/// that name. A failure leaves the graph as it was, here and in all that follow.
+/// that name.
 Result<bool> run_pass(Graph& graph, std::string_view name);
 
-/// Runs passes by name, one after the other, until none changes anything.
+/// Runs passes by name, one after the other, until none changes anything. `invalid_input`, and
+/// nothing done, if there is none of one of the names.
 Status run_passes(Graph& graph, std::span<const std::string> names);
 
 /// Operators on images brought to one layout, with transposes where layouts meet, as few as can be

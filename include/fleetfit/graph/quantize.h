@@ -116,7 +116,8 @@ struct QuantizedTensorOptions {
 /// Rewrites DequantizeLinear -> operator -> QuantizeLinear into the operator on quantized tensors
 /// (Tensor::quantization), as TFLite has them; computes exactly the same. Layers take in ReLU and
 /// Clip. What stays of DequantizeLinear and QuantizeLinear becomes Requantize where its parameters
-/// are constants. Expects a simplified graph; leaves one that is not quantized as it is.
+/// are constants. Expects a simplified graph; leaves one that is not quantized as it is. A failure
+/// may leave it half changed.
 Status to_quantized_tensors(Graph& graph, const QuantizedTensorOptions& options = {});
 
 }  // namespace fleetfit::graph

@@ -1,6 +1,9 @@
 #include "graph/passes/channel_affine.h"
 
 #include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
 
 #include "fleetfit/graph/shape_inference.h"
 #include "graph/passes/constants.h"
@@ -74,21 +77,30 @@ WeightBlocks weight_blocks(const Operator& op, const Shape& shape) {
   return {first, first, 1};
 }
 
+void scale(std::span<float> weights, const WeightBlocks& blocks,
+           const std::vector<double>& factors) {
+  const auto length = weights.size() / blocks.count;
+  for (std::size_t block = 0; block < blocks.count; ++block) {
+    const double factor = factors[blocks.channel(block)];
+    for (float& value : weights.subspan(block * length, length))
+      value = static_cast<float>(value * factor);
+  }
+}
+
 TensorId scaled_weights(Graph& graph, const Node& node, const ChannelAffine& affine) {
   const auto id = node.inputs[1];
   const bool unchanged = std::all_of(affine.scale.begin(), affine.scale.end(),
                                      [](double factor) { return factor == 1.0; });
   if (unchanged) return id;
-  auto values = *float_values(graph, id);
-  const auto shape = *graph.tensor(id).shape;
-  const auto blocks = weight_blocks(node.op, shape);
-  const auto length = values.size() / blocks.count;
-  for (std::size_t block = 0; block < blocks.count; ++block) {
-    const double factor = affine.scale[blocks.channel(block)];
-    for (std::size_t i = block * length; i < (block + 1) * length; ++i)
-      values[i] = static_cast<float>(values[i] * factor);
-  }
-  return add_floats(graph, graph.tensor(id).name, shape, values);
+  auto weights = graph.tensor(id);
+  // Who only asks what a network costs never reads its weights.
+  weights.data = TensorData::compute(
+      weights.data->size_bytes(), [before = *weights.data, factors = affine.scale,
+                                   blocks = weight_blocks(node.op, *weights.shape)](auto out) {
+        before.copy_to(out);
+        scale({reinterpret_cast<float*>(out.data()), out.size() / sizeof(float)}, blocks, factors);
+      });
+  return graph.add_tensor(std::move(weights));
 }
 
 TensorId scaled_bias(Graph& graph, const Node& node, const ChannelAffine& affine) {
@@ -124,6 +136,26 @@ std::optional<LayerChannels> absorbing_channels(const Graph& graph, const Node& 
   const auto axis = std::visit(ChannelAxis{*output}, node.op);
   if ((*output)[axis] != count) return std::nullopt;
   return LayerChannels{count, axis};
+}
+
+std::optional<ChannelAffine> affine_of_batch_norm(const Graph& graph, const Node& node) {
+  if (node.inputs.size() < 5) return std::nullopt;
+  const auto scale = float_values(graph, node.inputs[1]);
+  const auto shift = float_values(graph, node.inputs[2]);
+  const auto mean = float_values(graph, node.inputs[3]);
+  const auto variance = float_values(graph, node.inputs[4]);
+  if (!scale || !shift || !mean || !variance) return std::nullopt;
+  const auto count = scale->size();
+  if (shift->size() != count || mean->size() != count || variance->size() != count)
+    return std::nullopt;
+  const double epsilon = std::get<BatchNorm>(node.op).epsilon;
+  ChannelAffine affine{std::vector<double>(count), std::vector<double>(count)};
+  for (std::size_t c = 0; c < count; ++c) {
+    const double factor = (*scale)[c] / std::sqrt(static_cast<double>((*variance)[c]) + epsilon);
+    affine.scale[c] = factor;
+    affine.shift[c] = (*shift)[c] - (*mean)[c] * factor;
+  }
+  return affine;
 }
 
 void absorb(Rewriter& rewriter, int index, const ChannelAffine& affine) {

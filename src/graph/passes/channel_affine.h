@@ -24,6 +24,9 @@ struct LayerChannels {
 /// with constant float weights, without activation or quantization, with an output of known shape.
 std::optional<LayerChannels> absorbing_channels(const Graph& graph, const Node& node);
 
+/// What a BatchNorm does to each channel; nothing if its parameters are not constants.
+std::optional<ChannelAffine> affine_of_batch_norm(const Graph& graph, const Node& node);
+
 /// Changes the node's weights so that it makes what `affine` makes of its result. The node is one
 /// that absorbing_channels() accepts; `affine` has one entry for each channel.
 void absorb(Rewriter& rewriter, int index, const ChannelAffine& affine);

@@ -52,8 +52,8 @@ Ints composed(const Ints& first, const Ints& second) { return permuted(first, se
 namespace {
 
 // Copies blocks of `unit` bytes in the order of an odometer over `extents` that moves by `strides`.
-void gather_blocks(std::span<const std::byte> from, std::vector<std::byte>& to,
-                   const Shape& extents, const Ints& strides, std::size_t unit) {
+void gather_blocks(std::span<const std::byte> from, std::span<std::byte> to, const Shape& extents,
+                   const Ints& strides, std::size_t unit) {
   const auto rank = extents.size();
   Ints index(rank, 0);
   std::size_t source = 0;
@@ -73,11 +73,13 @@ void gather_blocks(std::span<const std::byte> from, std::vector<std::byte>& to,
 TensorData transposed(const TensorData& data, DType type, const Shape& shape, const Ints& perm) {
   Ints strides(shape.size(), 1);
   for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
-  std::vector<std::byte> from(data.size_bytes());
-  data.copy_to(from);
-  std::vector<std::byte> to(from.size());
-  gather_blocks(from, to, permuted(shape, perm), permuted(strides, perm), size_of(type));
-  return TensorData::own(std::move(to));
+  return TensorData::compute(
+      data.size_bytes(), [data, extents = permuted(shape, perm), strides = permuted(strides, perm),
+                          unit = size_of(type)](std::span<std::byte> out) {
+        std::vector<std::byte> from(data.size_bytes());
+        data.copy_to(from);
+        gather_blocks(from, out, extents, strides, unit);
+      });
 }
 
 std::optional<Quantization> transposed(const std::optional<Quantization>& quantization,

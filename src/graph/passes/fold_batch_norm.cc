@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "fleetfit/graph/shape_inference.h"
 #include "graph/passes/all_passes.h"
 #include "graph/passes/channel_affine.h"
@@ -7,24 +5,6 @@
 
 namespace fleetfit::graph::rewrite {
 namespace {
-
-std::optional<ChannelAffine> affine_of(const Graph& graph, const Node& node, float epsilon) {
-  const auto scale = float_values(graph, node.inputs[1]);
-  const auto shift = float_values(graph, node.inputs[2]);
-  const auto mean = float_values(graph, node.inputs[3]);
-  const auto variance = float_values(graph, node.inputs[4]);
-  if (!scale || !shift || !mean || !variance) return std::nullopt;
-  const auto count = scale->size();
-  if (shift->size() != count || mean->size() != count || variance->size() != count)
-    return std::nullopt;
-  ChannelAffine affine{std::vector<double>(count), std::vector<double>(count)};
-  for (std::size_t c = 0; c < count; ++c) {
-    const double factor = (*scale)[c] / std::sqrt(static_cast<double>((*variance)[c]) + epsilon);
-    affine.scale[c] = factor;
-    affine.shift[c] = (*shift)[c] - (*mean)[c] * factor;
-  }
-  return affine;
-}
 
 bool fold_into_layer(Rewriter& rewriter, int index) {
   const auto& graph = rewriter.graph();
@@ -38,7 +18,7 @@ bool fold_into_layer(Rewriter& rewriter, int index) {
   if (std::holds_alternative<BatchNorm>(rewriter.node(layer).op)) return false;
   const auto channels = absorbing_channels(graph, rewriter.node(layer));
   if (!channels || channels->axis != channel_axis(*graph.tensor(x).shape, op->layout)) return false;
-  const auto affine = affine_of(graph, node, op->epsilon);
+  const auto affine = affine_of_batch_norm(graph, node);
   if (!affine || static_cast<std::int64_t>(affine->scale.size()) != channels->count) return false;
   absorb(rewriter, layer, *affine);
   rewriter.take_over(layer, index);

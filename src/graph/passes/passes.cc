@@ -70,31 +70,27 @@ Status simplify(Graph& graph, const SimplifyOptions& options) {
   return run_passes(graph, names);
 }
 
-// Passes work on a copy, so that a failure leaves the graph as it was. Constants are shared, but
-// there are hundreds of nodes: many passes together get one copy.
 Result<bool> run_pass(Graph& graph, std::string_view name) {
   const auto* pass = find_pass(name);
   if (pass == nullptr) return no_such_pass(name);
-  Graph copy = graph;
-  auto changed = pass->rewrite(copy);
-  if (changed && *changed) graph = std::move(copy);
-  return changed;
+  return pass->rewrite(graph);
 }
 
 Status run_passes(Graph& graph, std::span<const std::string> names) {
-  Graph copy = graph;
+  std::vector<const Pass*> chosen;
+  for (const auto& name : names) {
+    chosen.push_back(find_pass(name));
+    if (chosen.back() == nullptr) return no_such_pass(name);
+  }
   bool changed = true;
   for (int round = 0; changed && round < kMostRounds; ++round) {
     changed = false;
-    for (const auto& name : names) {
-      const auto* pass = find_pass(name);
-      if (pass == nullptr) return no_such_pass(name);
-      const auto result = pass->rewrite(copy);
-      if (!result) return core::within(name, result.error());
+    for (const auto* pass : chosen) {
+      const auto result = pass->rewrite(graph);
+      if (!result) return core::within(pass->name, result.error());
       changed = changed || *result;
     }
   }
-  graph = std::move(copy);
   return {};
 }
 

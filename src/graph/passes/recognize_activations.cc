@@ -39,6 +39,37 @@ Value as_value(const std::vector<float>& points) {
   return {DType::f32, {static_cast<std::int64_t>(points.size())}, TensorData::copy(points), {}};
 }
 
+std::vector<float> values_at(const Value& points, const Activation& function) {
+  const Node node{.op = Activate{function}, .inputs = {0}, .outputs = {1}};
+  const Value* operand = &points;
+  const auto results = evaluate(node, {&operand, 1});
+  if (!results) return {};
+  const auto values = results->front().data.as<float>();
+  return {values.begin(), values.end()};
+}
+
+struct KnownFunction {
+  Activation function;
+  std::vector<float> values;  ///< at the sample points
+};
+
+/// Those without parameters. Made once; the same for everybody.
+const std::vector<KnownFunction>& known_functions() {
+  static const auto kKnown = [] {
+    const auto points = as_value(sample_points());
+    std::vector<KnownFunction> known;
+    for (const auto kind : {ActivationKind::relu, ActivationKind::sigmoid, ActivationKind::tanh,
+                            ActivationKind::hard_swish, ActivationKind::silu, ActivationKind::gelu,
+                            ActivationKind::gelu_tanh, ActivationKind::softplus,
+                            ActivationKind::softsign, ActivationKind::mish}) {
+      const Activation function{.kind = kind};
+      known.push_back({function, values_at(points, function)});
+    }
+    return known;
+  }();
+  return kKnown;
+}
+
 bool is_pointwise(const Operator& op) {
   return std::holds_alternative<Activate>(op) || std::holds_alternative<Unary>(op) ||
          std::holds_alternative<Elementwise>(op);
@@ -52,14 +83,7 @@ struct Cone {
 
 class Recognizer {
  public:
-  explicit Recognizer(Graph& graph) : rewriter_(graph), points_(sample_points()) {
-    for (const auto kind : {ActivationKind::relu, ActivationKind::sigmoid, ActivationKind::tanh,
-                            ActivationKind::hard_swish, ActivationKind::silu, ActivationKind::gelu,
-                            ActivationKind::gelu_tanh, ActivationKind::softplus,
-                            ActivationKind::softsign, ActivationKind::mish})
-      known_.push_back({.kind = kind});
-    for (const auto& function : known_) known_values_.push_back(values_of(function));
-  }
+  explicit Recognizer(Graph& graph) : rewriter_(graph), points_(sample_points()) {}
 
   Result<bool> run() {
     for (int n = 0; n < rewriter_.node_count(); ++n) {
@@ -138,16 +162,6 @@ class Recognizer {
     for (const auto id : inputs) rewriter_.remove_unread(id);
   }
 
-  std::vector<float> values_of(const Activation& function) const {
-    const Node node{.op = Activate{function}, .inputs = {0}, .outputs = {1}};
-    const auto points = as_value(points_);
-    const Value* operand = &points;
-    const auto results = evaluate(node, {&operand, 1});
-    if (!results) return {};
-    const auto values = results->front().data.as<float>();
-    return {values.begin(), values.end()};
-  }
-
   // Empty if the interpreter cannot compute them.
   std::vector<float> values_of(const Cone& cone) {
     std::map<TensorId, Value> known{{cone.root, as_value(points_)}};
@@ -174,11 +188,11 @@ class Recognizer {
 
   std::optional<Activation> find_function(const std::vector<float>& values) const {
     if (values.size() != points_.size()) return std::nullopt;
-    for (std::size_t k = 0; k < known_.size(); ++k) {
-      if (alike(values, known_values_[k])) return known_[k];
+    for (const auto& known : known_functions()) {
+      if (alike(values, known.values)) return known.function;
     }
     for (const auto& function : fitted(values)) {
-      if (alike(values, values_of(function))) return function;
+      if (alike(values, values_at(as_value(points_), function))) return function;
     }
     return std::nullopt;
   }
@@ -213,8 +227,6 @@ class Recognizer {
 
   Rewriter rewriter_;
   std::vector<float> points_;
-  std::vector<Activation> known_;
-  std::vector<std::vector<float>> known_values_;
 };
 
 }  // namespace

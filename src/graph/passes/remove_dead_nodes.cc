@@ -10,20 +10,18 @@ std::size_t slot(TensorId id) { return static_cast<std::size_t>(id); }
 bool drop_unread_nodes(Graph& graph) {
   std::vector<bool> needed(graph.tensors.size(), false);
   for (const auto id : graph.outputs) needed[slot(id)] = true;
-  std::vector<Node> kept;
-  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
-    const bool live = std::any_of(node->outputs.begin(), node->outputs.end(),
-                                  [&](TensorId id) { return id != kNoTensor && needed[slot(id)]; });
-    if (!live) continue;
-    for (const auto id : node->inputs) {
+  std::vector<bool> live(graph.nodes.size());
+  for (std::size_t n = live.size(); n-- > 0;) {
+    const auto& node = graph.nodes[n];
+    live[n] = std::any_of(node.outputs.begin(), node.outputs.end(),
+                          [&](TensorId id) { return id != kNoTensor && needed[slot(id)]; });
+    if (!live[n]) continue;
+    for (const auto id : node.inputs) {
       if (id != kNoTensor) needed[slot(id)] = true;
     }
-    kept.push_back(std::move(*node));
   }
-  const bool changed = kept.size() < graph.nodes.size();
-  std::reverse(kept.begin(), kept.end());
-  graph.nodes = std::move(kept);
-  return changed;
+  std::size_t next = 0;
+  return std::erase_if(graph.nodes, [&](const Node&) { return !live[next++]; }) > 0;
 }
 
 std::vector<bool> tensors_in_use(const Graph& graph) {
@@ -44,6 +42,7 @@ std::vector<bool> tensors_in_use(const Graph& graph) {
 
 bool drop_unused_tensors(Graph& graph) {
   const auto used = tensors_in_use(graph);
+  if (std::find(used.begin(), used.end(), false) == used.end()) return false;
   std::vector<TensorId> new_id(graph.tensors.size(), kNoTensor);
   std::vector<Tensor> kept;
   for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
@@ -51,7 +50,6 @@ bool drop_unused_tensors(Graph& graph) {
     new_id[t] = static_cast<TensorId>(kept.size());
     kept.push_back(std::move(graph.tensors[t]));
   }
-  const bool changed = kept.size() < graph.tensors.size();
   graph.tensors = std::move(kept);
   const auto renumber = [&](std::vector<TensorId>& ids) {
     for (auto& id : ids) {
@@ -64,7 +62,7 @@ bool drop_unused_tensors(Graph& graph) {
     renumber(node.inputs);
     renumber(node.outputs);
   }
-  return changed;
+  return true;
 }
 
 }  // namespace

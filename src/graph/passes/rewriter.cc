@@ -11,28 +11,44 @@ std::size_t slot(TensorId id) { return static_cast<std::size_t>(id); }
 
 }  // namespace
 
-Rewriter::Rewriter(Graph& graph)
-    : graph_(graph),
-      maker_(producers(graph)),
-      readers_(graph.tensors.size()),
-      is_output_(graph.tensors.size(), false),
-      is_input_(graph.tensors.size(), false),
-      removed_(graph.nodes.size(), false),
-      place_(graph.nodes.size()) {
-  std::iota(place_.begin(), place_.end(), 0);
-  for (const auto id : graph.outputs) is_output_[slot(id)] = true;
-  for (const auto id : graph.inputs) is_input_[slot(id)] = true;
-  for (int n = 0; n < node_count(); ++n) {
-    for (const auto id : node(n).inputs) add_reader(id, n);
+Rewriter::Links::Links(const Graph& graph)
+    : maker(producers(graph)),
+      readers(graph.tensors.size()),
+      is_output(graph.tensors.size(), false),
+      is_input(graph.tensors.size(), false) {
+  for (const auto id : graph.outputs) is_output[slot(id)] = true;
+  for (const auto id : graph.inputs) is_input[slot(id)] = true;
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const auto id : graph.nodes[n].inputs) {
+      if (id != kNoTensor) readers[slot(id)].push_back(static_cast<int>(n));
+    }
   }
 }
 
-int Rewriter::maker(TensorId id) const {
-  if (id == kNoTensor || slot(id) >= maker_.size()) return kNoNode;
-  return maker_[slot(id)];
+void Rewriter::Links::cover(std::size_t tensors) {
+  readers.resize(tensors);
+  maker.resize(tensors, kNoNode);
+  is_output.resize(tensors, false);
+  is_input.resize(tensors, false);
 }
 
-const std::vector<int>& Rewriter::readers(TensorId id) const { return readers_[slot(id)]; }
+Rewriter::Rewriter(Graph& graph)
+    : graph_(graph), removed_(graph.nodes.size(), false), place_(graph.nodes.size()) {
+  std::iota(place_.begin(), place_.end(), 0);
+}
+
+Rewriter::Links& Rewriter::links() const {
+  if (!links_) links_.emplace(graph_);
+  return *links_;
+}
+
+int Rewriter::maker(TensorId id) const {
+  const auto& makers = links().maker;
+  if (id == kNoTensor || slot(id) >= makers.size()) return kNoNode;
+  return makers[slot(id)];
+}
+
+const std::vector<int>& Rewriter::readers(TensorId id) const { return links().readers[slot(id)]; }
 
 bool Rewriter::only_first_output_needed(int index) const {
   const auto& outputs = node(index).outputs;
@@ -56,21 +72,13 @@ bool Rewriter::are_private(const std::vector<int>& nodes) const {
 
 void Rewriter::add_reader(TensorId id, int index) {
   if (id == kNoTensor) return;
-  cover_new_tensors();
-  readers_[slot(id)].push_back(index);
-}
-
-void Rewriter::cover_new_tensors() {
-  const auto count = graph_.tensors.size();
-  readers_.resize(count);
-  maker_.resize(count, kNoNode);
-  is_output_.resize(count, false);
-  is_input_.resize(count, false);
+  links().cover(graph_.tensors.size());
+  links().readers[slot(id)].push_back(index);
 }
 
 void Rewriter::drop_reader(TensorId id, int index) {
   if (id == kNoTensor) return;
-  auto& readers = readers_[slot(id)];
+  auto& readers = links().readers[slot(id)];
   const auto found = std::find(readers.begin(), readers.end(), index);
   if (found != readers.end()) readers.erase(found);
 }
@@ -85,7 +93,7 @@ void Rewriter::set_inputs(int index, std::vector<TensorId> inputs) {
 void Rewriter::remove(int index) {
   for (const auto id : node(index).inputs) drop_reader(id, index);
   for (const auto id : node(index).outputs) {
-    if (id != kNoTensor && maker_[slot(id)] == index) maker_[slot(id)] = kNoNode;
+    if (id != kNoTensor && links().maker[slot(id)] == index) links().maker[slot(id)] = kNoNode;
   }
   removed_[static_cast<std::size_t>(index)] = true;
   changed_ = true;
@@ -108,7 +116,7 @@ void Rewriter::remove_unread(TensorId id) {
 }
 
 void Rewriter::replace_reads(TensorId from, TensorId to) {
-  auto readers = std::exchange(readers_[slot(from)], {});
+  auto readers = std::exchange(links().readers[slot(from)], {});
   for (const int reader : readers) {
     auto& inputs = node(reader).inputs;
     *std::find(inputs.begin(), inputs.end(), from) = to;
@@ -129,32 +137,33 @@ bool Rewriter::bypass(int index, TensorId source) {
   }
   // The graph's output keeps its name, so what made `source` makes it directly.
   const int origin = maker(source);
-  if (origin == kNoNode || is_output(source) || is_input_[slot(source)] || kept.is_constant())
+  if (origin == kNoNode || is_output(source) || links().is_input[slot(source)] ||
+      kept.is_constant())
     return false;
   remove(index);
   if (!gone.shape) gone.shape = kept.shape;
   auto& outputs = node(origin).outputs;
   *std::find(outputs.begin(), outputs.end(), source) = result;
-  maker_[slot(source)] = kNoNode;
-  maker_[slot(result)] = origin;
+  links().maker[slot(source)] = kNoNode;
+  links().maker[slot(result)] = origin;
   replace_reads(source, result);
   return true;
 }
 
 void Rewriter::take_over(int index, int follower) {
   const auto result = node(follower).outputs.front();
-  maker_[slot(node(index).outputs.front())] = kNoNode;
+  links().maker[slot(node(index).outputs.front())] = kNoNode;
   node(index).activation = node(follower).activation;
   remove(follower);
   node(index).outputs.front() = result;
-  maker_[slot(result)] = index;
+  links().maker[slot(result)] = index;
 }
 
 int Rewriter::insert_before(int place, Node added) {
   const int index = node_count();
-  cover_new_tensors();
+  links().cover(graph_.tensors.size());
   for (const auto id : added.inputs) add_reader(id, index);
-  for (const auto id : added.outputs) maker_[slot(id)] = index;
+  for (const auto id : added.outputs) links().maker[slot(id)] = index;
   graph_.nodes.push_back(std::move(added));
   removed_.push_back(false);
   place_.push_back(place_[static_cast<std::size_t>(place)]);

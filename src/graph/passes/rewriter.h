@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -37,7 +38,7 @@ class Rewriter {
 
   /// Nodes that read a tensor, one entry for each input that refers to it.
   const std::vector<int>& readers(TensorId id) const;
-  bool is_output(TensorId id) const { return is_output_[static_cast<std::size_t>(id)]; }
+  bool is_output(TensorId id) const { return links().is_output[static_cast<std::size_t>(id)]; }
 
   /// Whether one input of one node is all that needs the tensor.
   bool read_once(TensorId id) const { return readers(id).size() == 1 && !is_output(id); }
@@ -73,16 +74,25 @@ class Rewriter {
   Result<bool> finish();
 
  private:
-  void cover_new_tensors();
+  /// Who makes and who reads each tensor.
+  struct Links {
+    explicit Links(const Graph& graph);
+    void cover(std::size_t tensors);
+
+    std::vector<int> maker;
+    std::vector<std::vector<int>> readers;
+    std::vector<bool> is_output;
+    std::vector<bool> is_input;
+  };
+
+  /// Found when first asked for: most passes find nothing to look at in most networks.
+  Links& links() const;
   void add_reader(TensorId id, int index);
   void drop_reader(TensorId id, int index);
   void replace_reads(TensorId from, TensorId to);
 
   Graph& graph_;
-  std::vector<int> maker_;
-  std::vector<std::vector<int>> readers_;
-  std::vector<bool> is_output_;
-  std::vector<bool> is_input_;
+  mutable std::optional<Links> links_;
   std::vector<bool> removed_;
   std::vector<int> place_;  // index of the old node before which a node goes
   bool changed_ = false;

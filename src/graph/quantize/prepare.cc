@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
-#include <cmath>
 #include <utility>
 
 #include "fleetfit/graph/passes.h"
 #include "fleetfit/graph/quantize.h"
 #include "fleetfit/graph/shape_inference.h"
+#include "graph/passes/channel_affine.h"
 #include "graph/passes/constants.h"
 #include "graph/passes/rewriter.h"
 
@@ -123,9 +123,10 @@ class Preparation {
   void write_batch_norm(Node node) {
     const auto norm = std::get<BatchNorm>(node.op);
     const auto shape = graph_.tensor(node.inputs[0]).shape;
-    const auto affine = affine_of(node, norm.epsilon);
-    if (shape && shape->size() > 2 && !affine.weights.empty() && node.outputs.size() == 1) {
-      const auto channels = static_cast<std::int64_t>(affine.weights.size());
+    const auto affine = rewrite::affine_of_batch_norm(graph_, node);
+    if (shape && shape->size() > 2 && affine && !affine->scale.empty() &&
+        node.outputs.size() == 1) {
+      const auto channels = static_cast<std::int64_t>(affine->scale.size());
       const Ints ones(shape->size() - 2, 1);
       const Ints zeros(shape->size() - 2, 0);
       Shape weights(shape->size(), 1);
@@ -135,37 +136,16 @@ class Preparation {
                           .dilations = ones,
                           .pads_begin = zeros,
                           .pads_end = zeros};
-      node.inputs = {node.inputs[0],
-                     rewrite::add_floats(graph_, node.name + ".weights", weights, affine.weights),
-                     rewrite::add_floats(graph_, node.name + ".bias", {channels}, affine.bias)};
+      node.inputs = {node.inputs[0], add_floats(node.name + ".weights", weights, affine->scale),
+                     add_floats(node.name + ".bias", {channels}, affine->shift)};
       node.op = Conv{.window = window, .groups = channels, .layout = norm.layout};
     }
     graph_.nodes.push_back(std::move(node));
   }
 
-  struct Affine {
-    std::vector<float> weights;
-    std::vector<float> bias;
-  };
-
-  /// Factor and offset of each channel; empty if they are not constants.
-  Affine affine_of(const Node& node, float epsilon) const {
-    std::vector<std::vector<float>> parameters;
-    for (std::size_t i = 1; i < 5; ++i) {
-      const auto values = rewrite::float_values(graph_, node.inputs[i]);
-      if (!values) return {};
-      parameters.push_back(*values);
-    }
-    Affine affine;
-    for (std::size_t c = 0; c < parameters[0].size(); ++c) {
-      const double factor =
-          static_cast<double>(parameters[0][c]) /
-          std::sqrt(static_cast<double>(parameters[3][c]) + static_cast<double>(epsilon));
-      affine.weights.push_back(static_cast<float>(factor));
-      affine.bias.push_back(static_cast<float>(static_cast<double>(parameters[1][c]) -
-                                               factor * static_cast<double>(parameters[2][c])));
-    }
-    return affine;
+  TensorId add_floats(std::string name, Shape shape, const std::vector<double>& values) {
+    return rewrite::add_floats(graph_, std::move(name), std::move(shape),
+                               {values.begin(), values.end()});
   }
 
   /// ONNX's Gemm takes matrices only.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -63,11 +64,19 @@ class MoveRounding {
 
  private:
   /// Scale and zero point, as inputs of nodes.
-  using Parameters = std::vector<TensorId>;
+  using Parameters = std::array<TensorId, 2>;
+
+  bool is_one_number(TensorId id) const {
+    if (id == kNoTensor) return false;
+    const auto& tensor = graph_.tensor(id);
+    return tensor.data && !tensor.quantization &&
+           tensor.data->size_bytes() == size_of(tensor.dtype);
+  }
 
   std::optional<Parameters> common_parameters(const Node& node) const {
-    const auto q = parameters(graph_, node);
-    if (!q || q->axis || node.inputs.size() < 3) return std::nullopt;
+    if (node.inputs.size() < 3 || !is_one_number(node.inputs[1]) ||
+        !is_one_number(node.inputs[2]) || graph_.tensor(node.inputs[1]).dtype != DType::f32)
+      return std::nullopt;
     return Parameters{node.inputs[1], node.inputs[2]};
   }
 
@@ -96,14 +105,15 @@ class MoveRounding {
 
   void after_moves() {
     const auto read_by = consumers(graph_);
-    const auto nodes = std::exchange(graph_.nodes, {});
+    auto nodes = std::exchange(graph_.nodes, {});
     std::vector<Node> written;
+    written.reserve(nodes.size());
     std::map<TensorId, Parameters> on_grid;
     std::map<TensorId, TensorId> rounded;
     const auto is_quantize = [&](int reader) {
       return std::holds_alternative<QuantizeLinear>(nodes[static_cast<std::size_t>(reader)].op);
     };
-    for (auto node : nodes) {
+    for (auto& node : nodes) {
       for (auto& id : node.inputs) {
         if (const auto found = rounded.find(id); found != rounded.end()) id = found->second;
       }
@@ -112,9 +122,9 @@ class MoveRounding {
       }
       const auto grid = node.inputs.empty() ? on_grid.end() : on_grid.find(node.inputs[0]);
       const bool moves = grid != on_grid.end() && moves_values(node);
-      written.push_back(node);
-      if (!moves || is_output(node.outputs[0])) continue;
-      const auto result = node.outputs[0];
+      const auto result = node.outputs.empty() ? kNoTensor : node.outputs[0];
+      written.push_back(std::move(node));
+      if (!moves || is_output(result)) continue;
       const auto& readers = read_by[slot(result)];
       if (std::all_of(readers.begin(), readers.end(), is_quantize)) continue;
       const auto p = grid->second;
@@ -127,12 +137,11 @@ class MoveRounding {
   void before_moves() {
     const auto made_by = producers(graph_);
     const auto read_by = consumers(graph_);
-    const auto nodes = std::exchange(graph_.nodes, {});
+    auto nodes = std::exchange(graph_.nodes, {});
     std::map<TensorId, Parameters> rounded_next;  // tensors that only a QuantizeLinear reads
     std::vector<std::vector<Node>> pairs(nodes.size());
-    auto changed = nodes;
     for (std::size_t n = nodes.size(); n-- > 0;) {
-      const auto& node = nodes[n];
+      auto& node = nodes[n];
       if (std::holds_alternative<QuantizeLinear>(node.op)) {
         const auto p = common_parameters(node);
         if (p && read_by[slot(node.inputs[0])].size() == 1 && !is_output(node.inputs[0]))
@@ -147,12 +156,13 @@ class MoveRounding {
       if (std::holds_alternative<DequantizeLinear>(nodes[static_cast<std::size_t>(maker)].op))
         continue;
       const auto p = next->second;
-      changed[n].inputs[0] = add_pair(x, p, pairs[n]);
+      node.inputs[0] = add_pair(x, p, pairs[n]);
       rounded_next.emplace(x, p);
     }
+    graph_.nodes.reserve(nodes.size());
     for (std::size_t n = 0; n < nodes.size(); ++n) {
       for (auto& node : pairs[n]) graph_.nodes.push_back(std::move(node));
-      graph_.nodes.push_back(std::move(changed[n]));
+      graph_.nodes.push_back(std::move(nodes[n]));
     }
   }
 
@@ -179,12 +189,12 @@ class Absorption {
       const auto stored = quantizes ? node.outputs[0] : node.inputs[0];
       if (auto q = meaning(stored)) graph_.tensor(stored).quantization = std::move(q);
     }
-    const auto original = graph_.nodes;
-    for (std::size_t n = 0; n < original.size(); ++n) {
-      if (can_absorb(original[n])) absorb(graph_.nodes[n], original);
+    for (auto& node : graph_.nodes) {
+      if (can_absorb(node)) absorb(node);
     }
     std::vector<Node> nodes;
-    for (std::size_t n = 0; n < original.size(); ++n) {
+    nodes.reserve(graph_.nodes.size());
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (absorbed_[n]) continue;
       simplify_conversion(graph_.nodes[n]);
       nodes.push_back(std::move(graph_.nodes[n]));
@@ -263,7 +273,7 @@ class Absorption {
            });
   }
 
-  void absorb(Node& node, const std::vector<Node>& original) {
+  void absorb(Node& node) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const auto id = node.inputs[i];
       if (id == kNoTensor || is_setting(node.op, i)) continue;
@@ -273,7 +283,7 @@ class Absorption {
       if (id == kNoTensor || !is_float(graph_.tensor(id).dtype)) continue;
       const auto quantize = *only_quantized(id);
       absorbed_[quantize] = true;
-      id = original[quantize].outputs[0];
+      id = graph_.nodes[quantize].outputs[0];
     }
   }
 
@@ -303,17 +313,14 @@ Status absorb_conversions(Graph& graph) {
 }  // namespace
 
 Status to_quantized_tensors(Graph& graph, const QuantizedTensorOptions& options) {
-  Graph result = graph;
   if (std::any_of(graph.nodes.begin(), graph.nodes.end(), converts)) {
-    if (auto ok = absorb_conversions(result); !ok) return ok;
+    if (auto ok = absorb_conversions(graph); !ok) return ok;
   }
-  if (auto ok = rewrite::remove_dead_nodes(result); !ok) return tl::unexpected(ok.error());
+  if (auto ok = rewrite::remove_dead_nodes(graph); !ok) return tl::unexpected(ok.error());
   if (options.merge_activations) {
-    if (auto ok = quantization::merge_activations(result); !ok) return tl::unexpected(ok.error());
+    if (auto ok = quantization::merge_activations(graph); !ok) return tl::unexpected(ok.error());
   }
-  if (auto ok = infer_shapes(result); !ok) return ok;
-  graph = std::move(result);
-  return {};
+  return infer_shapes(graph);
 }
 
 }  // namespace fleetfit::graph
