@@ -43,7 +43,8 @@ TrainedPredictor summary_of(const predict::OperatorPredictor& predictor,
   TrainedPredictor trained{.output = output,
                            .identity = predictor.identity(),
                            .mape = predictor.network_mape(),
-                           .overhead = predictor.overhead()};
+                           .overhead = predictor.overhead(),
+                           .short_networks = predictor.short_networks()};
   for (const auto& kind : predictor.kinds()) {
     trained.kinds.push_back({.kind = kind.kind,
                              .method = kind.method,

@@ -52,6 +52,10 @@ Json to_json(const TrainedPredictor& trained) {
                      {"mape", kind.mape},
                      {"share", kind.share}});
   }
+  Json short_networks;  // none are faster than their kernels suggest
+  if (const auto& law = trained.short_networks; law.power > 0) {
+    short_networks = {{"below_ms", law.below_ms}, {"least_factor", law.factor(law.least_ms)}};
+  }
   return {{"output", trained.output.string()},
           {"device", identity.device},
           {"device_fingerprint", identity.fingerprint},
@@ -62,6 +66,7 @@ Json to_json(const TrainedPredictor& trained) {
           {"cross_validation_mape", trained.mape},
           {"overhead_ms", trained.overhead.network_ms},
           {"overhead_per_kernel_ms", trained.overhead.kernel_ms},
+          {"short_networks", std::move(short_networks)},
           {"per_type", std::move(kinds)},
           {"left_out", trained.left_out}};
 }

@@ -65,6 +65,14 @@ std::string lines_of(const std::vector<std::string>& lines, std::string_view bef
   return text;
 }
 
+std::string short_networks_text(const predict::ShortNetworks& law) {
+  if (law.power <= 0) return "";
+  return fmt::format(
+      "networks below {:.3g} ms are faster than their kernels are in longer ones, by up to {:.0f} "
+      "%\n",
+      law.below_ms, 100 * (1 - law.factor(law.least_ms)));
+}
+
 std::string trained_text(const app::TrainedPredictor& trained) {
   TextTable table({{"kernel"},
                    {"method"},
@@ -82,7 +90,7 @@ std::string trained_text(const app::TrainedPredictor& trained) {
              "\n{}: {} networks on {}, mean error of networks in cross-validation {:.1f} %\n",
              trained.output.string(), trained.identity.networks, trained.identity.device,
              trained.mape) +
-         lines_of(trained.left_out, "left out: ");
+         short_networks_text(trained.short_networks) + lines_of(trained.left_out, "left out: ");
 }
 
 void add_train(CLI::App& predict, Context& context) {

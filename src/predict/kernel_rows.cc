@@ -67,8 +67,8 @@ int KernelRows::networks() const {
 }
 
 Profiles gather(std::span<const NetworkSample> samples, int folds, core::Random random) {
-  Profiles profiles{.folds = folds};
   const auto fold = deal_out(samples.size(), folds, random);
+  Profiles profiles{.fold = fold, .folds = folds};
   std::map<std::string, KernelRows> kinds;
   for (std::size_t n = 0; n < samples.size(); ++n) {
     const auto& network = samples[n];

@@ -35,6 +35,7 @@ struct Profiles {
   std::vector<double> overhead_ms = {};  ///< by network
   std::vector<double> latency_ms = {};
   std::vector<int> kernels = {};  ///< number of them
+  std::vector<int> fold = {};
   int folds = 0;
 };
 

@@ -213,12 +213,33 @@ Status read_kinds(const JsonView& json, std::vector<KindModel>& kinds) {
   return {};
 }
 
+// Files that were made before do not have it.
+Status read_short_networks(const JsonView& json, ShortNetworks& law) {
+  const auto found = json.find("short_networks");
+  if (!found) return tl::unexpected(found.error());
+  if (!*found) return {};
+  Fields fields(**found);
+  fields.not_negative_number("below_ms", law.below_ms);
+  fields.not_negative_number("least_ms", law.least_ms);
+  fields.not_negative_number("power", law.power);
+  if (!fields.status()) return fields.status();
+  // So that no price becomes 0.
+  if (!(law.least_ms > 0) || law.least_ms > law.below_ms || law.power > 1)
+    return (*found)->error("least_ms must be above 0 and not above below_ms, power not above 1");
+  return {};
+}
+
 }  // namespace
 
 nlohmann::json OperatorPredictor::to_json() const {
   auto json = document_head("operators", parts_.identity);
   json["overhead"] = {{"network_ms", parts_.overhead.network_ms},
                       {"kernel_ms", parts_.overhead.kernel_ms}};
+  if (parts_.short_networks.power > 0) {
+    json["short_networks"] = {{"below_ms", parts_.short_networks.below_ms},
+                              {"least_ms", parts_.short_networks.least_ms},
+                              {"power", parts_.short_networks.power}};
+  }
   json["generic"] = parts_.generic.to_json();
   json["generic_spread90"] = parts_.generic_spread90;
   json["network_score90"] = parts_.network_score90;
@@ -237,6 +258,8 @@ Result<std::unique_ptr<KernelPredictor>> OperatorPredictor::from_json(const Json
   overhead_fields.not_negative_number("network_ms", parts.overhead.network_ms);
   overhead_fields.not_negative_number("kernel_ms", parts.overhead.kernel_ms);
   if (!overhead_fields.status()) return tl::unexpected(overhead_fields.status().error());
+  if (auto read = read_short_networks(json, parts.short_networks); !read)
+    return tl::unexpected(read.error());
   Fields fields(json);
   fields.linear("generic", cost::generic_feature_names().size(), parts.generic);
   fields.not_negative_number("generic_spread90", parts.generic_spread90);

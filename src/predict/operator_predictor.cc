@@ -101,9 +101,8 @@ class Pricing {
 
   NetworkPrice finish() {
     price_.overhead_ms = parts_.overhead.of(kernels_.size());
-    double sum = 0;
-    for (const auto& kernel : price_.kernels) sum += kernel.ms;
-    price_.latency_ms = price_.overhead_ms + sum;
+    scale_all(parts_.short_networks.factor(price_.overhead_ms + sum_of_kernels()));
+    price_.latency_ms = price_.overhead_ms + sum_of_kernels();
     double spread = 0;
     double beyond = 0;
     for (std::size_t i = 0; i < kernels_.size(); ++i) {
@@ -139,6 +138,21 @@ class Pricing {
         nearest));
   }
 
+  double sum_of_kernels() const {
+    double sum = 0;
+    for (const auto& kernel : price_.kernels) sum += kernel.ms;
+    return sum;
+  }
+
+  void scale_all(double factor) {
+    price_.overhead_ms *= factor;
+    for (auto& kernel : price_.kernels) {
+      kernel.ms *= factor;
+      kernel.interval90 = {.low = kernel.interval90.low * factor,
+                           .high = kernel.interval90.high * factor};
+    }
+  }
+
   static double growth(const LinearModel& guide, std::span<const double> from,
                        std::span<const double> to) {
     const double there = guide.predict_one(from);
@@ -168,6 +182,11 @@ class Pricing {
 };
 
 }  // namespace
+
+double ShortNetworks::factor(double latency_ms) const {
+  if (!(latency_ms < below_ms)) return 1;
+  return std::pow(std::max(latency_ms, least_ms) / below_ms, power);
+}
 
 const KindModel* OperatorPredictor::find(std::string_view kind,
                                          std::span<const double> features) const {

@@ -14,6 +14,7 @@
 #include "predict/conformal.h"
 #include "predict/kernel_rows.h"
 #include "predict/range.h"
+#include "predict/short_networks.h"
 
 namespace fleetfit::predict {
 namespace {
@@ -317,6 +318,16 @@ class Training {
         beyond[n] += prices[i] * outside[i];
         model.share += profiles_.kinds[k].y[i] / all;
       }
+    }
+    parts_.short_networks = fit_short_networks({.foretold_ms = predicted,
+                                                .measured_ms = profiles_.latency_ms,
+                                                .fold = profiles_.fold,
+                                                .folds = profiles_.folds});
+    for (std::size_t n = 0; n < networks; ++n) {
+      const double factor = parts_.short_networks.factor(predicted[n]);
+      predicted[n] *= factor;
+      spread[n] *= factor;
+      beyond[n] *= factor;
     }
     auto scores = log_errors(predicted, profiles_.latency_ms);
     for (std::size_t n = 0; n < networks; ++n) {

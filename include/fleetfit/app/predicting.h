@@ -60,6 +60,7 @@ struct TrainedPredictor {
   std::vector<Kind> kinds = {};
   double mape = 0;  ///< of whole networks, in percent, in cross-validation
   predict::Overhead overhead = {};
+  predict::ShortNetworks short_networks = {};
   /// Networks that could not be used, each with the reason.
   std::vector<std::string> left_out = {};
 };

@@ -83,11 +83,23 @@ struct Overhead {
   }
 };
 
+/// Networks that are over soon find more of what they need in caches, where others drive it out in
+/// the meantime: their kernels are faster than the same ones of long networks.
+struct ShortNetworks {
+  double below_ms = 0;  ///< latency below which a network is short; 0: none is
+  double least_ms = 0;  ///< the shortest that was measured: shorter ones gain as much as it does
+  double power = 0;     ///< half of the latency makes all prices 2^power times less
+
+  /// What prices that add up to `latency_ms` have to be multiplied by.
+  double factor(double latency_ms) const;
+};
+
 class OperatorPredictor final : public KernelPredictor {
  public:
   struct Parts {
     Identity identity = {};
     Overhead overhead = {};
+    ShortNetworks short_networks = {};
     std::vector<KindModel> kinds = {};  ///< sorted by kind
     /// Takes generic features alone: for kinds without a model.
     LinearModel generic{0, {}};
@@ -108,6 +120,7 @@ class OperatorPredictor final : public KernelPredictor {
 
   std::span<const KindModel> kinds() const { return parts_.kinds; }
   const Overhead& overhead() const { return parts_.overhead; }
+  const ShortNetworks& short_networks() const { return parts_.short_networks; }
   double network_mape() const { return parts_.network_mape; }
 
   /// The model of a kernel; null if there is none.
