@@ -83,6 +83,8 @@ bool is_integer(DType type) {
 namespace {
 
 constexpr std::size_t kAlignment = 8;
+// Constants derived from one another are made, and let go, one inside of the other.
+constexpr int kMostDerived = 32;
 
 template <class T>
 void fill(const Recipe& recipe, std::span<std::byte> out) {
@@ -121,8 +123,11 @@ struct TensorData::Storage {
   std::size_t size = 0;
   std::optional<Recipe> recipe;
 
+  int derived = 0;  // how many times, at least, from values that are known
+
   mutable std::mutex mutex;  // of what follows
-  mutable Fill fill;
+  mutable std::optional<TensorData> from;
+  mutable Change change;
   mutable std::optional<std::vector<std::byte>> made;  // once, by the first thread that asks
 
   bool at_hand() const { return bytes.size() == size; }
@@ -140,7 +145,8 @@ struct TensorData::Storage {
     } else if (recipe) {
       fill_by(*recipe, out);
     } else {
-      fill(out);
+      from->copy_to(out);
+      change(out);
     }
   }
 };
@@ -170,10 +176,16 @@ TensorData TensorData::generate(const Recipe& recipe) {
   return TensorData(std::move(storage));
 }
 
-TensorData TensorData::compute(std::size_t size_bytes, Fill fill) {
+TensorData TensorData::derive(const TensorData& from, Change change) {
   auto storage = std::make_shared<Storage>();
-  storage->size = size_bytes;
-  storage->fill = std::move(fill);
+  storage->size = from.size_bytes();
+  storage->derived = from.storage_->derived + 1;
+  if (storage->derived > kMostDerived) {
+    from.bytes();
+    storage->derived = 1;
+  }
+  storage->from = from;
+  storage->change = std::move(change);
   return TensorData(std::move(storage));
 }
 
@@ -186,12 +198,17 @@ std::span<const std::byte> TensorData::bytes() const {
     std::vector<std::byte> values(storage_->size);
     storage_->write(values);
     storage_->made = std::move(values);
-    storage_->fill = nullptr;  // what it was computed from is not needed any more
+    storage_->from.reset();  // not needed any more
+    storage_->change = nullptr;
   }
   return *storage_->made;
 }
 
 void TensorData::copy_to(std::span<std::byte> out) const {
+  if (storage_->at_hand()) {
+    std::ranges::copy(storage_->bytes, out.begin());
+    return;
+  }
   const std::lock_guard lock(storage_->mutex);
   storage_->write(out);
 }

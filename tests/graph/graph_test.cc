@@ -35,44 +35,55 @@ TEST(TensorData, GeneratedValuesDependOnSeedAndPositionAlone) {
   for (const auto value : a.as<float>()) EXPECT_LE(std::abs(value), 2.0F);
 }
 
-TEST(TensorData, ComputedValuesAreMadeWhenAskedForAndKeptOnce) {
+TEST(TensorData, DerivedValuesAreMadeWhenAskedForAndKeptOnce) {
   int calls = 0;
-  const auto before = std::make_shared<int>(3);
-  const auto data = TensorData::compute(8, [&calls, before](std::span<std::byte> out) {
+  const auto added = std::make_shared<int>(3);
+  const auto from = TensorData::copy(std::vector<std::uint8_t>{1, 2});
+  const auto data = TensorData::derive(from, [&calls, added](std::span<std::byte> bytes) {
     ++calls;
-    std::ranges::fill(out, static_cast<std::byte>(*before));
+    for (auto& byte : bytes) byte = static_cast<std::byte>(std::to_integer<int>(byte) + *added);
   });
   const auto shared = data;
-  EXPECT_EQ(data.size_bytes(), 8U);
+  EXPECT_EQ(data.size_bytes(), 2U);
   EXPECT_EQ(calls, 0);
 
-  std::vector<std::byte> copied(8);
+  std::vector<std::byte> copied(2);
   data.copy_to(copied);  // keeps nothing
   EXPECT_EQ(calls, 1);
-  EXPECT_EQ(before.use_count(), 2);
+  EXPECT_EQ(added.use_count(), 2);
+  EXPECT_EQ(copied, (std::vector{std::byte{4}, std::byte{5}}));
 
   EXPECT_TRUE(std::ranges::equal(data.bytes(), copied));
   EXPECT_EQ(shared.bytes().data(), data.bytes().data());
   shared.copy_to(copied);
   EXPECT_EQ(calls, 2);
-  EXPECT_EQ(copied.front(), std::byte{3});
-  EXPECT_EQ(before.use_count(), 1);  // what they were computed from is let go
+  EXPECT_EQ(copied.back(), std::byte{5});
+  EXPECT_EQ(added.use_count(), 1);  // what they were made of is let go
+  EXPECT_EQ(from.as<std::uint8_t>()[0], 1);
 }
 
-TEST(TensorData, ComputedValuesEqualThoseThatAreStored) {
-  const auto counting = [](std::span<std::byte> out) {
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::byte>(i);
-  };
-  EXPECT_EQ(TensorData::compute(3, counting), TensorData::copy(std::vector<std::uint8_t>{0, 1, 2}));
-  EXPECT_EQ(TensorData::compute(3, counting), TensorData::compute(3, counting));
-  EXPECT_FALSE(TensorData::compute(3, counting) == TensorData::compute(4, counting));
-  EXPECT_TRUE(TensorData::compute(0, counting).bytes().empty());
+void negate(std::span<std::byte> bytes) {
+  for (auto& byte : bytes) byte = ~byte;
 }
 
-TEST(TensorData, ComputedValuesAreTheSameForAllThreads) {
+TEST(TensorData, DerivedValuesEqualThoseThatAreStored) {
+  const auto from = TensorData::copy(std::vector<std::uint8_t>{0, 1, 255});
+  const auto expected = TensorData::copy(std::vector<std::uint8_t>{255, 254, 0});
+  EXPECT_EQ(TensorData::derive(from, negate), expected);
+  EXPECT_EQ(TensorData::derive(from, negate), TensorData::derive(from, negate));
+  EXPECT_FALSE(TensorData::derive(from, negate) == from);
+  EXPECT_TRUE(TensorData::derive(TensorData::own({}), negate).bytes().empty());
+}
+
+TEST(TensorData, ManyDerivationsOfOneAnotherNeedNoDeepStack) {
+  auto data = TensorData::copy(std::vector<std::uint8_t>{7});
+  for (int i = 0; i < 300'001; ++i) data = TensorData::derive(data, negate);
+  EXPECT_EQ(data.as<std::uint8_t>()[0], 255 - 7);
+}
+
+TEST(TensorData, DerivedValuesAreTheSameForAllThreads) {
   const auto source = TensorData::generate({.count = 5'000, .spread = 1, .seed = 3});
-  const auto data =
-      TensorData::compute(source.size_bytes(), [source](auto out) { source.copy_to(out); });
+  const auto data = TensorData::derive(TensorData::derive(source, negate), negate);
   std::vector<std::vector<std::byte>> seen(8);
   {
     std::vector<std::jthread> threads;

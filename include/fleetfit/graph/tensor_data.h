@@ -76,17 +76,17 @@ class TensorData {
   /// Values made when first asked for, so that a network can be built and inspected without them.
   static TensorData generate(const Recipe& recipe);
 
-  /// Writes all bytes of a constant, the same ones at every call.
-  using Fill = std::function<void(std::span<std::byte>)>;
+  /// Changes the bytes of a constant in place, the same bytes always in the same way.
+  using Change = std::function<void(std::span<std::byte>)>;
 
-  /// Values computed when first asked for, e.g. from other constants, so that a network can be
-  /// rewritten and priced without anybody computing its weights. Keeps what `fill` holds alive
-  /// until the values are kept themselves. No two calls of `fill` overlap.
-  static TensorData compute(std::size_t size_bytes, Fill fill);
+  /// Values that `change` makes of those of `from` when they are first asked for, so that a network
+  /// can be rewritten and priced without anybody computing its weights. Keeps `from` and what
+  /// `change` holds alive until the values are kept themselves.
+  static TensorData derive(const TensorData& from, Change change);
 
   std::size_t size_bytes() const;
 
-  /// The bytes, aligned to 8. Generated and computed values, and copies of views that are not
+  /// The bytes, aligned to 8. Generated and derived values, and copies of views that are not
   /// aligned, are made at the first call and kept.
   std::span<const std::byte> bytes() const;
 

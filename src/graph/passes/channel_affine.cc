@@ -94,11 +94,11 @@ TensorId scaled_weights(Graph& graph, const Node& node, const ChannelAffine& aff
   if (unchanged) return id;
   auto weights = graph.tensor(id);
   // Who only asks what a network costs never reads its weights.
-  weights.data = TensorData::compute(
-      weights.data->size_bytes(), [before = *weights.data, factors = affine.scale,
-                                   blocks = weight_blocks(node.op, *weights.shape)](auto out) {
-        before.copy_to(out);
-        scale({reinterpret_cast<float*>(out.data()), out.size() / sizeof(float)}, blocks, factors);
+  weights.data = TensorData::derive(
+      *weights.data, [factors = affine.scale,
+                      blocks = weight_blocks(node.op, *weights.shape)](std::span<std::byte> bytes) {
+        scale({reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)}, blocks,
+              factors);
       });
   return graph.add_tensor(std::move(weights));
 }

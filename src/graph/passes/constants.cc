@@ -73,13 +73,12 @@ void gather_blocks(std::span<const std::byte> from, std::span<std::byte> to, con
 TensorData transposed(const TensorData& data, DType type, const Shape& shape, const Ints& perm) {
   Ints strides(shape.size(), 1);
   for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
-  return TensorData::compute(
-      data.size_bytes(), [data, extents = permuted(shape, perm), strides = permuted(strides, perm),
-                          unit = size_of(type)](std::span<std::byte> out) {
-        std::vector<std::byte> from(data.size_bytes());
-        data.copy_to(from);
-        gather_blocks(from, out, extents, strides, unit);
-      });
+  return TensorData::derive(data,
+                            [extents = permuted(shape, perm), strides = permuted(strides, perm),
+                             unit = size_of(type)](std::span<std::byte> bytes) {
+                              const std::vector<std::byte> before(bytes.begin(), bytes.end());
+                              gather_blocks(before, bytes, extents, strides, unit);
+                            });
 }
 
 std::optional<Quantization> transposed(const std::optional<Quantization>& quantization,
