@@ -8,10 +8,14 @@ import time
 import cli
 
 TRAIN = """
-import json, os, sys, time
+import json, os, sqlite3, sys, time
 t = json.loads(os.environ["FLEETFIT_TRIAL"])
 p, b = t["params"], t["budget"]
 if os.environ.get("TUNE_TEST_SLEEP"): time.sleep(float(os.environ["TUNE_TEST_SLEEP"]))
+if "TUNE_TEST_PRICED" in os.environ and t["trial"] == 4:  # all networks were trained once by then
+    priced = sqlite3.connect(os.environ["TUNE_TEST_PRICED"])
+    last = time.monotonic() + 120
+    while priced.execute("SELECT count(*) FROM inferences").fetchone()[0] < 2 and time.monotonic() < last: time.sleep(0.1)
 a = (0.5 + 0.05 * p["width"]) * (1 - 0.5 ** b["epochs"])
 print("width", p["width"])
 print(json.dumps({"epoch": b["epochs"], "accuracy": a}), flush=True)
@@ -152,8 +156,8 @@ class Inference(TuneCase):
 
     def test_networks_that_are_too_slow_are_stopped(self):
         self.write(STUDY + INFERENCE.replace("LIMIT", "0.0001"))
-        os.environ["TUNE_TEST_SLEEP"] = "1"  # longer than pricing a network takes, so that it is known in the end
-        self.addCleanup(os.environ.pop, "TUNE_TEST_SLEEP")
+        os.environ["TUNE_TEST_PRICED"] = str(self.folder / "store.db")  # so that both networks are priced in the end
+        self.addCleanup(os.environ.pop, "TUNE_TEST_PRICED")
         self.tune("--workers", "1", status=1)
         for trial in self.trials():
             self.assertEqual(trial["status"], "stopped")
