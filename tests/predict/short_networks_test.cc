@@ -125,7 +125,7 @@ TEST(ShortNetworks, HaveFasterKernelsThatStillAddUp) {
     ++count;
   }
   ASSERT_GT(count, 10);
-  EXPECT_NEAR(off / count, 0, 0.03);  // 0.2 and more without the law
+  EXPECT_NEAR(off / count, 0, 0.03);
 }
 
 TEST(ShortNetworks, OfAFileMustMakeSense) {
