@@ -122,10 +122,10 @@ using AsRun = Result<graph::Graph> (*)(graph::Graph graph);
 Result<graph::Graph> as_it_is(graph::Graph graph) { return graph; }
 
 Result<graph::Graph> as_int8(graph::Graph graph) {
-  const auto prepared = graph::prepare_for_quantization(std::move(graph));
+  auto prepared = graph::prepare_for_quantization(std::move(graph));
   if (!prepared) return prepared;
-  return graph::quantize(*prepared, graph::guessed_ranges(*prepared),
-                         {.per_channel = false, .only_costs = true});
+  const auto ranges = graph::guessed_ranges(*prepared);
+  return graph::quantize(*std::move(prepared), ranges, {.per_channel = false, .only_costs = true});
 }
 
 Result<std::vector<NetworkSample>> profiled_zoo(const std::vector<std::string>& names, AsRun as_run,

@@ -41,9 +41,9 @@ Result<graph::Graph> as_run(graph::Graph graph, measure::Precision precision) {
   if (precision != measure::Precision::int8 || is_quantized(graph)) return graph;
   auto prepared = graph::prepare_for_quantization(std::move(graph));
   if (!prepared) return prepared;
+  const auto ranges = graph::guessed_ranges(*prepared);
   // How many scales weights have changes no cost.
-  return graph::quantize(*prepared, graph::guessed_ranges(*prepared),
-                         {.per_channel = false, .only_costs = true});
+  return graph::quantize(*std::move(prepared), ranges, {.per_channel = false, .only_costs = true});
 }
 
 Result<DeducedKernels> deduced_kernels(const graph::Graph& graph, const cost::KernelRules& rules) {

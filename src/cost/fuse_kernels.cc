@@ -47,7 +47,7 @@ class Fuser {
         rules_(rules),
         family_(family),
         maker_(producers(graph)),
-        readers_(consumers(graph)),
+        readers_(graph),
         is_static_(static_tensors(graph)),
         overwritten_(graph.tensors.size(), false),
         group_of_(graph.nodes.size(), -1) {}
@@ -317,7 +317,7 @@ class Fuser {
   const KernelRuleData& rules_;
   const std::string& family_;
   std::vector<int> maker_;
-  std::vector<std::vector<int>> readers_;
+  graph::Consumers readers_;
   std::vector<bool> is_static_;
   std::vector<bool> overwritten_;  // by a kernel that adds in place
   std::vector<int> group_of_;      // of each node; -1: none

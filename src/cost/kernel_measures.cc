@@ -101,7 +101,7 @@ Layout layout_of(const Graph& graph) {
 KernelMeter::KernelMeter(const Graph& graph)
     : graph_(&graph),
       maker_(producers(graph)),
-      readers_(consumers(graph)),
+      readers_(graph),
       is_static_(static_tensors(graph)),
       is_output_(graph.tensors.size(), false),
       layout_(layout_of(graph)) {

@@ -64,7 +64,7 @@ class KernelMeter {
   const graph::Graph* graph_;
   std::vector<std::optional<NodeCost>> costs_;
   std::vector<int> maker_;
-  std::vector<std::vector<int>> readers_;
+  graph::Consumers readers_;
   std::vector<bool> is_static_;
   std::vector<bool> is_output_;
   graph::Layout layout_ = graph::Layout::nchw;

@@ -52,7 +52,7 @@ class Matcher {
       : graph_(graph),
         profile_(profile),
         maker_(producers(graph)),
-        readers_(consumers(graph)),
+        readers_(graph),
         runs_(nodes_that_run(graph)),
         owner_(graph.nodes.size(), kNone),
         nodes_(profile.size()) {
@@ -353,7 +353,7 @@ class Matcher {
   const Graph& graph_;
   std::span<const ProfileEntry> profile_;
   std::vector<int> maker_;
-  std::vector<std::vector<int>> readers_;
+  graph::Consumers readers_;
   std::vector<bool> runs_;
   std::vector<int> owner_;                     // entry of each node
   std::vector<std::vector<int>> nodes_;        // of each entry

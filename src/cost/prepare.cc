@@ -1,13 +1,12 @@
 #include "cost/prepare.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 
 #include "fleetfit/graph/passes.h"
 #include "fleetfit/graph/quantize.h"
@@ -26,21 +25,26 @@ constexpr char kTensorMark = 't';
 
 void number_names(Graph& graph) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
-    graph.nodes[i].name = fmt::format("{}{}", kNodeMark, i);
+    graph.nodes[i].name = kNodeMark + std::to_string(i);
   for (std::size_t i = 0; i < graph.tensors.size(); ++i)
-    graph.tensors[i].name = fmt::format("{}{}", kTensorMark, i);
+    graph.tensors[i].name = kTensorMark + std::to_string(i);
 }
 
 std::optional<int> number_in(std::string_view name, char mark) {
   int number = 0;
-  // The same values in another layout.
-  for (const std::string_view suffix : {"_nhwc", "_nchw"}) {
-    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
-  }
   if (name.size() < 2 || name.front() != mark) return std::nullopt;
   const auto* end = name.data() + name.size();
   const auto [rest, error] = std::from_chars(name.data() + 1, end, number);
   return error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
+}
+
+/// Of a tensor, or of one with the same values in another layout.
+std::optional<int> tensor_number(const graph::Tensor& tensor) {
+  std::string_view name = tensor.name;
+  for (const std::string_view suffix : {"_nhwc", "_nchw"}) {
+    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+  }
+  return number_in(name, kTensorMark);
 }
 
 bool computes_with_8_bits(const Graph& graph) {
@@ -99,27 +103,47 @@ int count_operators(const Graph& graph) {
   return count;
 }
 
-/// Finds for each node of `after` those nodes of `before` that lie between its inputs and outputs.
+/// What is to be remembered of a graph with numbered names when passes change it.
+struct Outline {
+  struct Item {
+    int number;  // of the node in the file
+    std::vector<TensorId> inputs;
+    std::vector<TensorId> outputs;
+  };
+
+  explicit Outline(const Graph& graph) : maker(producers(graph)) {
+    const auto static_tensor = static_tensors(graph);
+    nodes.reserve(graph.nodes.size());
+    for (const Node& node : graph.nodes) {
+      nodes.push_back({*number_in(node.name, kNodeMark), node.inputs, node.outputs});
+      is_static.push_back(is_static_node(node, static_tensor));
+    }
+    for (const auto& tensor : graph.tensors) numbers.push_back(tensor_number(tensor));
+  }
+
+  std::vector<Item> nodes;
+  std::vector<bool> is_static;
+  std::vector<int> maker;                   // of each tensor
+  std::vector<std::optional<int>> numbers;  // of each tensor in the file
+};
+
+/// Finds for each node of `after` those of the file that lie between its inputs and outputs,
+/// according to what the graph was `before`.
 class OriginFinder {
  public:
-  OriginFinder(const Graph& before, const Graph& after)
-      : before_(before),
+  OriginFinder(const Graph& file, const Outline& before, const Graph& after)
+      : file_(file),
+        before_(before),
         after_(after),
-        maker_(producers(before)),
-        is_static_(static_tensors(before)),
         claimed_(before.nodes.size(), false),
-        alive_(before.tensors.size(), false) {
-    for (std::size_t i = 0; i < before.tensors.size(); ++i) {
-      if (const auto number = number_in(before.tensors[i].name, kTensorMark)) {
-        if (static_cast<std::size_t>(*number) >= tensor_.size())
-          tensor_.resize(static_cast<std::size_t>(*number) + 1, kNoTensor);
-        tensor_[static_cast<std::size_t>(*number)] = static_cast<TensorId>(i);
-      }
+        alive_(before.numbers.size(), false),
+        tensor_(file.tensors.size(), kNoTensor) {
+    for (std::size_t i = 0; i < before.numbers.size(); ++i) {
+      if (const auto number = before.numbers[i]) tensor_[slot(*number)] = static_cast<TensorId>(i);
     }
     for (const Node& node : after.nodes) {
       for (const TensorId id : node.outputs) {
-        if (const TensorId old = tensor_before(id); old != kNoTensor)
-          alive_[static_cast<std::size_t>(old)] = true;
+        if (const TensorId old = tensor_before(id); old != kNoTensor) alive_[slot(old)] = true;
       }
     }
   }
@@ -131,11 +155,16 @@ class OriginFinder {
   }
 
  private:
+  static std::size_t slot(int index) { return static_cast<std::size_t>(index); }
+
+  const Node& in_file(int index) const {
+    return file_.nodes[slot(before_.nodes[slot(index)].number)];
+  }
+
   TensorId tensor_before(TensorId id) const {
     if (id == kNoTensor || after_.tensor(id).is_constant()) return kNoTensor;
-    const auto number = number_in(after_.tensor(id).name, kTensorMark);
-    if (!number || static_cast<std::size_t>(*number) >= tensor_.size()) return kNoTensor;
-    return tensor_[static_cast<std::size_t>(*number)];
+    const auto number = tensor_number(after_.tensor(id));
+    return number && slot(*number) < tensor_.size() ? tensor_[slot(*number)] : kNoTensor;
   }
 
   std::vector<int> origins_of(const Node& node) {
@@ -149,8 +178,7 @@ class OriginFinder {
     if (!known) claim_namesake(node, found);
     if (!is_move(after_, node)) drop_moves(found);
     std::ranges::sort(found);
-    for (int& index : found)
-      index = *number_in(before_.nodes[static_cast<std::size_t>(index)].name, kNodeMark);
+    for (int& index : found) index = before_.nodes[slot(index)].number;
     return found;
   }
 
@@ -164,52 +192,48 @@ class OriginFinder {
   void drop_moves(std::vector<int>& found) const {
     std::set<TensorId> dropped;  // results of moves
     std::set<TensorId> moved;    // what they read
-    const auto reads_dropped = [&](const Node& node) {
-      return dropped.contains(node.inputs.empty() ? kNoTensor : node.inputs.front());
-    };
     std::ranges::sort(found);
     std::erase_if(found, [&](int index) {
-      const Node& node = before_.nodes[static_cast<std::size_t>(index)];
-      const bool drop =
-          is_move(before_, node) ||
-          (std::holds_alternative<graph::QuantizeLinear>(node.op) && reads_dropped(node));
-      if (drop) dropped.insert(node.outputs.begin(), node.outputs.end());
-      if (drop) moved.insert(node.inputs.begin(), node.inputs.end());
+      const auto& [number, inputs, outputs] = before_.nodes[slot(index)];
+      const Node& node = in_file(index);
+      const bool reads_dropped = !inputs.empty() && dropped.contains(inputs.front());
+      const bool drop = is_move(file_, node) ||
+                        (std::holds_alternative<graph::QuantizeLinear>(node.op) && reads_dropped);
+      if (drop) dropped.insert(outputs.begin(), outputs.end());
+      if (drop) moved.insert(inputs.begin(), inputs.end());
       return drop;
     });
     std::erase_if(found, [&](int index) {
-      const Node& node = before_.nodes[static_cast<std::size_t>(index)];
-      return std::holds_alternative<graph::DequantizeLinear>(node.op) &&
-             moved.contains(node.outputs.front());
+      return std::holds_alternative<graph::DequantizeLinear>(in_file(index).op) &&
+             moved.contains(before_.nodes[slot(index)].outputs.front());
     });
   }
 
   /// A node whose outputs are new may still be called after one of the file.
   void claim_namesake(const Node& node, std::vector<int>& found) {
-    for (std::size_t i = 0; i < before_.nodes.size(); ++i) {
-      if (before_.nodes[i].name == node.name) claim(static_cast<int>(i), found);
+    const auto number = number_in(node.name, kNodeMark);
+    for (std::size_t i = 0; number && i < before_.nodes.size(); ++i) {
+      if (before_.nodes[i].number == *number) claim(static_cast<int>(i), found);
     }
   }
 
   void claim_maker(TensorId id, std::vector<int>& found) {
-    const int index = maker_[static_cast<std::size_t>(id)];
+    const int index = before_.maker[slot(id)];
     if (index >= 0) claim(index, found);
   }
 
   void claim(int index, std::vector<int>& found) {
-    const Node& node = before_.nodes[static_cast<std::size_t>(index)];
-    if (claimed_[static_cast<std::size_t>(index)] || is_static_node(node, is_static_)) return;
-    claimed_[static_cast<std::size_t>(index)] = true;
+    if (claimed_[slot(index)] || before_.is_static[slot(index)]) return;
+    claimed_[slot(index)] = true;
     found.push_back(index);
-    for (const TensorId id : node.inputs) {
-      if (id != kNoTensor && !alive_[static_cast<std::size_t>(id)]) claim_maker(id, found);
+    for (const TensorId id : before_.nodes[slot(index)].inputs) {
+      if (id != kNoTensor && !alive_[slot(id)]) claim_maker(id, found);
     }
   }
 
-  const Graph& before_;
+  const Graph& file_;
+  const Outline& before_;
   const Graph& after_;
-  std::vector<int> maker_;
-  std::vector<bool> is_static_;
   std::vector<bool> claimed_;
   std::vector<bool> alive_;       // tensors of `before` that `after` still makes
   std::vector<TensorId> tensor_;  // of `before`, by the number in the name
@@ -225,16 +249,17 @@ bool is_static_node(const Node& node, const std::vector<bool>& is_static) {
 
 Result<PreparedGraph> prepare_graph(const Graph& graph, const KernelRuleData& rules) {
   static constexpr std::array kCleaning{"fold_constants", "remove_identities", "remove_dead_nodes"};
-  Graph clean = graph;
-  number_names(clean);
+  PreparedGraph prepared{.graph = graph};
+  number_names(prepared.graph);
   for (const char* name : kCleaning) {
-    if (auto ok = graph::run_pass(clean, name); !ok) return tl::unexpected(ok.error());
+    if (auto ok = graph::run_pass(prepared.graph, name); !ok) return tl::unexpected(ok.error());
   }
-  PreparedGraph prepared{.graph = clean, .operators_before = count_operators(clean)};
+  const Outline clean(prepared.graph);
+  prepared.operators_before = count_operators(prepared.graph);
   if (auto ok = run_preparation(prepared.graph, rules.prepare); !ok) {
     return tl::unexpected(ok.error());
   }
-  prepared.origins = OriginFinder(clean, prepared.graph).find();
+  prepared.origins = OriginFinder(graph, clean, prepared.graph).find();
   return prepared;
 }
 

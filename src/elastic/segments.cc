@@ -35,7 +35,7 @@ class Cuts {
       : graph_(graph),
         is_static_(graph::static_tensors(graph)),
         producers_(graph::producers(graph)),
-        consumers_(graph::consumers(graph)) {}
+        consumers_(graph) {}
 
   std::vector<Segment> find() {
     std::vector<Segment> segments;
@@ -59,7 +59,7 @@ class Cuts {
   /// How many nodes still read each tensor; the model's outputs are read at the end.
   std::vector<std::size_t> readers_left() const {
     std::vector<std::size_t> left;
-    for (const auto& readers : consumers_) left.push_back(readers.size());
+    for (std::size_t t = 0; t < graph_.tensors.size(); ++t) left.push_back(consumers_[t].size());
     for (const auto id : graph_.outputs) ++left[slot(id)];
     return left;
   }
@@ -124,7 +124,7 @@ class Cuts {
   bool leads_to_matrix(const Node& node) const {
     const Node* at = &node;
     while (moves_data(*at)) {
-      const auto& readers = consumers_[slot(at->outputs[0])];
+      const auto readers = consumers_[slot(at->outputs[0])];
       if (readers.size() != 1) return false;
       at = &graph_.nodes[static_cast<std::size_t>(readers[0])];
     }
@@ -134,7 +134,7 @@ class Cuts {
   const Graph& graph_;
   std::vector<bool> is_static_;
   std::vector<int> producers_;
-  std::vector<std::vector<int>> consumers_;
+  graph::Consumers consumers_;
 };
 
 /// The names of the open dimensions of a tensor within the model: the batch, if it has one.

@@ -67,7 +67,7 @@ Result<graph::Graph> quantize_on(const graph::Graph& float_graph, const Samples&
     ++count;
   }
   if (count == 0) return fail(ErrorCode::invalid_input, "there is no sample to calibrate with");
-  return quantize(*prepared, observer.ranges(), options.quantize);
+  return quantize(*std::move(prepared), observer.ranges(), options.quantize);
 }
 
 Samples random_samples(const graph::Graph& graph, int count) {

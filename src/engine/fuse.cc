@@ -16,7 +16,7 @@ class Fuser {
       : graph_(graph),
         fusing_(fusing),
         maker_(producers(graph)),
-        readers_(consumers(graph)),
+        readers_(graph),
         overwritten_(graph.tensors.size(), false) {}
 
   std::vector<FusedNode> fuse() {
@@ -183,7 +183,7 @@ class Fuser {
   const Graph& graph_;
   Fusing fusing_;
   std::vector<int> maker_;
-  std::vector<std::vector<int>> readers_;
+  graph::Consumers readers_;
   std::vector<bool> overwritten_;  // by a convolution that adds in place
 };
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <queue>
+#include <utility>
 
 namespace fleetfit::graph {
 
@@ -77,17 +79,46 @@ std::vector<int> producers(const Graph& graph) {
   return made_by;
 }
 
-std::vector<std::vector<int>> consumers(const Graph& graph) {
-  std::vector<std::vector<int>> read_by(graph.tensors.size());
+namespace {
+
+/// Calls `visit` with each tensor that a node reads and the node's index, node by node.
+template <class Visit>
+void each_read(const Graph& graph, Visit visit) {
+  std::vector<int> last(graph.tensors.size(), -1);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const int node = static_cast<int>(n);
     for (const auto id : graph.nodes[n].inputs) {
-      if (id == kNoTensor) continue;
-      auto& readers = read_by[static_cast<std::size_t>(id)];
-      if (readers.empty() || readers.back() != static_cast<int>(n))
-        readers.push_back(static_cast<int>(n));
+      if (id == kNoTensor || std::exchange(last[static_cast<std::size_t>(id)], node) == node)
+        continue;
+      visit(static_cast<std::size_t>(id), node);
     }
   }
-  return read_by;
+}
+
+/// Whether each node reads only what is given or made before it.
+bool is_sorted(const Graph& graph) {
+  std::vector<bool> known(graph.tensors.size());
+  for (std::size_t t = 0; t < known.size(); ++t) known[t] = graph.tensors[t].is_constant();
+  for (const auto id : graph.inputs) known[static_cast<std::size_t>(id)] = true;
+  return std::ranges::all_of(graph.nodes, [&](const Node& node) {
+    const bool ready = std::ranges::all_of(node.inputs, [&](TensorId id) {
+      return id == kNoTensor || known[static_cast<std::size_t>(id)];
+    });
+    for (const auto id : node.outputs) {
+      if (id != kNoTensor) known[static_cast<std::size_t>(id)] = true;
+    }
+    return ready;
+  });
+}
+
+}  // namespace
+
+Consumers::Consumers(const Graph& graph) : first_(graph.tensors.size() + 1, 0) {
+  each_read(graph, [&](std::size_t tensor, int) { ++first_[tensor + 1]; });
+  std::partial_sum(first_.begin(), first_.end(), first_.begin());
+  nodes_.resize(first_.back());
+  auto next = first_;
+  each_read(graph, [&](std::size_t tensor, int node) { nodes_[next[tensor]++] = node; });
 }
 
 std::vector<bool> static_tensors(const Graph& graph) {
@@ -109,6 +140,7 @@ std::vector<bool> static_tensors(const Graph& graph) {
 }
 
 Status sort_nodes(Graph& graph) {
+  if (is_sorted(graph)) return {};
   const auto made_by = producers(graph);
   const auto count = graph.nodes.size();
   std::vector<std::vector<std::size_t>> followers(count);

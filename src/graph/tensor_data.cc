@@ -117,36 +117,36 @@ void fill_by(const Recipe& recipe, std::span<std::byte> out) {
 }  // namespace
 
 struct TensorData::Storage {
+  /// Values that are made when somebody asks for them. Most constants have none of this.
+  struct Making {
+    std::optional<Recipe> recipe;
+
+    std::mutex mutex;  // of what follows
+    std::optional<TensorData> from;
+    Change change;
+    std::optional<std::vector<std::byte>> made;  // once, by the first thread that asks
+  };
+
   std::vector<std::byte> owned;
   std::shared_ptr<const void> owner;  // keeps `bytes` alive when they are somebody else's
   std::span<const std::byte> bytes;   // empty where the values have to be made
   std::size_t size = 0;
-  std::optional<Recipe> recipe;
-
-  int derived = 0;  // how many times, at least, from values that are known
-
-  mutable std::mutex mutex;  // of what follows
-  mutable std::optional<TensorData> from;
-  mutable Change change;
-  mutable std::optional<std::vector<std::byte>> made;  // once, by the first thread that asks
+  int derived = 0;                 // how many times, at least, from values that are known
+  std::unique_ptr<Making> making;  // of bytes that are not at hand, or not aligned
 
   bool at_hand() const { return bytes.size() == size; }
 
-  bool is_aligned() const {
-    return reinterpret_cast<std::uintptr_t>(bytes.data()) % kAlignment == 0;
-  }
-
   // The mutex must be held.
   void write(std::span<std::byte> out) const {
-    if (made) {
-      std::ranges::copy(*made, out.begin());
+    if (making->made) {
+      std::ranges::copy(*making->made, out.begin());
     } else if (at_hand()) {
       std::ranges::copy(bytes, out.begin());
-    } else if (recipe) {
-      fill_by(*recipe, out);
+    } else if (making->recipe) {
+      fill_by(*making->recipe, out);
     } else {
-      from->copy_to(out);
-      change(out);
+      making->from->copy_to(out);
+      making->change(out);
     }
   }
 };
@@ -166,13 +166,16 @@ TensorData TensorData::view(std::span<const std::byte> bytes, std::shared_ptr<co
   storage->owner = std::move(owner);
   storage->bytes = bytes;
   storage->size = bytes.size();
+  const bool aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % kAlignment == 0;
+  if (!aligned) storage->making = std::make_unique<Storage::Making>();
   return TensorData(std::move(storage));
 }
 
 TensorData TensorData::generate(const Recipe& recipe) {
   auto storage = std::make_shared<Storage>();
   storage->size = recipe.count * size_of(recipe.dtype);
-  storage->recipe = recipe;
+  storage->making = std::make_unique<Storage::Making>();
+  storage->making->recipe = recipe;
   return TensorData(std::move(storage));
 }
 
@@ -184,24 +187,26 @@ TensorData TensorData::derive(const TensorData& from, Change change) {
     from.bytes();
     storage->derived = 1;
   }
-  storage->from = from;
-  storage->change = std::move(change);
+  storage->making = std::make_unique<Storage::Making>();
+  storage->making->from = from;
+  storage->making->change = std::move(change);
   return TensorData(std::move(storage));
 }
 
 std::size_t TensorData::size_bytes() const { return storage_->size; }
 
 std::span<const std::byte> TensorData::bytes() const {
-  if (storage_->at_hand() && storage_->is_aligned()) return storage_->bytes;
-  const std::lock_guard lock(storage_->mutex);
-  if (!storage_->made) {
+  if (!storage_->making) return storage_->bytes;
+  auto& making = *storage_->making;
+  const std::lock_guard lock(making.mutex);
+  if (!making.made) {
     std::vector<std::byte> values(storage_->size);
     storage_->write(values);
-    storage_->made = std::move(values);
-    storage_->from.reset();  // not needed any more
-    storage_->change = nullptr;
+    making.made = std::move(values);
+    making.from.reset();  // not needed any more
+    making.change = nullptr;
   }
-  return *storage_->made;
+  return *making.made;
 }
 
 void TensorData::copy_to(std::span<std::byte> out) const {
@@ -209,13 +214,16 @@ void TensorData::copy_to(std::span<std::byte> out) const {
     std::ranges::copy(storage_->bytes, out.begin());
     return;
   }
-  const std::lock_guard lock(storage_->mutex);
+  const std::lock_guard lock(storage_->making->mutex);
   storage_->write(out);
 }
 
 bool TensorData::operator==(const TensorData& other) const {
   if (storage_ == other.storage_) return true;
-  if (storage_->recipe && storage_->recipe == other.storage_->recipe) return true;
+  const auto recipe = [](const Storage& storage) {
+    return storage.making ? storage.making->recipe : std::nullopt;
+  };
+  if (recipe(*storage_) && recipe(*storage_) == recipe(*other.storage_)) return true;
   if (size_bytes() != other.size_bytes()) return false;
   const auto a = storage_->at_hand() ? storage_->bytes : bytes();
   const auto b = other.storage_->at_hand() ? other.storage_->bytes : other.bytes();

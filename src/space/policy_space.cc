@@ -87,7 +87,7 @@ Result<graph::Graph> quantized(graph::Graph network) {
   if (!prepared) return prepared;
   graph::Ranges ranges;
   for (const auto tensor : graph::tensors_to_observe(*prepared)) ranges[tensor] = kAnyRange;
-  return graph::quantize(*prepared, ranges);
+  return graph::quantize(*std::move(prepared), ranges);
 }
 
 class PolicySpace final : public Space {

@@ -74,7 +74,7 @@ std::vector<std::vector<graph::TensorId>> last_reads(const graph::Graph& graph) 
 std::vector<bool> overwriting(const graph::Graph& graph,
                               const std::vector<std::vector<graph::TensorId>>& released) {
   const auto made_by = producers(graph);
-  const auto read_by = consumers(graph);
+  const graph::Consumers read_by(graph);
   std::vector<bool> overwrites;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const auto first = graph.nodes[n].inputs.empty() ? graph::kNoTensor : graph.nodes[n].inputs[0];

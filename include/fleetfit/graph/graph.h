@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,8 +48,20 @@ std::optional<std::vector<double>> constant_numbers(const Graph& graph, TensorId
 /// Index of the node that makes each tensor; -1 for inputs and constants without one.
 std::vector<int> producers(const Graph& graph);
 
-/// Indices of the nodes that read each tensor, in order, each once.
-std::vector<std::vector<int>> consumers(const Graph& graph);
+/// Which nodes read which tensor.
+class Consumers {
+ public:
+  explicit Consumers(const Graph& graph);
+
+  /// Indices of the nodes that read a tensor, in order, each once.
+  std::span<const int> operator[](std::size_t tensor) const {
+    return std::span(nodes_).subspan(first_[tensor], first_[tensor + 1] - first_[tensor]);
+  }
+
+ private:
+  std::vector<std::size_t> first_;  // of each tensor in nodes_, and the end
+  std::vector<int> nodes_;
+};
 
 /// Whether each tensor's value is the same in every run: constants, and what is computed from them
 /// alone.

@@ -103,8 +103,7 @@ Ranges guessed_ranges(const Graph& prepared, const QuantizeOptions& options = {}
 /// Fails with `invalid_input`, naming tensor or node, if a range is missing, not finite or
 /// reversed, if weights are not finite (unless only costs are asked for), or if `keep_float` names
 /// no node.
-Result<Graph> quantize(const Graph& prepared, const Ranges& ranges,
-                       const QuantizeOptions& options = {});
+Result<Graph> quantize(Graph prepared, const Ranges& ranges, const QuantizeOptions& options = {});
 
 struct QuantizedTensorOptions {
   /// Also lets convolutions and products apply a cheap activation that alone reads them

@@ -358,7 +358,7 @@ Result<onnx::ModelProto> to_proto(const Graph& original, ExternalWriter* externa
   auto& out = *model.mutable_graph();
   for (const auto& node : graph.nodes) write_node(graph, node, out);
   const auto made_by = producers(graph);
-  const auto read_by = consumers(graph);
+  const Consumers read_by(graph);
   for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
     const auto& tensor = graph.tensors[t];
     const bool is_output = std::find(graph.outputs.begin(), graph.outputs.end(),

@@ -78,6 +78,10 @@ class Importer {
       return fail(ErrorCode::unsupported, "sparse initializers are not supported");
     result_.format = ModelFormat::onnx;
     graph().name = std::string(file_.name);
+    const auto tensors = file_.initializers.size() + file_.inputs.size() + file_.nodes.size();
+    graph().nodes.reserve(file_.nodes.size());
+    graph().tensors.reserve(tensors);
+    ids_.reserve(tensors);
     for (auto step :
          {&Importer::add_initializers, &Importer::add_inputs, &Importer::add_constant_nodes,
           &Importer::add_nodes, &Importer::add_outputs, &Importer::declare_shapes}) {

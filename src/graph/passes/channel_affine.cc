@@ -138,22 +138,27 @@ std::optional<LayerChannels> absorbing_channels(const Graph& graph, const Node& 
   return LayerChannels{count, axis};
 }
 
-std::optional<ChannelAffine> affine_of_batch_norm(const Graph& graph, const Node& node) {
+std::optional<BatchNormConstants> constants_of_batch_norm(const Graph& graph, const Node& node) {
   if (node.inputs.size() < 5) return std::nullopt;
-  const auto scale = float_values(graph, node.inputs[1]);
-  const auto shift = float_values(graph, node.inputs[2]);
-  const auto mean = float_values(graph, node.inputs[3]);
-  const auto variance = float_values(graph, node.inputs[4]);
-  if (!scale || !shift || !mean || !variance) return std::nullopt;
-  const auto count = scale->size();
-  if (shift->size() != count || mean->size() != count || variance->size() != count)
-    return std::nullopt;
-  const double epsilon = std::get<BatchNorm>(node.op).epsilon;
-  ChannelAffine affine{std::vector<double>(count), std::vector<double>(count)};
-  for (std::size_t c = 0; c < count; ++c) {
-    const double factor = (*scale)[c] / std::sqrt(static_cast<double>((*variance)[c]) + epsilon);
+  const auto count =
+      is_float_constant(graph, node.inputs[1]) ? elements(*graph.tensor(node.inputs[1]).shape) : 0;
+  const auto fits = [&](TensorId id) { return has_length(graph, id, count); };
+  if (!std::all_of(node.inputs.begin() + 1, node.inputs.begin() + 5, fits)) return std::nullopt;
+  const auto data = [&](std::size_t i) { return *graph.tensor(node.inputs[i]).data; };
+  return BatchNormConstants{data(1), data(2), data(3), data(4),
+                            std::get<BatchNorm>(node.op).epsilon};
+}
+
+ChannelAffine BatchNormConstants::affine() const {
+  const auto factors = floats_in(scale);
+  const auto variances = floats_in(variance);
+  const auto shifts = floats_in(shift);
+  const auto means = floats_in(mean);
+  ChannelAffine affine{std::vector<double>(factors.size()), std::vector<double>(factors.size())};
+  for (std::size_t c = 0; c < factors.size(); ++c) {
+    const double factor = factors[c] / std::sqrt(static_cast<double>(variances[c]) + epsilon);
     affine.scale[c] = factor;
-    affine.shift[c] = (*shift)[c] - (*mean)[c] * factor;
+    affine.shift[c] = shifts[c] - means[c] * factor;
   }
   return affine;
 }

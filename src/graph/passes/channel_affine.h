@@ -24,8 +24,20 @@ struct LayerChannels {
 /// with constant float weights, without activation or quantization, with an output of known shape.
 std::optional<LayerChannels> absorbing_channels(const Graph& graph, const Node& node);
 
-/// What a BatchNorm does to each channel; nothing if its parameters are not constants.
-std::optional<ChannelAffine> affine_of_batch_norm(const Graph& graph, const Node& node);
+/// The constants of a BatchNorm, one number for each channel.
+struct BatchNormConstants {
+  TensorData scale;
+  TensorData shift;
+  TensorData mean;
+  TensorData variance;
+  double epsilon = 0;
+
+  /// What it does to each channel.
+  ChannelAffine affine() const;
+};
+
+/// Nothing if its parameters are not constants.
+std::optional<BatchNormConstants> constants_of_batch_norm(const Graph& graph, const Node& node);
 
 /// Changes the node's weights so that it makes what `affine` makes of its result. The node is one
 /// that absorbing_channels() accepts; `affine` has one entry for each channel.

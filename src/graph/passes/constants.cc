@@ -7,13 +7,17 @@
 
 namespace fleetfit::graph::rewrite {
 
+std::vector<float> floats_in(const TensorData& data) {
+  std::vector<float> values(data.size_bytes() / sizeof(float));
+  data.copy_to(std::as_writable_bytes(std::span(values)));
+  return values;
+}
+
 std::optional<std::vector<float>> float_values(const Graph& graph, TensorId id) {
   if (id == kNoTensor) return std::nullopt;
   const auto& tensor = graph.tensor(id);
   if (!tensor.data || tensor.dtype != DType::f32 || tensor.quantization) return std::nullopt;
-  std::vector<float> values(tensor.data->size_bytes() / sizeof(float));
-  tensor.data->copy_to(std::as_writable_bytes(std::span(values)));
-  return values;
+  return floats_in(*tensor.data);
 }
 
 std::optional<double> single_value(const Graph& graph, TensorId id) {

@@ -9,6 +9,9 @@
 
 namespace fleetfit::graph::rewrite {
 
+/// A copy of 32-bit floats.
+std::vector<float> floats_in(const TensorData& data);
+
 /// A copy of the values of a constant of 32-bit floats that is not quantized; nothing for others.
 std::optional<std::vector<float>> float_values(const Graph& graph, TensorId id);
 

@@ -18,9 +18,11 @@ bool fold_into_layer(Rewriter& rewriter, int index) {
   if (std::holds_alternative<BatchNorm>(rewriter.node(layer).op)) return false;
   const auto channels = absorbing_channels(graph, rewriter.node(layer));
   if (!channels || channels->axis != channel_axis(*graph.tensor(x).shape, op->layout)) return false;
-  const auto affine = affine_of_batch_norm(graph, node);
-  if (!affine || static_cast<std::int64_t>(affine->scale.size()) != channels->count) return false;
-  absorb(rewriter, layer, *affine);
+  const auto constants = constants_of_batch_norm(graph, node);
+  if (!constants) return false;
+  const auto affine = constants->affine();
+  if (static_cast<std::int64_t>(affine.scale.size()) != channels->count) return false;
+  absorb(rewriter, layer, affine);
   rewriter.take_over(layer, index);
   return true;
 }

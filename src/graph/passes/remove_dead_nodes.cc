@@ -44,13 +44,12 @@ bool drop_unused_tensors(Graph& graph) {
   const auto used = tensors_in_use(graph);
   if (std::find(used.begin(), used.end(), false) == used.end()) return false;
   std::vector<TensorId> new_id(graph.tensors.size(), kNoTensor);
-  std::vector<Tensor> kept;
-  for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
-    if (!used[t]) continue;
-    new_id[t] = static_cast<TensorId>(kept.size());
-    kept.push_back(std::move(graph.tensors[t]));
+  TensorId kept = 0;
+  for (std::size_t t = 0; t < used.size(); ++t) {
+    if (used[t]) new_id[t] = kept++;
   }
-  graph.tensors = std::move(kept);
+  std::size_t next = 0;
+  std::erase_if(graph.tensors, [&](const Tensor&) { return !used[next++]; });
   const auto renumber = [&](std::vector<TensorId>& ids) {
     for (auto& id : ids) {
       if (id != kNoTensor) id = new_id[slot(id)];

@@ -11,25 +11,12 @@ std::size_t slot(TensorId id) { return static_cast<std::size_t>(id); }
 
 }  // namespace
 
-Rewriter::Links::Links(const Graph& graph)
+Rewriter::Ends::Ends(const Graph& graph)
     : maker(producers(graph)),
-      readers(graph.tensors.size()),
       is_output(graph.tensors.size(), false),
       is_input(graph.tensors.size(), false) {
   for (const auto id : graph.outputs) is_output[slot(id)] = true;
   for (const auto id : graph.inputs) is_input[slot(id)] = true;
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-    for (const auto id : graph.nodes[n].inputs) {
-      if (id != kNoTensor) readers[slot(id)].push_back(static_cast<int>(n));
-    }
-  }
-}
-
-void Rewriter::Links::cover(std::size_t tensors) {
-  readers.resize(tensors);
-  maker.resize(tensors, kNoNode);
-  is_output.resize(tensors, false);
-  is_input.resize(tensors, false);
 }
 
 Rewriter::Rewriter(Graph& graph)
@@ -37,18 +24,38 @@ Rewriter::Rewriter(Graph& graph)
   std::iota(place_.begin(), place_.end(), 0);
 }
 
-Rewriter::Links& Rewriter::links() const {
-  if (!links_) links_.emplace(graph_);
-  return *links_;
+Rewriter::Ends& Rewriter::ends() const {
+  if (!ends_) ends_.emplace(graph_);
+  return *ends_;
+}
+
+Rewriter::Readers& Rewriter::all_readers() const {
+  if (readers_) return *readers_;
+  readers_.emplace(graph_.tensors.size());
+  for (int n = 0; n < node_count(); ++n) {
+    if (removed(n)) continue;
+    for (const auto id : node(n).inputs) {
+      if (id != kNoTensor) (*readers_)[slot(id)].push_back(n);
+    }
+  }
+  return *readers_;
+}
+
+void Rewriter::cover_new_tensors() {
+  const auto tensors = graph_.tensors.size();
+  all_readers().resize(tensors);
+  ends().maker.resize(tensors, kNoNode);
+  ends().is_output.resize(tensors, false);
+  ends().is_input.resize(tensors, false);
 }
 
 int Rewriter::maker(TensorId id) const {
-  const auto& makers = links().maker;
+  const auto& makers = ends().maker;
   if (id == kNoTensor || slot(id) >= makers.size()) return kNoNode;
   return makers[slot(id)];
 }
 
-const std::vector<int>& Rewriter::readers(TensorId id) const { return links().readers[slot(id)]; }
+const std::vector<int>& Rewriter::readers(TensorId id) const { return all_readers()[slot(id)]; }
 
 bool Rewriter::only_first_output_needed(int index) const {
   const auto& outputs = node(index).outputs;
@@ -72,13 +79,13 @@ bool Rewriter::are_private(const std::vector<int>& nodes) const {
 
 void Rewriter::add_reader(TensorId id, int index) {
   if (id == kNoTensor) return;
-  links().cover(graph_.tensors.size());
-  links().readers[slot(id)].push_back(index);
+  cover_new_tensors();
+  all_readers()[slot(id)].push_back(index);
 }
 
 void Rewriter::drop_reader(TensorId id, int index) {
   if (id == kNoTensor) return;
-  auto& readers = links().readers[slot(id)];
+  auto& readers = all_readers()[slot(id)];
   const auto found = std::find(readers.begin(), readers.end(), index);
   if (found != readers.end()) readers.erase(found);
 }
@@ -93,7 +100,7 @@ void Rewriter::set_inputs(int index, std::vector<TensorId> inputs) {
 void Rewriter::remove(int index) {
   for (const auto id : node(index).inputs) drop_reader(id, index);
   for (const auto id : node(index).outputs) {
-    if (id != kNoTensor && links().maker[slot(id)] == index) links().maker[slot(id)] = kNoNode;
+    if (id != kNoTensor && ends().maker[slot(id)] == index) ends().maker[slot(id)] = kNoNode;
   }
   removed_[static_cast<std::size_t>(index)] = true;
   changed_ = true;
@@ -116,7 +123,7 @@ void Rewriter::remove_unread(TensorId id) {
 }
 
 void Rewriter::replace_reads(TensorId from, TensorId to) {
-  auto readers = std::exchange(links().readers[slot(from)], {});
+  auto readers = std::exchange(all_readers()[slot(from)], {});
   for (const int reader : readers) {
     auto& inputs = node(reader).inputs;
     *std::find(inputs.begin(), inputs.end(), from) = to;
@@ -137,33 +144,32 @@ bool Rewriter::bypass(int index, TensorId source) {
   }
   // The graph's output keeps its name, so what made `source` makes it directly.
   const int origin = maker(source);
-  if (origin == kNoNode || is_output(source) || links().is_input[slot(source)] ||
-      kept.is_constant())
+  if (origin == kNoNode || is_output(source) || ends().is_input[slot(source)] || kept.is_constant())
     return false;
   remove(index);
   if (!gone.shape) gone.shape = kept.shape;
   auto& outputs = node(origin).outputs;
   *std::find(outputs.begin(), outputs.end(), source) = result;
-  links().maker[slot(source)] = kNoNode;
-  links().maker[slot(result)] = origin;
+  ends().maker[slot(source)] = kNoNode;
+  ends().maker[slot(result)] = origin;
   replace_reads(source, result);
   return true;
 }
 
 void Rewriter::take_over(int index, int follower) {
   const auto result = node(follower).outputs.front();
-  links().maker[slot(node(index).outputs.front())] = kNoNode;
+  ends().maker[slot(node(index).outputs.front())] = kNoNode;
   node(index).activation = node(follower).activation;
   remove(follower);
   node(index).outputs.front() = result;
-  links().maker[slot(result)] = index;
+  ends().maker[slot(result)] = index;
 }
 
 int Rewriter::insert_before(int place, Node added) {
   const int index = node_count();
-  links().cover(graph_.tensors.size());
+  cover_new_tensors();
   for (const auto id : added.inputs) add_reader(id, index);
-  for (const auto id : added.outputs) links().maker[slot(id)] = index;
+  for (const auto id : added.outputs) ends().maker[slot(id)] = index;
   graph_.nodes.push_back(std::move(added));
   removed_.push_back(false);
   place_.push_back(place_[static_cast<std::size_t>(place)]);

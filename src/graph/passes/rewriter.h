@@ -38,7 +38,7 @@ class Rewriter {
 
   /// Nodes that read a tensor, one entry for each input that refers to it.
   const std::vector<int>& readers(TensorId id) const;
-  bool is_output(TensorId id) const { return links().is_output[static_cast<std::size_t>(id)]; }
+  bool is_output(TensorId id) const { return ends().is_output[static_cast<std::size_t>(id)]; }
 
   /// Whether one input of one node is all that needs the tensor.
   bool read_once(TensorId id) const { return readers(id).size() == 1 && !is_output(id); }
@@ -74,25 +74,27 @@ class Rewriter {
   Result<bool> finish();
 
  private:
-  /// Who makes and who reads each tensor.
-  struct Links {
-    explicit Links(const Graph& graph);
-    void cover(std::size_t tensors);
+  /// Where each tensor comes from and whether it leaves the network.
+  struct Ends {
+    explicit Ends(const Graph& graph);
 
     std::vector<int> maker;
-    std::vector<std::vector<int>> readers;
     std::vector<bool> is_output;
     std::vector<bool> is_input;
   };
+  using Readers = std::vector<std::vector<int>>;  // of each tensor
 
-  /// Found when first asked for: most passes find nothing to look at in most networks.
-  Links& links() const;
+  // Found when first asked for: most passes find nothing to look at in most networks.
+  Ends& ends() const;
+  Readers& all_readers() const;
+  void cover_new_tensors();
   void add_reader(TensorId id, int index);
   void drop_reader(TensorId id, int index);
   void replace_reads(TensorId from, TensorId to);
 
   Graph& graph_;
-  mutable std::optional<Links> links_;
+  mutable std::optional<Ends> ends_;
+  mutable std::optional<Readers> readers_;
   std::vector<bool> removed_;
   std::vector<int> place_;  // index of the old node before which a node goes
   bool changed_ = false;

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "fleetfit/graph/passes.h"
@@ -123,10 +125,10 @@ class Preparation {
   void write_batch_norm(Node node) {
     const auto norm = std::get<BatchNorm>(node.op);
     const auto shape = graph_.tensor(node.inputs[0]).shape;
-    const auto affine = rewrite::affine_of_batch_norm(graph_, node);
-    if (shape && shape->size() > 2 && affine && !affine->scale.empty() &&
+    const auto constants = rewrite::constants_of_batch_norm(graph_, node);
+    if (shape && shape->size() > 2 && constants && constants->scale.size_bytes() > 0 &&
         node.outputs.size() == 1) {
-      const auto channels = static_cast<std::int64_t>(affine->scale.size());
+      const auto channels = elements(*graph_.tensor(node.inputs[1]).shape);
       const Ints ones(shape->size() - 2, 1);
       const Ints zeros(shape->size() - 2, 0);
       Shape weights(shape->size(), 1);
@@ -136,16 +138,28 @@ class Preparation {
                           .dilations = ones,
                           .pads_begin = zeros,
                           .pads_end = zeros};
-      node.inputs = {node.inputs[0], add_floats(node.name + ".weights", weights, affine->scale),
-                     add_floats(node.name + ".bias", {channels}, affine->shift)};
+      node.inputs = {node.inputs[0],
+                     add_derived(node.name + ".weights", weights, *constants, &Affine::scale),
+                     add_derived(node.name + ".bias", {channels}, *constants, &Affine::shift)};
       node.op = Conv{.window = window, .groups = channels, .layout = norm.layout};
     }
     graph_.nodes.push_back(std::move(node));
   }
 
-  TensorId add_floats(std::string name, Shape shape, const std::vector<double>& values) {
-    return rewrite::add_floats(graph_, std::move(name), std::move(shape),
-                               {values.begin(), values.end()});
+  using Affine = rewrite::ChannelAffine;
+
+  /// What a batch norm multiplies with or adds, made when somebody asks for it.
+  TensorId add_derived(std::string name, Shape shape, const rewrite::BatchNormConstants& constants,
+                       std::vector<double> Affine::* part) {
+    auto data = TensorData::derive(constants.scale, [constants, part](std::span<std::byte> bytes) {
+      const auto affine = constants.affine();
+      std::ranges::transform(affine.*part, reinterpret_cast<float*>(bytes.data()),
+                             [](double value) { return static_cast<float>(value); });
+    });
+    return graph_.add_tensor({.name = std::move(name),
+                              .dtype = DType::f32,
+                              .shape = std::move(shape),
+                              .data = std::move(data)});
   }
 
   /// ONNX's Gemm takes matrices only.

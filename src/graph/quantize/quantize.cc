@@ -71,8 +71,8 @@ std::optional<std::size_t> output_axis(const Node& node, const Shape& weights) {
 /// Writes the quantized network, node by node.
 class Quantizer {
  public:
-  Quantizer(const Graph& source, Plan plan, const QuantizeOptions& options)
-      : graph_(source),
+  Quantizer(Graph source, Plan plan, const QuantizeOptions& options)
+      : graph_(std::move(source)),
         plan_(std::move(plan)),
         per_channel_(options.per_channel),
         only_costs_(options.only_costs) {}
@@ -81,6 +81,9 @@ class Quantizer {
     if (auto ok = find_scales(ranges); !ok) return tl::unexpected(ok.error());
     auto nodes = std::exchange(graph_.nodes, {});
     real_.resize(graph_.tensors.size(), kNoTensor);
+    // A layer gets three conversions, with up to four tensors each.
+    graph_.nodes.reserve(4 * nodes.size());
+    graph_.tensors.reserve(graph_.tensors.size() + 12 * nodes.size());
     for (const auto id : graph_.inputs) round_trip(id);
     for (std::size_t n = 0; n < nodes.size(); ++n) {
       if (auto ok = write(std::move(nodes[n]), plan_.role(n)); !ok)
@@ -210,20 +213,21 @@ class Quantizer {
   // --- Nodes ---
 
   Status write(Node node, Role role) {
-    const auto original = node;
+    // What is data and what weights depends on constants, so inputs are exchanged after it is
+    // known.
+    const auto data = role == Role::floats ? std::vector<std::size_t>{} : data_inputs(graph_, node);
+    const bool is_layer = role == Role::computes && has_weights(graph_, node);
+    const auto exact = node.inputs;
     for (auto& id : node.inputs) {
       if (id != kNoTensor && !graph_.tensor(id).is_constant()) id = rounded(id);
     }
-    if (role != Role::floats) {
-      for (const auto i : data_inputs(graph_, original)) {
-        const auto id = original.inputs[i];
-        if (graph_.tensor(id).is_constant() && plan_.is_quantized(id))
-          node.inputs[i] = rounded_constant(id);
-      }
+    for (const auto i : data) {
+      if (graph_.tensor(exact[i]).is_constant() && plan_.is_quantized(exact[i]))
+        node.inputs[i] = rounded_constant(exact[i]);
     }
-    if (role == Role::computes && has_weights(graph_, original)) {
-      if (auto ok = quantize_layer(node, group_of(original.inputs[0]).scale.scale); !ok)
-        return core::within(describe(original), ok.error());
+    if (is_layer) {
+      if (auto ok = quantize_layer(node, group_of(exact[0]).scale.scale); !ok)
+        return core::within(describe(node), ok.error());
     }
     const auto outputs = node.outputs;
     graph_.nodes.push_back(std::move(node));
@@ -383,11 +387,11 @@ std::vector<TensorId> tensors_to_observe(const Graph& prepared, const QuantizeOp
   return make_plan(prepared, options).sources();
 }
 
-Result<Graph> quantize(const Graph& prepared, const Ranges& ranges,
-                       const QuantizeOptions& options) {
+Result<Graph> quantize(Graph prepared, const Ranges& ranges, const QuantizeOptions& options) {
   if (auto ok = validate(prepared); !ok) return tl::unexpected(ok.error());
   if (auto ok = check_names(prepared, options); !ok) return tl::unexpected(ok.error());
-  return Quantizer(prepared, make_plan(prepared, options), options).run(ranges);
+  auto plan = make_plan(prepared, options);
+  return Quantizer(std::move(prepared), std::move(plan), options).run(ranges);
 }
 
 }  // namespace fleetfit::graph

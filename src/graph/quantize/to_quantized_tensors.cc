@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -38,6 +39,11 @@ std::optional<Quantization> parameters(const Graph& graph, const Node& node) {
   return q;
 }
 
+/// Whether two conversions read their parameters from the same tensors.
+bool read_same_parameters(const Node& a, const Node& b) {
+  return std::equal(a.inputs.begin() + 1, a.inputs.end(), b.inputs.begin() + 1, b.inputs.end());
+}
+
 // --- Moves between a DequantizeLinear and what it is for ---
 
 /// Operators of one tensor whose result holds the same values, in whatever order.
@@ -65,6 +71,9 @@ class MoveRounding {
  private:
   /// Scale and zero point, as inputs of nodes.
   using Parameters = std::array<TensorId, 2>;
+
+  /// New nodes by the index of the node that they go before.
+  using Pairs = std::map<std::size_t, std::vector<Node>>;
 
   bool is_one_number(TensorId id) const {
     if (id == kNoTensor) return false;
@@ -104,42 +113,40 @@ class MoveRounding {
   }
 
   void after_moves() {
-    const auto read_by = consumers(graph_);
-    auto nodes = std::exchange(graph_.nodes, {});
-    std::vector<Node> written;
-    written.reserve(nodes.size());
+    const Consumers read_by(graph_);
+    auto& nodes = graph_.nodes;
     std::map<TensorId, Parameters> on_grid;
     std::map<TensorId, TensorId> rounded;
+    Pairs pairs;
     const auto is_quantize = [&](int reader) {
       return std::holds_alternative<QuantizeLinear>(nodes[static_cast<std::size_t>(reader)].op);
     };
-    for (auto& node : nodes) {
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      auto& node = nodes[n];
       for (auto& id : node.inputs) {
         if (const auto found = rounded.find(id); found != rounded.end()) id = found->second;
       }
       if (std::holds_alternative<DequantizeLinear>(node.op)) {
         if (const auto p = common_parameters(node)) on_grid.emplace(node.outputs[0], *p);
       }
-      const auto grid = node.inputs.empty() ? on_grid.end() : on_grid.find(node.inputs[0]);
-      const bool moves = grid != on_grid.end() && moves_values(node);
-      const auto result = node.outputs.empty() ? kNoTensor : node.outputs[0];
-      written.push_back(std::move(node));
-      if (!moves || is_output(result)) continue;
-      const auto& readers = read_by[slot(result)];
-      if (std::all_of(readers.begin(), readers.end(), is_quantize)) continue;
+      if (!moves_values(node) || is_output(node.outputs[0])) continue;
+      const auto result = node.outputs[0];
+      const auto grid = on_grid.find(node.inputs[0]);
+      if (grid == on_grid.end() || std::ranges::all_of(read_by[slot(result)], is_quantize))
+        continue;
       const auto p = grid->second;
-      rounded[result] = add_pair(result, p, written);
+      rounded[result] = add_pair(result, p, pairs[n + 1]);
       on_grid.emplace(rounded[result], p);
     }
-    graph_.nodes = std::move(written);
+    insert(std::move(pairs));
   }
 
   void before_moves() {
     const auto made_by = producers(graph_);
-    const auto read_by = consumers(graph_);
-    auto nodes = std::exchange(graph_.nodes, {});
+    const Consumers read_by(graph_);
+    auto& nodes = graph_.nodes;
     std::map<TensorId, Parameters> rounded_next;  // tensors that only a QuantizeLinear reads
-    std::vector<std::vector<Node>> pairs(nodes.size());
+    Pairs pairs;
     for (std::size_t n = nodes.size(); n-- > 0;) {
       auto& node = nodes[n];
       if (std::holds_alternative<QuantizeLinear>(node.op)) {
@@ -159,11 +166,18 @@ class MoveRounding {
       node.inputs[0] = add_pair(x, p, pairs[n]);
       rounded_next.emplace(x, p);
     }
-    graph_.nodes.reserve(nodes.size());
-    for (std::size_t n = 0; n < nodes.size(); ++n) {
-      for (auto& node : pairs[n]) graph_.nodes.push_back(std::move(node));
-      graph_.nodes.push_back(std::move(nodes[n]));
+    insert(std::move(pairs));
+  }
+
+  void insert(Pairs pairs) {
+    if (pairs.empty()) return;
+    std::vector<Node> nodes;
+    for (std::size_t n = 0; n <= graph_.nodes.size(); ++n) {
+      if (const auto found = pairs.find(n); found != pairs.end())
+        std::ranges::move(found->second, std::back_inserter(nodes));
+      if (n < graph_.nodes.size()) nodes.push_back(std::move(graph_.nodes[n]));
     }
+    graph_.nodes = std::move(nodes);
   }
 
   Graph& graph_;
@@ -176,30 +190,28 @@ class Absorption {
   explicit Absorption(Graph& graph)
       : graph_(graph),
         made_by_(producers(graph)),
-        read_by_(consumers(graph)),
+        read_by_(graph),
         is_output_(graph.tensors.size(), false),
         absorbed_(graph.nodes.size(), false) {
     for (const auto id : graph.outputs) is_output_[slot(id)] = true;
   }
 
   void run() {
+    std::vector<bool> looked_at(graph_.tensors.size(), false);
     for (const auto& node : graph_.nodes) {
       if (!converts(node)) continue;
       const bool quantizes = std::holds_alternative<QuantizeLinear>(node.op);
       const auto stored = quantizes ? node.outputs[0] : node.inputs[0];
+      if (looked_at[slot(stored)]) continue;
+      looked_at[slot(stored)] = true;
       if (auto q = meaning(stored)) graph_.tensor(stored).quantization = std::move(q);
     }
     for (auto& node : graph_.nodes) {
       if (can_absorb(node)) absorb(node);
     }
-    std::vector<Node> nodes;
-    nodes.reserve(graph_.nodes.size());
-    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (absorbed_[n]) continue;
-      simplify_conversion(graph_.nodes[n]);
-      nodes.push_back(std::move(graph_.nodes[n]));
-    }
-    graph_.nodes = std::move(nodes);
+    std::size_t next = 0;
+    std::erase_if(graph_.nodes, [&](const Node&) { return absorbed_[next++]; });
+    for (auto& node : graph_.nodes) simplify_conversion(node);
   }
 
  private:
@@ -211,9 +223,12 @@ class Absorption {
   /// What stored numbers stand for, if all who write and read them agree.
   std::optional<Quantization> meaning(TensorId stored) const {
     std::optional<Quantization> common = graph_.tensor(stored).quantization;
+    const Node* known = nullptr;  // one with a single scale, with which axes play no part
     const auto agrees = [&](const Node& node) {
+      if (known != nullptr && read_same_parameters(*known, node)) return true;
       const auto q = parameters(graph_, node);
       if (!common) common = q;
+      if (q && q->scales.size() == 1) known = &node;
       return q && q == common;
     };
     if (const auto* node = maker(stored)) {
@@ -298,7 +313,7 @@ class Absorption {
 
   Graph& graph_;
   std::vector<int> made_by_;
-  std::vector<std::vector<int>> read_by_;
+  Consumers read_by_;
   std::vector<bool> is_output_;
   std::vector<bool> absorbed_;  // QuantizeLinears that their maker has taken in
 };
