@@ -142,5 +142,32 @@ TEST(SortNodes, NamesATensorThatNothingMakes) {
             "node first (Relu) reads tensor 'x', which nothing makes");
 }
 
+TEST(SortNodes, LeavesAnOrderThatIsFine) {
+  auto graph = two_relus(false);
+  graph.nodes[1].inputs = {graph.nodes[0].inputs[0]};  // either may come first
+  ASSERT_TRUE(sort_nodes(graph));
+  EXPECT_EQ(graph.nodes[0].name, "first");
+  EXPECT_EQ(graph.nodes[1].name, "second");
+}
+
+TEST(Consumers, HoldsEveryReaderOnceAndInOrder) {
+  auto graph = two_relus(false);
+  const auto x = graph.nodes[0].inputs[0];
+  const auto a = graph.nodes[0].outputs[0];
+  const auto square = graph.add_tensor({.name = "square"});
+  graph.nodes.push_back({.name = "third",
+                         .op = Elementwise{ElementwiseKind::mul},
+                         .inputs = {a, a, kNoTensor},
+                         .outputs = {square}});
+  const Consumers readers(graph);
+  const auto of = [&](TensorId id) {
+    const auto found = readers[static_cast<std::size_t>(id)];
+    return std::vector<int>(found.begin(), found.end());
+  };
+  EXPECT_EQ(of(x), std::vector{0});
+  EXPECT_EQ(of(a), (std::vector{1, 2}));
+  EXPECT_TRUE(of(square).empty());
+}
+
 }  // namespace
 }  // namespace fleetfit::graph
