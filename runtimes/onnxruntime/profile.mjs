@@ -5,16 +5,16 @@ import {Failure} from './failure.mjs';
 const SUFFIX = '_kernel_time';
 
 /**
- * Mean times of the operators in a profile of one run for warming up and then `runs` others, in the order of execution:
+ * Mean times of the operators in a profile of `coldRuns` for warming up and then `runs` others, in the order of execution:
  * [{name, type, kernel, ms}].
  */
-export function operatorTimes(file, runs) {
+export function operatorTimes(file, coldRuns, runs) {
   const events = JSON.parse(fs.readFileSync(file, 'utf8')).filter((event) => event.ph === 'X');
   const modelRuns = events.filter((event) => event.name === 'model_run').sort((a, b) => a.ts - b.ts);
-  if (modelRuns.length !== runs + 1) {
-    throw new Failure('invalid_input', `ONNX Runtime's profile holds ${modelRuns.length} of ${runs + 1} runs; ask for fewer`);
+  if (modelRuns.length !== coldRuns + runs) {
+    throw new Failure('invalid_input', `ONNX Runtime's profile holds ${modelRuns.length} of ${coldRuns + runs} runs; ask for fewer`);
   }
-  const begin = modelRuns[1].ts;
+  const begin = modelRuns[coldRuns].ts;
   const operators = new Map();
   for (const event of events.sort((a, b) => a.ts - b.ts)) {
     if (event.cat !== 'Node' || event.ts < begin || !event.name.endsWith(SUFFIX)) continue;

@@ -17,6 +17,13 @@ namespace fleetfit::measure {
 namespace {
 
 constexpr int kMostRunsPerRequest = 10'000;
+// Runtimes take their memory in the first runs: ONNX Runtime in the first and, all in one piece,
+// once more in the second, each of which takes twice as long as those after them.
+constexpr int kLeastWarmupRuns = 3;
+// One run of three may be disturbed; of networks for which three take longer than this, one has to
+// do.
+constexpr int kLeastRunsPerRequest = 3;
+constexpr double kLongRequestMs = 1000;
 constexpr std::size_t kProfiledRequests = 5;
 constexpr double kProfileTolerance = 0.1;
 // Whoever looks after every request will once see it settled by luck.
@@ -143,9 +150,11 @@ class Course {
       record_.warmup_runs += static_cast<std::int64_t>(times->ms.size());
       medians.push_back(median_of(times->ms));
       if (is_steady(medians, 2 * protocol_.target)) return;
-      if (seconds(session_.clock.now() - start) >= limit) {
-        return note(fmt::format("the warm-up was ended after {:.3g} s, before it was steady",
-                                seconds(session_.clock.now() - start)));
+      const double passed = seconds(session_.clock.now() - start);
+      const bool cold = record_.warmup_runs < kLeastWarmupRuns && passed < protocol_.max_warmup_s;
+      if (passed >= limit && !cold) {
+        return note(
+            fmt::format("the warm-up was ended after {:.3g} s, before it was steady", passed));
       }
     }
   }
@@ -202,6 +211,11 @@ class Course {
     return static_cast<int>(std::clamp(runs, 1.0, double{kMostRunsPerRequest}));
   }
 
+  int runs_of_single_request() const {
+    const bool quick = kLeastRunsPerRequest * last_run_ms_ <= kLongRequestMs;
+    return quick ? std::max(runs_per_request(), kLeastRunsPerRequest) : runs_per_request();
+  }
+
   std::optional<RunTimes> request(int runs, bool per_operator) {
     auto times = subject_.runtime.run(runs, per_operator);
     if (!times) {
@@ -232,7 +246,8 @@ class Course {
   void run_plain() {
     rest();
     const auto left = protocol_.max_runs - std::ssize(run_ms_);
-    const int runs = static_cast<int>(std::min<std::int64_t>(runs_per_request(), left));
+    const int wanted = protocol_.sessions > 1 ? runs_of_single_request() : runs_per_request();
+    const int runs = static_cast<int>(std::min<std::int64_t>(wanted, left));
     const bool metered = start_meter();
     const auto times = request(runs, false);
     if (metered) stop_meter(times ? runs : 0);
@@ -242,7 +257,7 @@ class Course {
   }
 
   void run_profiled() {
-    auto times = request(runs_per_request(), true);
+    auto times = request(runs_of_single_request(), true);
     if (!times) return;
     if (auto ok = profile_.add(*std::move(times)); !ok) fail_with(std::move(ok.error().message));
   }

@@ -81,6 +81,29 @@ TEST_F(MeasureModel, LeavesASlowWarmUpOut) {
   EXPECT_GE(result.warmup_runs, 100);
 }
 
+TEST_F(MeasureModel, LeavesColdRunsOutHoweverLittleTimeThereIs) {
+  // As ONNX Runtime does: two runs that take memory, and then those that count.
+  FakeRuntime runtime(clock, [](int run) { return run < 2 ? 80.0 : 40.0; });
+  const auto result = measure(runtime, {.min_time_s = 0.05, .max_time_s = 0.1, .sessions = 8});
+  EXPECT_EQ(result.warmup_runs, 3);
+  EXPECT_EQ(result.runs, 3);
+  EXPECT_DOUBLE_EQ(result.latency->mean_ms, 40);
+}
+
+TEST_F(MeasureModel, WarmsASlowModelUpOnceWhereItsRunsTakeLongerThanAnyWarmUp) {
+  FakeRuntime runtime(clock, [](int) { return 3000.0; });
+  const auto result = measure(runtime, {.max_time_s = 5});
+  EXPECT_EQ(result.warmup_runs, 1);
+  EXPECT_EQ(result.runs, 1);
+}
+
+TEST_F(MeasureModel, ProfilesSeveralRunsOfASlowModelAtOnce) {
+  FakeRuntime runtime(clock, [](int) { return 200.0; });
+  runtime.operators = {{.name = "conv", .type = "Conv", .kernel = "", .ms = 1}};
+  measure(runtime, {.max_time_s = 1, .operators = true});
+  EXPECT_EQ(runtime.requests().back(), 3);
+}
+
 TEST_F(MeasureModel, TellsBothHalvesOfADriftingRuntimeApart) {
   // One percent slower with each second.
   FakeRuntime runtime(clock, [this](int) {
