@@ -38,7 +38,7 @@ void fit_into_latency(predict::NetworkSample& sample) {
 }  // namespace
 
 Result<graph::Graph> as_run(graph::Graph graph, measure::Precision precision) {
-  if (precision != measure::Precision::int8 || is_quantized(graph)) return graph;
+  if (precision != measure::Precision::int8 || graph::is_quantized(graph)) return graph;
   auto prepared = graph::prepare_for_quantization(std::move(graph));
   if (!prepared) return prepared;
   const auto ranges = graph::guessed_ranges(*prepared);

@@ -37,7 +37,7 @@ KernelsSummary summary_of(const graph::Graph& graph, const cost::KernelPlan& pla
                          .before_fusion = plan.before_fusion,
                          .after_fusion = static_cast<int>(plan.kernels.size())};
   for (const auto& kernel : plan.kernels) {
-    summary.kernels.push_back({kernel.kind, names_of(graph, kernel.nodes)});
+    summary.kernels.push_back({kernel.kind, names_of(graph, kernel.nodes), kernel.reordered_size});
   }
   return summary;
 }
@@ -132,6 +132,7 @@ ordered_json to_json(const KernelsSummary& summary) {
   ordered_json kernels = ordered_json::array();
   for (const auto& kernel : summary.kernels) {
     kernels.push_back({{"kernel", kernel.kernel}, {"ops", kernel.ops}});
+    if (kernel.reordered_size > 0) kernels.back()["reordered_size"] = kernel.reordered_size;
   }
   ordered_json document{{"rules", summary.rules}};
   if (!summary.target.empty()) document["target"] = summary.target;

@@ -8,6 +8,7 @@
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/engine/calibrate.h"
 #include "fleetfit/graph/export.h"
+#include "fleetfit/graph/quantize.h"
 
 namespace fleetfit::app {
 namespace {
@@ -51,16 +52,6 @@ Result<std::string> hash_of(const fs::path& file) {
 
 graph::ImportOptions import_options(const ModelOptions& options) {
   return {.dimensions = options.dimensions, .batch = options.batch};
-}
-
-bool is_quantized(const graph::Graph& graph) {
-  const auto converts = [](const graph::Node& node) {
-    return std::holds_alternative<graph::QuantizeLinear>(node.op) ||
-           std::holds_alternative<graph::DequantizeLinear>(node.op);
-  };
-  return std::ranges::any_of(graph.nodes, converts) ||
-         std::ranges::any_of(graph.tensors,
-                             [](const graph::Tensor& t) { return t.quantization.has_value(); });
 }
 
 Result<ModelFiles> ModelFiles::open(const fs::path& file, const ModelOptions& options,
@@ -112,7 +103,7 @@ bool ModelFiles::reads_original(const measure::Device& device) const {
 }
 
 Result<RuntimeFile> ModelFiles::for_device(const measure::Device& device) {
-  if (device.precision == measure::Precision::int8 && !is_quantized(model_.graph)) {
+  if (device.precision == measure::Precision::int8 && !graph::is_quantized(model_.graph)) {
     return quantized().map([](const fs::path& path) {
       return RuntimeFile{path,
                          "quantized after training with the ranges of random inputs: right for its "

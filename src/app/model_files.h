@@ -14,9 +14,6 @@ namespace fleetfit::app {
 
 graph::ImportOptions import_options(const ModelOptions& options);
 
-/// Whether any of it computes with 8-bit numbers.
-bool is_quantized(const graph::Graph& graph);
-
 /// A file that a runtime can load.
 struct RuntimeFile {
   std::filesystem::path path;

@@ -15,6 +15,7 @@
 #include "app/opened_device.h"
 #include "fleetfit/graph/evaluate.h"
 #include "fleetfit/graph/npy.h"
+#include "fleetfit/graph/quantize.h"
 
 namespace fleetfit::app {
 namespace {
@@ -275,7 +276,7 @@ Result<CheckReport> check_model(Workplace& workplace, const CheckRequest& reques
 
   CheckReport report{.outputs = *std::move(differences)};
   const bool quantized =
-      other->device.precision == measure::Precision::int8 || is_quantized(files->graph());
+      other->device.precision == measure::Precision::int8 || graph::is_quantized(files->graph());
   report.bound = quantized ? kQuantizedBound : kFloatBound;
   report.pass = std::ranges::all_of(report.outputs, [&](const OutputDifference& d) {
     return d.max_rel_diff < report.bound || d.max_abs_diff < kFloatNoise;

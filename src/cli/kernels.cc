@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -29,8 +30,11 @@ std::string counts_text(const app::KernelsSummary& summary) {
   for (const auto& kernel : summary.kernels) ++counts[kernel.kernel];
   std::vector<std::string> parts;
   for (const auto& [kind, count] : counts) parts.push_back(fmt::format("{} {}", count, kind));
+  const auto changes = std::ranges::count_if(
+      summary.kernels, [](const auto& kernel) { return kernel.reordered_size > 0; });
   return fmt::format("{} operators become {} kernels: {}\n", summary.before_fusion,
-                     summary.after_fusion, fmt::join(parts, ", "));
+                     summary.after_fusion, fmt::join(parts, ", ")) +
+         (changes > 0 ? fmt::format("layouts are changed before {} of them\n", changes) : "");
 }
 
 std::string kernels_text(const app::KernelsSummary& summary) {

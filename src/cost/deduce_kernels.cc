@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "cost/blocked_layout.h"
 #include "cost/fuse_kernels.h"
 #include "cost/prepare.h"
 #include "cost/quantities.h"
@@ -99,6 +100,7 @@ Result<KernelPlan> deduce_kernels(const Graph& graph, const KernelRules& rules) 
                                *rules.data_, rules.family_),
          .nodes = std::move(nodes)});
   }
+  lay_out_blocks(graph, rules.data_->blocks, plan.kernels);
   return plan;
 }
 

@@ -31,6 +31,7 @@ double total_bytes(const M& m) { return m.input_bytes + m.output_bytes + m.weigh
 double beyond(double bytes, double cache) { return std::max(0.0, bytes - cache); }
 double output_pixels(const M& m) { return m.out.batch * m.out.height * m.out.width; }
 double taps(const M& m) { return m.window.height * m.window.width; }
+double patch_size(const M& m) { return output_pixels(m) * taps(m) * m.in.channels; }
 
 /// Floating-point operations if all channels are filled up to whole vectors.
 double padded_flops(const M& m) {
@@ -132,7 +133,7 @@ constexpr std::array kConvolution{
     Feature{"padded_flops", padded_flops},
     Feature{"padded_output_size",
             [](const M& m) { return output_pixels(m) * rounded_up(m.out.channels, kLanes); }},
-    Feature{"patch_size", [](const M& m) { return output_pixels(m) * taps(m) * m.in.channels; }},
+    Feature{"patch_size", patch_size},
     Feature{"weight_bytes_beyond_level1",
             [](const M& m) { return beyond(m.weight_bytes, kLevel1Bytes); }},
     Feature{"weight_bytes_beyond_level2",
@@ -161,6 +162,21 @@ constexpr std::array kShifted{Feature{"shifted_flops", shifted_flops}};
 constexpr std::array kJoined{
     Feature{"joined_flops", [](const M& m) { return m.flops * joined_groups(m); }},
     Feature{"unjoined_flops", [](const M& m) { return joined_groups(m) == 0 ? m.flops : 0; }},
+};
+
+// Outside of blocks windows are unrolled into a matrix, and each group is a product by itself.
+constexpr std::array kOutside{
+    Feature{"outside_flops", [](const M& m) { return m.outside_blocks ? m.flops : 0; }},
+    Feature{"outside_patch_size",
+            [](const M& m) {
+              const bool unrolled = m.outside_blocks && (taps(m) > 1 || m.window.stride > 1);
+              return unrolled ? patch_size(m) : 0;
+            }},
+    Feature{"outside_groups", [](const M& m) { return m.outside_blocks ? m.groups : 0; }},
+};
+
+constexpr std::array kReordered{
+    Feature{"reordered_size", [](const M& m) { return m.reordered_size; }},
 };
 
 // Averages and maxima are other kernels, and what each pixel costs by itself is more than channels
@@ -214,23 +230,27 @@ Features joined(std::initializer_list<std::span<const Feature>> parts) {
 
 Features features_for(std::string_view kind) {
   if (kind == "conv2d" || kind == "winograd") {
-    return joined({kInputImage, kOutputImage, kWindow, kConvolution, kWinograd, kFilled, kShifted});
+    return joined({kInputImage, kOutputImage, kWindow, kConvolution, kWinograd, kFilled, kShifted,
+                   kOutside, kReordered});
   }
   if (kind == "depthwise_conv2d" || kind == "transposed_conv2d") {
-    return joined({kInputImage, kOutputImage, kWindow, kConvolution, kFilled, kShifted});
+    return joined({kInputImage, kOutputImage, kWindow, kConvolution, kFilled, kShifted, kOutside,
+                   kReordered});
   }
   if (kind == "grouped_conv2d") {
-    return joined(
-        {kInputImage, kOutputImage, kWindow, kConvolution, kGroups, kFilled, kShifted, kJoined});
+    return joined({kInputImage, kOutputImage, kWindow, kConvolution, kGroups, kFilled, kShifted,
+                   kJoined, kOutside, kReordered});
   }
-  if (kind == "fully_connected" || kind == "matmul") return joined({kInputImage, kProduct});
-  if (kind == "mean" || kind == "reduce") return joined({kInputImage, kReduction});
-  if (kind == "concat" || kind == "split") return joined({kInputImage, kOutputImage, kParts});
-  if (kind == "pooling") return joined({kInputImage, kOutputImage, kWindow, kPooling});
-  if (kind == "padding") return joined({kInputImage, kOutputImage, kPadding});
-  if (kind == "elementwise") return joined({kInputImage, kOperands});
+  if (kind == "fully_connected" || kind == "matmul")
+    return joined({kInputImage, kProduct, kReordered});
+  if (kind == "mean" || kind == "reduce") return joined({kInputImage, kReduction, kReordered});
+  if (kind == "concat" || kind == "split")
+    return joined({kInputImage, kOutputImage, kParts, kReordered});
+  if (kind == "pooling") return joined({kInputImage, kOutputImage, kWindow, kPooling, kReordered});
+  if (kind == "padding") return joined({kInputImage, kOutputImage, kPadding, kReordered});
+  if (kind == "elementwise") return joined({kInputImage, kOperands, kReordered});
   if (kind == "other") return joined({});
-  return joined({kInputImage, kOutputImage});
+  return joined({kInputImage, kOutputImage, kReordered});
 }
 
 struct KindFeatures {

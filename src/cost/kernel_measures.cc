@@ -132,6 +132,8 @@ class KernelMeasurement {
     measure_fused();
     measure_shape();
     measure_work();
+    measures_.outside_blocks = kernel_.outside_blocks;
+    measures_.reordered_size = static_cast<double>(kernel_.reordered_size);
     return measures_;
   }
 

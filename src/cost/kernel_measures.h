@@ -42,6 +42,8 @@ struct KernelMeasures {
   double results = 0;                 ///< activations that are written
   bool averages = false;              ///< a pooling by means, not by maxima
   bool shifted = false;               ///< its largest input is quantized, and 0 is not stored as 0
+  bool outside_blocks = false;        ///< as in Kernel
+  double reordered_size = 0;          ///< as in Kernel
   double groups = 1;
   double depth = 0;  ///< products that are summed up for an element of the output
   ImageExtents in;

@@ -222,6 +222,19 @@ Result<SelectRule> read_select(const JsonView& view) {
   return rule;
 }
 
+Status read_blocks(const JsonView& view, BlockRules& blocks) {
+  const auto field = view.find("blocks");
+  if (!field) return tl::unexpected(field.error());
+  if (!*field) return {};
+  const auto channels = (*field)->integer("channels", {.min = 1});
+  if (channels) blocks.channels = *channels;
+  Reader reader(**field);
+  return reader.only({"comment", "channels", "follow"})
+      .types("follow", blocks.follow)
+      .keep(channels)
+      .status();
+}
+
 Status check_passes(const JsonView& view, const std::vector<std::string>& names) {
   for (const auto& name : names) {
     const bool known =
@@ -282,13 +295,14 @@ Result<KernelRuleData> read_data(const JsonView& view) {
   Reader reader(view);
   reader.keep(check_version(view))
       .only({"format", "version", "name", "description", "targets", "prepare", "free", "unpacked",
-             "fuse", "select"})
+             "blocks", "fuse", "select"})
       .keep(name)
       .list("prepare", data.prepare)
       .types("free", data.free)
       .types("unpacked", data.unpacked)
       .each("fuse", data.fuse, read_fuse)
       .each("select", data.select, read_select)
+      .keep(read_blocks(view, data.blocks))
       .keep(read_targets(view, data));
   if (!reader.status()) return tl::unexpected(reader.status().error());
   data.name = *std::move(name);

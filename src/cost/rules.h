@@ -62,14 +62,23 @@ struct SelectRule {
   std::vector<Bound> when;
 };
 
+/// A framework that keeps channels of float images in blocks. Convolutions whose channels allow it
+/// and poolings of whole blocks work on them; where such a kernel meets another one, what is
+/// between them is brought into the other layout.
+struct BlockRules {
+  std::int64_t channels = 0;     ///< of one block; 0: there are none
+  std::set<std::string> follow;  ///< types that work on blocks if all that they read lies in such
+};
+
 struct KernelRuleData {
   std::string name;
   std::map<std::string, std::string> targets;  ///< family of each
   std::vector<std::string> prepare;            ///< passes of graph, and the names below
   std::set<std::string> free;                  ///< types that cost nothing
   std::set<std::string> unpacked;              ///< types without a kernel for 8 bits
-  std::vector<FuseRule> fuse;                  ///< the first that fits is taken
-  std::vector<SelectRule> select;              ///< the first that fits is taken
+  BlockRules blocks;
+  std::vector<FuseRule> fuse;      ///< the first that fits is taken
+  std::vector<SelectRule> select;  ///< the first that fits is taken
 };
 
 /// Names in KernelRuleData::prepare that are no passes: operators between DequantizeLinear and

@@ -4,6 +4,7 @@
 
 #include "fleetfit/cost/cost.h"
 #include "fleetfit/engine/program.h"
+#include "fleetfit/graph/quantize.h"
 #include "fleetfit/graph/shape_inference.h"
 #include "fleetfit/space/space.h"
 
@@ -24,12 +25,6 @@ graph::Graph network(std::string_view space, std::string_view design) {
 }
 
 std::int64_t flops(const graph::Graph& graph) { return cost::count_cost(graph)->total.flops; }
-
-bool is_quantized(const graph::Graph& graph) {
-  return std::ranges::any_of(graph.nodes, [](const graph::Node& node) {
-    return std::holds_alternative<graph::QuantizeLinear>(node.op);
-  });
-}
 
 TEST(PolicySpace, IsFoundByNameAndIsTheSameEachTime) {
   EXPECT_EQ(known("fbnet+precision").name(), "fbnet+precision");
@@ -78,7 +73,7 @@ TEST(PolicySpace, LowersToTheArchitectureItselfInFloatAndWhole) {
   const auto plain = network("nasbench201", "421233");
   EXPECT_EQ(whole.nodes.size(), plain.nodes.size());
   EXPECT_EQ(flops(whole), flops(plain));
-  EXPECT_FALSE(is_quantized(whole));
+  EXPECT_FALSE(graph::is_quantized(whole));
 }
 
 TEST(PolicySpace, LowersToNarrowerAndQuantizedNetworks) {
@@ -86,7 +81,7 @@ TEST(PolicySpace, LowersToNarrowerAndQuantizedNetworks) {
   const auto plain = network("nasbench201", "333333");
   // Inner convolutions have half of both their inputs and outputs.
   EXPECT_NEAR(static_cast<double>(flops(half)) / static_cast<double>(flops(plain)), 0.25, 0.02);
-  EXPECT_TRUE(is_quantized(network("nasbench201+precision", "333333+int8")));
+  EXPECT_TRUE(graph::is_quantized(network("nasbench201+precision", "333333+int8")));
   EXPECT_LT(flops(network("nasbench201+pruning", "333333+w100-w100-w50")), flops(plain));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -23,6 +24,7 @@ struct KernelsRequest {
 struct KernelSummary {
   std::string kernel;            ///< its kind
   std::vector<std::string> ops;  ///< names of the operators in it, the one that does the work first
+  std::int64_t reordered_size = 0;  ///< elements that are brought into another layout for it
 };
 
 struct KernelsSummary {

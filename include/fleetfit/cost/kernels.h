@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -17,6 +18,8 @@ namespace fleetfit::cost {
 struct Kernel {
   std::string kind;        ///< one of kernel_kinds()
   std::vector<int> nodes;  ///< of the graph; the first does the work, the rest is fused into it
+  bool outside_blocks = false;  ///< the framework keeps channels in blocks, but not in this kernel
+  std::int64_t reordered_size = 0;  ///< elements that change their layout for it before it runs
 
   bool operator==(const Kernel&) const = default;
 };

@@ -17,6 +17,9 @@
 /// and to_quantized_tensors for whoever executes the result.
 namespace fleetfit::graph {
 
+/// Whether any of it computes with 8-bit numbers.
+bool is_quantized(const Graph& graph);
+
 /// The smallest and the largest value that a tensor is to be able to hold.
 struct ValueRange {
   float low = 0;

@@ -383,6 +383,16 @@ Status check_names(const Graph& graph, const QuantizeOptions& options) {
 
 }  // namespace
 
+bool is_quantized(const Graph& graph) {
+  const auto converts = [](const Node& node) {
+    return std::holds_alternative<QuantizeLinear>(node.op) ||
+           std::holds_alternative<DequantizeLinear>(node.op);
+  };
+  return std::ranges::any_of(graph.nodes, converts) ||
+         std::ranges::any_of(graph.tensors,
+                             [](const Tensor& t) { return t.quantization.has_value(); });
+}
+
 std::vector<TensorId> tensors_to_observe(const Graph& prepared, const QuantizeOptions& options) {
   return make_plan(prepared, options).sources();
 }
