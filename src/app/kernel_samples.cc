@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "app/model_files.h"
@@ -24,15 +25,14 @@ std::string name_of(const graph::Graph& graph, const cost::Kernel& kernel) {
   return fmt::format("{}", fmt::join(names, "+"));
 }
 
-/// Being profiled slows operators down: together they take no longer than the network did by
-/// itself.
+/// Being profiled costs time, most of it between operators: what is more than the network took by
+/// itself is taken from the overhead first, and then from all operators alike.
 void fit_into_latency(predict::NetworkSample& sample) {
-  double profiled = sample.overhead_ms;
-  for (const auto& kernel : sample.kernels) profiled += kernel.ms;
-  if (!(profiled > sample.latency_ms)) return;
-  const double share = sample.latency_ms / profiled;
-  sample.overhead_ms *= share;
-  for (auto& kernel : sample.kernels) kernel.ms *= share;
+  double kernels = 0;
+  for (const auto& kernel : sample.kernels) kernels += kernel.ms;
+  sample.overhead_ms = std::clamp(sample.latency_ms - kernels, 0.0, sample.overhead_ms);
+  if (!(kernels > sample.latency_ms)) return;
+  for (auto& kernel : sample.kernels) kernel.ms *= sample.latency_ms / kernels;
 }
 
 }  // namespace

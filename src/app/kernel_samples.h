@@ -26,7 +26,8 @@ Result<DeducedKernels> deduced_kernels(const graph::Graph& graph, const cost::Ke
 
 /// A measurement with operators in the form that predictors learn from: the deduced kernels with
 /// the times of what ran for them. Time that belongs to none of them counts as overhead; where all
-/// of it is more than the network took when it was not profiled, each part is less. Fails with
+/// of it is more than the network took when it was not profiled, the overhead is less and, if that
+/// is not enough, each kernel. Fails with
 /// `invalid_input` if the record has no operators or they do not fit the graph.
 Result<predict::NetworkSample> sample_of(const graph::Graph& graph, const cost::KernelRules& rules,
                                          const store::MeasurementRecord& record);

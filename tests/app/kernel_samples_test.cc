@@ -53,13 +53,21 @@ TEST_F(KernelSamples, HaveTheTimesOfTheProfile) {
   EXPECT_DOUBLE_EQ(all.latency_ms, 4.5);
 }
 
-TEST_F(KernelSamples, TakeNoLongerTogetherThanTheNetworkDidByItself) {
-  const auto all = sample(3);
+TEST_F(KernelSamples, KeepTheirTimesWhereProfilingCostTimeBetweenThem) {
+  const auto all = sample(3.25);
   ASSERT_EQ(all.kernels.size(), 2u);
-  EXPECT_THAT(all.kernels[0].ms, DoubleNear(1.5, kTiny));
-  EXPECT_THAT(all.kernels[1].ms, DoubleNear(0.75, kTiny));
-  EXPECT_THAT(all.overhead_ms, DoubleNear(0.75, kTiny));
-  EXPECT_DOUBLE_EQ(all.latency_ms, 3);
+  EXPECT_DOUBLE_EQ(all.kernels[0].ms, 2);
+  EXPECT_DOUBLE_EQ(all.kernels[1].ms, 1);
+  EXPECT_DOUBLE_EQ(all.overhead_ms, 0.25);
+}
+
+TEST_F(KernelSamples, TakeNoLongerTogetherThanTheNetworkDidByItself) {
+  const auto all = sample(2.4);
+  ASSERT_EQ(all.kernels.size(), 2u);
+  EXPECT_THAT(all.kernels[0].ms, DoubleNear(1.6, kTiny));
+  EXPECT_THAT(all.kernels[1].ms, DoubleNear(0.8, kTiny));
+  EXPECT_EQ(all.overhead_ms, 0);
+  EXPECT_DOUBLE_EQ(all.latency_ms, 2.4);
 }
 
 TEST_F(KernelSamples, NeedOperators) {
