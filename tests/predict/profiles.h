@@ -14,7 +14,8 @@ namespace fleetfit::predict::test {
 inline bool came_later(std::string_view feature) {
   return feature.starts_with("filled_") || feature.starts_with("unblocked_") ||
          feature.starts_with("uneven_") || feature.starts_with("shifted_") ||
-         feature.starts_with("joined_") || feature.starts_with("unjoined_");
+         feature.starts_with("joined_") || feature.starts_with("unjoined_") ||
+         feature.starts_with("outside_") || feature.starts_with("reordered_");
 }
 
 /// A kernel with random features whose arithmetic and traffic are in `scale` x [1, 100).
