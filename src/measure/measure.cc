@@ -20,8 +20,8 @@ constexpr int kMostRunsPerRequest = 10'000;
 // Runtimes take their memory in the first runs: ONNX Runtime in the first and, all in one piece,
 // once more in the second, each of which takes twice as long as those after them.
 constexpr int kLeastWarmupRuns = 3;
-// One run of three may be disturbed; of networks for which three take longer than this, one has to
-// do.
+// One run of three may be disturbed. Where a request is nearly all that there is (a profile, one of
+// several short sessions) it holds so many, unless they take longer than this.
 constexpr int kLeastRunsPerRequest = 3;
 constexpr double kLongRequestMs = 1000;
 constexpr std::size_t kProfiledRequests = 5;
