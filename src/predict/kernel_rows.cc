@@ -16,11 +16,33 @@ namespace {
 
 // A profile that is farther off than this says nothing about the network's latency.
 constexpr double kMostScale = 2;
+// Fewer networks than this tell no law of short ones.
+constexpr std::size_t kLeastNetworksForShare = 20;
+// A law with one unknown more has to leave so much less of the squared errors.
+constexpr double kShareWorthIt = 0.94;
 
-double scale_of(const NetworkSample& network) {
-  double sum = network.overhead_ms;
+double kernels_ms(const NetworkSample& network) {
+  double sum = 0;
   for (const auto& kernel : network.kernels) sum += kernel.ms;
-  return std::clamp(network.latency_ms / sum, 1 / kMostScale, kMostScale);
+  return sum;
+}
+
+/// A network as far as its overhead is concerned, scaled so that all adds up to its latency.
+struct Around {
+  double overhead_ms;
+  double kernels_ms;
+  double latency_ms;
+  std::size_t kernels;
+};
+
+Around around_kernels(const NetworkSample& network) {
+  const double kernels = kernels_ms(network);
+  const double scale =
+      std::clamp(network.latency_ms / (kernels + network.overhead_ms), 1 / kMostScale, kMostScale);
+  return {.overhead_ms = network.overhead_ms * scale,
+          .kernels_ms = kernels * scale,
+          .latency_ms = network.latency_ms,
+          .kernels = network.kernels.size()};
 }
 
 std::vector<int> deal_out(std::size_t networks, int folds, core::Random random) {
@@ -35,12 +57,53 @@ std::vector<int> deal_out(std::size_t networks, int folds, core::Random random) 
 
 // The overhead of a network that was disturbed between its kernels says nothing: one whose share of
 // the latency is far above the others' is left out.
-double most_credible_share(const Profiles& profiles) {
+void leave_out_disturbed(std::vector<Around>& networks) {
   std::vector<double> shares;
-  for (std::size_t n = 0; n < profiles.latency_ms.size(); ++n)
-    shares.push_back(profiles.overhead_ms[n] / profiles.latency_ms[n]);
+  for (const auto& network : networks) shares.push_back(network.overhead_ms / network.latency_ms);
   const double middle = *core::median(shares);
-  return middle + std::max(5 * *core::mad(shares), middle);
+  const double most = middle + std::max(5 * *core::mad(shares), middle);
+  std::erase_if(networks, [&](const Around& network) {
+    return network.overhead_ms > most * network.latency_ms;
+  });
+}
+
+/// Non-negative least squares with two unknowns, each network weighted by its latency.
+Overhead fit_full_from(double full_from_ms, std::span<const Around> networks) {
+  double s00 = 0;
+  double s01 = 0;
+  double s11 = 0;
+  double t0 = 0;
+  double t1 = 0;
+  for (const auto& network : networks) {
+    const Overhead one{.network_ms = 1 / network.latency_ms, .full_from_ms = full_from_ms};
+    const double x0 = one.of(network.kernels, network.kernels_ms);
+    const double x1 = x0 * static_cast<double>(network.kernels);
+    const double y = network.overhead_ms / network.latency_ms;
+    s00 += x0 * x0;
+    s01 += x0 * x1;
+    s11 += x1 * x1;
+    t0 += x0 * y;
+    t1 += x1 * y;
+  }
+  Overhead overhead{.network_ms = t0 / s00, .full_from_ms = full_from_ms};
+  const double determinant = s00 * s11 - s01 * s01;
+  if (!(determinant > 1e-9 * s00 * s11)) return overhead;
+  const double network_ms = (t0 * s11 - t1 * s01) / determinant;
+  const double kernel_ms = (t1 * s00 - t0 * s01) / determinant;
+  if (kernel_ms < 0) return overhead;
+  overhead.network_ms = std::max(network_ms, 0.0);
+  overhead.kernel_ms = network_ms < 0 ? t1 / s11 : kernel_ms;
+  return overhead;
+}
+
+double squared_errors(const Overhead& overhead, std::span<const Around> networks) {
+  double sum = 0;
+  for (const auto& network : networks) {
+    const double fitted = overhead.of(network.kernels, network.kernels_ms);
+    const double error = (network.overhead_ms - fitted) / network.latency_ms;
+    sum += error * error;
+  }
+  return sum;
 }
 
 }  // namespace
@@ -68,50 +131,44 @@ int KernelRows::networks() const {
 
 Profiles gather(std::span<const NetworkSample> samples, int folds, core::Random random) {
   const auto fold = deal_out(samples.size(), folds, random);
-  Profiles profiles{.fold = fold, .folds = folds};
+  Profiles profiles{.overhead = fit_overhead(samples), .fold = fold, .folds = folds};
   std::map<std::string, KernelRows> kinds;
   for (std::size_t n = 0; n < samples.size(); ++n) {
     const auto& network = samples[n];
-    const double scale = scale_of(network);
+    const double took = kernels_ms(network);
+    const double overhead = profiles.overhead.of(network.kernels.size(), took);
+    const double scale =
+        std::clamp((network.latency_ms - overhead) / took, 1 / kMostScale, kMostScale);
     for (const auto& kernel : network.kernels) {
       auto& rows = kinds[kernel.features.kind];
       rows.kind = kernel.features.kind;
       rows.add(kernel.features.values, kernel.ms * scale, static_cast<int>(n), fold[n]);
     }
-    profiles.overhead_ms.push_back(network.overhead_ms * scale);
     profiles.latency_ms.push_back(network.latency_ms);
-    profiles.kernels.push_back(static_cast<int>(network.kernels.size()));
+    profiles.kernels.push_back(network.kernels.size());
   }
   for (auto& [name, rows] : kinds) profiles.kinds.push_back(std::move(rows));
   return profiles;
 }
 
-Overhead fit_overhead(const Profiles& profiles) {
-  const double most = most_credible_share(profiles);
-  // The sums of least squares with two unknowns, each network weighted by its latency.
-  double s00 = 0;
-  double s01 = 0;
-  double s11 = 0;
-  double t0 = 0;
-  double t1 = 0;
-  for (std::size_t n = 0; n < profiles.latency_ms.size(); ++n) {
-    if (profiles.overhead_ms[n] > most * profiles.latency_ms[n]) continue;
-    const double weight = 1 / (profiles.latency_ms[n] * profiles.latency_ms[n]);
-    const double kernels = profiles.kernels[n];
-    s00 += weight;
-    s01 += weight * kernels;
-    s11 += weight * kernels * kernels;
-    t0 += weight * profiles.overhead_ms[n];
-    t1 += weight * kernels * profiles.overhead_ms[n];
+Overhead fit_overhead(std::span<const NetworkSample> samples) {
+  std::vector<Around> networks;
+  for (const auto& sample : samples) networks.push_back(around_kernels(sample));
+  leave_out_disturbed(networks);
+  Overhead best = fit_full_from(0, networks);
+  if (networks.size() < kLeastNetworksForShare) return best;
+  // A runtime's own code and its threads are sooner at work again after a short network.
+  double least = kShareWorthIt * squared_errors(best, networks);
+  std::vector<double> took;
+  for (const auto& network : networks) took.push_back(network.kernels_ms);
+  for (const double share : {0.1, 0.2, 0.3, 0.4, 0.5}) {
+    const auto overhead = fit_full_from(*core::quantile(took, share), networks);
+    const double error = squared_errors(overhead, networks);
+    if (error >= least) continue;
+    least = error;
+    best = overhead;
   }
-  const double determinant = s00 * s11 - s01 * s01;
-  if (determinant > 1e-9 * s00 * s11) {
-    const Overhead both{.network_ms = (t0 * s11 - t1 * s01) / determinant,
-                        .kernel_ms = (t1 * s00 - t0 * s01) / determinant};
-    if (both.network_ms >= 0 && both.kernel_ms >= 0) return both;
-    if (both.network_ms < 0) return {.network_ms = 0, .kernel_ms = t1 / s11};
-  }
-  return {.network_ms = t0 / s00, .kernel_ms = 0};
+  return best;
 }
 
 std::vector<KindModel::Known> spread_out(const KernelRows& rows, std::size_t count) {

@@ -31,16 +31,16 @@ struct KernelRows {
 
 /// Profiled networks, made ready for training.
 struct Profiles {
-  std::vector<KernelRows> kinds = {};    ///< sorted by kind
-  std::vector<double> overhead_ms = {};  ///< by network
-  std::vector<double> latency_ms = {};
-  std::vector<int> kernels = {};  ///< number of them
+  std::vector<KernelRows> kinds = {};  ///< sorted by kind
+  Overhead overhead = {};
+  std::vector<double> latency_ms = {};    ///< by network
+  std::vector<std::size_t> kernels = {};  ///< number of them
   std::vector<int> fold = {};
   int folds = 0;
 };
 
-/// Scales the times of each network so that kernels and overhead add up to its latency, and deals
-/// the networks out to folds.
+/// Scales the kernels of each network so that with the overhead they add up to its latency, and
+/// deals the networks out to folds.
 Profiles gather(std::span<const NetworkSample> samples, int folds, core::Random random);
 
 /// The parts of a kind that are priced by different laws: split by a feature with few values, or by
@@ -48,7 +48,7 @@ Profiles gather(std::span<const NetworkSample> samples, int folds, core::Random 
 std::vector<KernelRows> split_by_law(KernelRows rows, int folds);
 
 /// Non-negative least squares of the overheads, relative to the latencies.
-Overhead fit_overhead(const Profiles& profiles);
+Overhead fit_overhead(std::span<const NetworkSample> samples);
 
 /// At most `count` of the rows, each as far from the others as can be.
 std::vector<KindModel::Known> spread_out(const KernelRows& rows, std::size_t count);

@@ -213,6 +213,19 @@ Status read_kinds(const JsonView& json, std::vector<KindModel>& kinds) {
   return {};
 }
 
+Status read_overhead(const JsonView& json, Overhead& overhead) {
+  const auto found = json.at("overhead");
+  if (!found) return tl::unexpected(found.error());
+  Fields fields(*found);
+  fields.not_negative_number("network_ms", overhead.network_ms);
+  fields.not_negative_number("kernel_ms", overhead.kernel_ms);
+  // Files that were made before do not have it.
+  const auto full_from = found->find("full_from_ms");
+  if (!full_from) return tl::unexpected(full_from.error());
+  if (*full_from) fields.not_negative_number("full_from_ms", overhead.full_from_ms);
+  return fields.status();
+}
+
 // Files that were made before do not have it.
 Status read_short_networks(const JsonView& json, ShortNetworks& law) {
   const auto found = json.find("short_networks");
@@ -235,6 +248,8 @@ nlohmann::json OperatorPredictor::to_json() const {
   auto json = document_head("operators", parts_.identity);
   json["overhead"] = {{"network_ms", parts_.overhead.network_ms},
                       {"kernel_ms", parts_.overhead.kernel_ms}};
+  if (parts_.overhead.full_from_ms > 0)
+    json["overhead"]["full_from_ms"] = parts_.overhead.full_from_ms;
   if (parts_.short_networks.power > 0) {
     json["short_networks"] = {{"below_ms", parts_.short_networks.below_ms},
                               {"least_ms", parts_.short_networks.least_ms},
@@ -252,12 +267,7 @@ nlohmann::json OperatorPredictor::to_json() const {
 Result<std::unique_ptr<KernelPredictor>> OperatorPredictor::from_json(const JsonView& json,
                                                                       Identity identity) {
   Parts parts{.identity = std::move(identity)};
-  const auto overhead = json.at("overhead");
-  if (!overhead) return tl::unexpected(overhead.error());
-  Fields overhead_fields(*overhead);
-  overhead_fields.not_negative_number("network_ms", parts.overhead.network_ms);
-  overhead_fields.not_negative_number("kernel_ms", parts.overhead.kernel_ms);
-  if (!overhead_fields.status()) return tl::unexpected(overhead_fields.status().error());
+  if (auto read = read_overhead(json, parts.overhead); !read) return tl::unexpected(read.error());
   if (auto read = read_short_networks(json, parts.short_networks); !read)
     return tl::unexpected(read.error());
   Fields fields(json);

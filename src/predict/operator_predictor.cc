@@ -100,7 +100,7 @@ class Pricing {
   }
 
   NetworkPrice finish() {
-    price_.overhead_ms = parts_.overhead.of(kernels_.size());
+    price_.overhead_ms = parts_.overhead.of(kernels_.size(), sum_of_kernels());
     scale_all(parts_.short_networks.factor(price_.overhead_ms + sum_of_kernels()));
     price_.latency_ms = price_.overhead_ms + sum_of_kernels();
     double spread = 0;
@@ -182,6 +182,11 @@ class Pricing {
 };
 
 }  // namespace
+
+double Overhead::of(std::size_t kernels, double kernels_took_ms) const {
+  const double full = network_ms + kernel_ms * static_cast<double>(kernels);
+  return kernels_took_ms < full_from_ms ? full * kernels_took_ms / full_from_ms : full;
+}
 
 double ShortNetworks::factor(double latency_ms) const {
   if (!(latency_ms < below_ms)) return 1;

@@ -132,7 +132,7 @@ class Training {
     for (auto& kind : kinds)
       if (!kind) return tl::unexpected(kind.error());
 
-    parts_.overhead = fit_overhead(profiles_);
+    parts_.overhead = profiles_.overhead;
     calibrate(kinds);
     for (auto& kind : kinds) parts_.kinds.push_back(std::move(kind->model));
     return std::move(parts_);
@@ -301,11 +301,9 @@ class Training {
   // their range has wider intervals by itself, here as in the predictor.
   void calibrate(std::vector<Result<TrainedKind>>& kinds) {
     const std::size_t networks = profiles_.latency_ms.size();
-    std::vector<double> predicted(networks);
+    std::vector<double> predicted(networks, 0.0);
     std::vector<double> spread(networks, 0.0);
     std::vector<double> beyond(networks, 0.0);
-    for (std::size_t n = 0; n < networks; ++n)
-      predicted[n] = parts_.overhead.of(static_cast<std::size_t>(profiles_.kernels[n]));
     const double all =
         std::accumulate(profiles_.latency_ms.begin(), profiles_.latency_ms.end(), 0.0);
     for (std::size_t k = 0; k < kinds.size(); ++k) {
@@ -319,6 +317,8 @@ class Training {
         model.share += profiles_.kinds[k].y[i] / all;
       }
     }
+    for (std::size_t n = 0; n < networks; ++n)
+      predicted[n] += parts_.overhead.of(profiles_.kernels[n], predicted[n]);
     parts_.short_networks = fit_short_networks({.foretold_ms = predicted,
                                                 .measured_ms = profiles_.latency_ms,
                                                 .fold = profiles_.fold,

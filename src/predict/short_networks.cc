@@ -12,8 +12,8 @@ namespace {
 
 // Fewer networks than this on one side tell chance from a law no better than a guess does.
 constexpr std::size_t kLeastNetworksForLaw = 20;
-// Held-out networks have to be foretold better by so much.
-constexpr double kLawWorthIt = 0.97;
+// Held-out networks have to be foretold better by so many standard errors: else it is chance.
+constexpr double kLawIsNoChance = 2;
 // Data in caches makes nothing faster than this: half of the length, a fifth less time.
 constexpr double kMostPower = 0.3;
 
@@ -84,17 +84,17 @@ ShortNetworks fit(const Pairs& pairs) {
 
 ShortNetworks fit_short_networks(const ForetoldNetworks& networks) {
   if (networks.fold.size() < kLeastNetworksForLaw) return {};
-  double plain = 0;
-  double with_law = 0;
+  std::vector<double> gains;
   for (int fold = 0; fold < networks.folds; ++fold) {
     const auto law = fit(outside(networks, fold));
     for (std::size_t n = 0; n < networks.fold.size(); ++n) {
       if (networks.fold[n] != fold) continue;
-      plain += error_of({}, networks.foretold_ms[n], networks.measured_ms[n]);
-      with_law += error_of(law, networks.foretold_ms[n], networks.measured_ms[n]);
+      gains.push_back(error_of({}, networks.foretold_ms[n], networks.measured_ms[n]) -
+                      error_of(law, networks.foretold_ms[n], networks.measured_ms[n]));
     }
   }
-  if (with_law >= kLawWorthIt * plain) return {};
+  const double chance = *core::stddev(gains) / std::sqrt(static_cast<double>(gains.size()));
+  if (!(*core::mean(gains) > kLawIsNoChance * chance)) return {};
   return fit(outside(networks, -1));
 }
 

@@ -243,9 +243,10 @@ TEST_F(MeasureModel, AddsOperatorsAndOverheadUpToTheMedian) {
   EXPECT_EQ(result.operators[0].name, "conv");
   EXPECT_NEAR(result.operators[0].ms, 6.24, 0.1);
   EXPECT_NEAR(result.operators[1].ms, 3.12, 0.1);
-  EXPECT_NEAR(*result.overhead_ms, 1.04, 0.15);
+  // Not 1.04: of what profiling adds between the operators nothing is the network's.
+  EXPECT_NEAR(*result.overhead_ms, 0.64, 0.15);
   const double whole = result.operators[0].ms + result.operators[1].ms + *result.overhead_ms;
-  EXPECT_NEAR(whole, result.latency->median_ms, 0.1 * result.latency->median_ms);
+  EXPECT_NEAR(whole, result.latency->median_ms, 1e-9);
   EXPECT_TRUE(result.notes.empty());
 }
 
@@ -265,7 +266,7 @@ TEST_F(MeasureModel, SaysWhenProfilingChangesTheTimes) {
   const auto result = measure(runtime, {.operators = true});
   EXPECT_EQ(result.status, MeasurementStatus::ok);
   EXPECT_THAT(result.notes,
-              Contains(HasSubstr("operators and overhead add up to 15 ms, +50 % from the median")));
+              Contains(HasSubstr("operators and overhead add up to 13.5 ms, +35 % from the median")));
 }
 
 TEST_F(MeasureModel, TakesOperatorsInAnyOrder) {

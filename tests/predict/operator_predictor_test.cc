@@ -52,7 +52,7 @@ double coverage(const OperatorPredictor& predictor, std::span<const NetworkSampl
 TEST(OperatorPredictor, LearnsALinearLawAndTheOverhead) {
   const auto predictor = train(make_profiles({}));
   EXPECT_LT(error_percent(predictor, make_profiles({.seed = 2})), 0.1);
-  EXPECT_NEAR(predictor.overhead().of(10), 0.05, 1e-9);
+  EXPECT_NEAR(predictor.overhead().of(10, 1), 0.05, 1e-9);
   EXPECT_EQ(predictor.identity().networks, 60);
   EXPECT_EQ(predictor.identity().method, "lasso");
 }
@@ -210,11 +210,46 @@ TEST(OperatorPredictor, FindsAnOverheadThatGrowsWithTheKernels) {
   EXPECT_NEAR(predictor.overhead().kernel_ms, 0.01, 1e-9);
 }
 
+/// Three lengths of networks; where kernels take less than 30 ms the overhead is less in
+/// proportion.
+std::vector<NetworkSample> with_less_overhead_if_short() {
+  std::vector<NetworkSample> samples;
+  for (const int kernels : {4, 12, 40})
+    for (auto& network :
+         make_profiles({.networks = 12, .kernels = kernels, .overhead_ms = 0, .seed = 5}))
+      samples.push_back(std::move(network));
+  for (auto& network : samples) {
+    network.overhead_ms = Overhead{.network_ms = 3, .full_from_ms = 30}.of(0, network.latency_ms);
+    network.latency_ms += network.overhead_ms;
+  }
+  return samples;
+}
+
+TEST(OperatorPredictor, FindsAnOverheadThatIsLessInShortNetworks) {
+  const auto samples = with_less_overhead_if_short();
+  const auto predictor = train(samples);
+  EXPECT_NEAR(predictor.overhead().full_from_ms, 30, 10);
+  EXPECT_NEAR(predictor.overhead().of(4, 10), 1, 0.2);
+  EXPECT_NEAR(predictor.overhead().of(40, 1000), 3, 0.3);
+  EXPECT_LT(error_percent(predictor, samples), 2);
+}
+
+TEST(OperatorPredictor, OfAFileHasAnOverheadThatMakesSense) {
+  auto json = train(with_less_overhead_if_short()).to_json();
+  EXPECT_TRUE(kernel_predictor_from_json(core::JsonView(json, "p.json")));
+  json["overhead"]["full_from_ms"] = -1;
+  const auto read = kernel_predictor_from_json(core::JsonView(json, "p.json"));
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, HasSubstr("p.json: overhead.full_from_ms: -1 is negative"));
+  json["overhead"].erase("full_from_ms");  // as in files that were made before
+  EXPECT_TRUE(kernel_predictor_from_json(core::JsonView(json, "p.json")));
+}
+
 TEST(OperatorPredictor, IsNotMisledByANetworkThatWasDisturbed) {
   auto samples = make_profiles({.networks = 30});
   samples[3].overhead_ms += 40;
   samples[3].latency_ms += 40;
-  EXPECT_NEAR(train(samples).overhead().of(10), 0.05, 1e-6);
+  EXPECT_NEAR(train(samples).overhead().of(10, 1), 0.05, 1e-6);
 }
 
 TEST(OperatorPredictor, DoesNotListWhatIsSmallerThanAllThatWasMeasured) {

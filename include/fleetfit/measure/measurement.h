@@ -60,9 +60,10 @@ struct Measurement {
   /// Mean time of each operator in profiled runs: the mean of each profiled request, and the
   /// median of these over the requests, so that a request that was disturbed does not count.
   std::vector<OperatorTime> operators = {};
-  /// The median of whole profiled runs less the sum of the operators, at least 0: what the runtime
-  /// takes between operators. Sum and overhead together are about the median of unprofiled runs;
-  /// if they are more than 10 % away, a note says so. Nothing without operators.
+  /// What the runtime takes between operators: the median of whole runs, profiled ones or others,
+  /// whichever are faster, less the sum of the operators, at least 0. Sum and overhead together are
+  /// about the median of unprofiled runs; if they are more than 10 % away, a note says so. Nothing
+  /// without operators.
   std::optional<double> overhead_ms = std::nullopt;
 
   std::int64_t peak_memory_bytes = 0;           ///< of the runtime's process; 0 if unknown

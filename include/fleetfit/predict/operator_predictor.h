@@ -76,11 +76,10 @@ struct KindModel {
 /// What networks take beside their kernels.
 struct Overhead {
   double network_ms = 0;
-  double kernel_ms = 0;  ///< for each kernel
+  double kernel_ms = 0;     ///< for each kernel
+  double full_from_ms = 0;  ///< if the kernels take less than this, it is less in proportion
 
-  double of(std::size_t kernels) const {
-    return network_ms + kernel_ms * static_cast<double>(kernels);
-  }
+  double of(std::size_t kernels, double kernels_took_ms) const;
 };
 
 /// Networks that are over soon find more of what they need in caches, where others drive it out in
