@@ -265,8 +265,9 @@ TEST_F(MeasureModel, SaysWhenProfilingChangesTheTimes) {
   runtime.profiling_cost = 1.5;
   const auto result = measure(runtime, {.operators = true});
   EXPECT_EQ(result.status, MeasurementStatus::ok);
-  EXPECT_THAT(result.notes,
-              Contains(HasSubstr("operators and overhead add up to 13.5 ms, +35 % from the median")));
+  EXPECT_THAT(
+      result.notes,
+      Contains(HasSubstr("operators and overhead add up to 13.5 ms, +35 % from the median")));
 }
 
 TEST_F(MeasureModel, TakesOperatorsInAnyOrder) {
