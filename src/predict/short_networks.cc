@@ -12,8 +12,9 @@ namespace {
 
 // Fewer networks than this on one side tell chance from a law no better than a guess does.
 constexpr std::size_t kLeastNetworksForLaw = 20;
-// Held-out networks have to be foretold better by so many standard errors: else it is chance.
-constexpr double kLawIsNoChance = 2;
+// Held-out networks have to be foretold better by more standard errors than this: else it is
+// chance. Two would miss what a hundred networks tell of the engine.
+constexpr double kLawIsNoChance = 1;
 // Data in caches makes nothing faster than this: half of the length, a fifth less time.
 constexpr double kMostPower = 0.3;
 
