@@ -164,12 +164,45 @@ class Campaign {
                        rough_duration(least), rough_duration(most));
   }
 
+  /// Those of which no two sessions agree, on any device.
+  std::size_t count_disagreeing() const {
+    std::size_t count = 0;
+    for (const auto& designs : known_) {
+      for (const auto& design : designs_) {
+        const auto found = designs.find(design.hash);
+        if (found != designs.end() && !found->second.agree(request_.protocol.target)) ++count;
+      }
+    }
+    return count;
+  }
+
+  /// Why there is nothing to do, and what would change that.
+  std::string nothing_missing() const {
+    const std::size_t all = designs_.size() * request_.devices.size();
+    if (request_.sessions) {
+      return fmt::format(
+          "nothing is to be measured: the store has {} session{} or more of each design on each "
+          "device",
+          sessions_, sessions_ == 1 ? "" : "s");
+    }
+    const std::size_t disagreeing = count_disagreeing();
+    auto text =
+        fmt::format("nothing is to be measured: {} of {} designs are done", all - disagreeing, all);
+    if (disagreeing > 0) {
+      text += fmt::format(
+          ", and {} had all of their time, though no two of their sessions agree; --retry-unstable "
+          "gives them as much again",
+          disagreeing);
+    }
+    return text;
+  }
+
   Status measure_missing(core::Progress& progress, const std::stop_token& stop) {
     const std::size_t missing = count_missing();
-    if (missing == 0) return {};
     core::ProgressTask task(progress,
                             {.name = "measure", .total = missing, .unit = "measurements"});
-    task.message(first_estimate(missing));
+    task.message(missing > 0 ? first_estimate(missing) : nothing_missing());
+    if (missing == 0) return {};
     // What was measured is kept also if the store comes back hours later.
     tune::Patience patience([&](std::string_view text) { task.message(text); }, stop);
     const auto start = workplace_.clock.now();

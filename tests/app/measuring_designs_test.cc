@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,6 +14,8 @@
 
 namespace fleetfit::app {
 namespace {
+
+using testing::HasSubstr;
 
 /// A device whose runtime runs nothing (it tells times of 1, 2, 3, … ms), in a store of its own.
 class MeasureDesigns : public testing::Test {
@@ -45,6 +48,26 @@ class MeasureDesigns : public testing::Test {
 
   std::size_t kept() {
     return workplace_->store->list_measurements({.operators = false}).value().size();
+  }
+
+  /// Nothing else is known then. Eight of them share the time of a design.
+  void has_sessions_of_first_design(const std::vector<double>& median_ms) {
+    measure(request(1));
+    auto session = workplace_->store->list_measurements({.operators = true}).value().front();
+    session.protocol = R"({"sessions":8})";
+    workplace_.emplace(open_workplace("memory:", clock_).value());
+    add_device(std::string(FAKE_RUNTIME));
+    for (const double ms : median_ms) {
+      session.latency->median_ms = ms;
+      ASSERT_TRUE(workplace_->store->add_measurement(session));
+    }
+  }
+
+  std::string last_message() {
+    std::string text;
+    for (const auto& event : progress_.events())
+      if (event.kind == core::ProgressKind::message) text = event.text;
+    return text;
   }
 
   core::SystemClock clock_;
@@ -160,6 +183,24 @@ TEST_F(MeasureDesigns, WithoutANumberOfSessionsTheyShareTheTimeUntilTwoAgree) {
   EXPECT_EQ(kept(), 6U);
 }
 
+TEST_F(MeasureDesigns, SaysWhyNothingIsMeasured) {
+  has_sessions_of_first_design({1, 2, 3, 4, 5, 6, 7, 8});
+  auto usual = request(1);
+  usual.sessions = std::nullopt;
+  usual.protocol.target = 0.02;
+  measure(usual);
+  EXPECT_THAT(last_message(), HasSubstr("0 of 1 designs are done, and 1 had all of their time"));
+  EXPECT_THAT(last_message(), HasSubstr("--retry-unstable"));
+  usual.protocol.target = 1;
+  measure(usual);
+  EXPECT_EQ(last_message(), "nothing is to be measured: 1 of 1 designs are done");
+  auto three = request(1);
+  three.sessions = 3;
+  measure(three);
+  EXPECT_THAT(last_message(), HasSubstr("the store has 3 sessions or more of each design"));
+  EXPECT_EQ(kept(), 8U);
+}
+
 TEST_F(MeasureDesigns, WhatWasMeasuredAsAWholeIsDoneWhateverItsSessions) {
   measure(request(1));  // in one session
   auto usual = request(2);
@@ -169,12 +210,7 @@ TEST_F(MeasureDesigns, WhatWasMeasuredAsAWholeIsDoneWhateverItsSessions) {
 }
 
 TEST_F(MeasureDesigns, CampaignThatWasStoppedGetsTheSessionsThatAreMissing) {
-  measure(request(1));
-  auto session = workplace_->store->list_measurements({.operators = true}).value().front();
-  session.protocol = R"({"sessions":8})";
-  workplace_.emplace(open_workplace("memory:", clock_).value());
-  add_device(std::string(FAKE_RUNTIME));
-  ASSERT_TRUE(workplace_->store->add_measurement(session));
+  has_sessions_of_first_design({1});
   auto usual = request(1);
   usual.sessions = std::nullopt;
   measure(usual);
