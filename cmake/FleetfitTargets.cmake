@@ -59,6 +59,15 @@ function(fleetfit_compile_together target)
   endif()
 endfunction()
 
+# fleetfit_vectorize(file…)
+#   Loops become vector instructions only where traps and errno need not be kept as the standard wants.
+function(fleetfit_vectorize)
+  set_source_files_properties(${ARGN} PROPERTIES
+    COMPILE_OPTIONS "-ffp-contract=fast;-fno-math-errno;-fno-trapping-math"
+    SKIP_UNITY_BUILD_INCLUSION ON
+    SKIP_PRECOMPILE_HEADERS ON)  # which are compiled without these options
+endfunction()
+
 # fleetfit_module(NAME SOURCES file… [USES module…] [LIBRARIES third-party target…] [PRECOMPILE header…])
 #   One folder of src/ as the library fleetfit_NAME. What it USES is visible to its users, its LIBRARIES are not. PRECOMPILE names
 #   further large headers that many of its files include.

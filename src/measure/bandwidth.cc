@@ -7,15 +7,7 @@
 #include <chrono>
 #include <thread>
 
-// Compiled once for each generation of vector instructions: with the oldest ones a core cannot
-// drain its first cache. Sanitizers are not ready when the choice is made.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define FLEETFIT_EACH_VECTOR_SET \
-  __attribute__((noinline, target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#else
-#define FLEETFIT_EACH_VECTOR_SET __attribute__((noinline))
-#endif
+#include "fleetfit/core/vectorize.h"
 
 namespace fleetfit::measure {
 namespace {
@@ -35,7 +27,8 @@ std::size_t whole_lines(std::size_t bytes, std::size_t parts) {
 
 }  // namespace
 
-FLEETFIT_EACH_VECTOR_SET std::uint64_t sum_of(std::span<const Line> lines) {
+// With the oldest vector instructions a core cannot drain its first cache.
+[[gnu::noinline]] FLEETFIT_VECTORIZE std::uint64_t sum_of(std::span<const Line> lines) {
   Line::Words a{};
   Line::Words b{};
   Line::Words c{};
@@ -54,7 +47,8 @@ FLEETFIT_EACH_VECTOR_SET std::uint64_t sum_of(std::span<const Line> lines) {
   return sum;
 }
 
-FLEETFIT_EACH_VECTOR_SET void copy_incremented(std::span<const Line> from, std::span<Line> to) {
+[[gnu::noinline]] FLEETFIT_VECTORIZE void copy_incremented(std::span<const Line> from,
+                                                           std::span<Line> to) {
   for (std::size_t i = 0; i < from.size(); ++i) to[i].words = from[i].words + 1;
 }
 

@@ -26,7 +26,6 @@ class TorchDenseFit final : public DenseFit {
 
  private:
   std::int64_t samples() const { return rows_.size(0); }
-  void step(const at::Tensor& chosen, double rate);
 
   DenseFitData data_;
   TorchParameters parameters_;
@@ -58,18 +57,16 @@ void TorchDenseFit::run_epoch(double rate) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(samples()));
   std::iota(order.begin(), order.end(), 0);
   order_.shuffle(order);
-  const std::size_t batch = batch_size(order.size());
-  for (std::size_t first = 0; first < order.size(); first += batch) {
-    const std::size_t count = std::min(batch, order.size() - first);
-    step(tensor_of(std::span<const std::int64_t>(order).subspan(first, count)), rate);
+  const auto chosen = tensor_of(order);
+  const auto rows = at::index_select(rows_, 0, chosen);
+  const auto slope = at::index_select(slope_, 0, chosen);
+  const auto offset = at::index_select(offset_, 0, chosen);
+  const auto batch = static_cast<std::int64_t>(batch_size(order.size()));
+  for (std::int64_t first = 0; first < samples(); first += batch) {
+    const std::int64_t count = std::min(batch, samples() - first);
+    parameters_.learn_chain(rows.narrow(0, first, count), slope.narrow(0, first, count),
+                            offset.narrow(0, first, count), rate);
   }
-}
-
-void TorchDenseFit::step(const at::Tensor& chosen, double rate) {
-  const auto values =
-      parameters_.apply_chain(0, parameters_.layers(), at::index_select(rows_, 0, chosen));
-  parameters_.learn(values, at::index_select(slope_, 0, chosen),
-                    at::index_select(offset_, 0, chosen), rate);
 }
 
 std::vector<float> TorchDenseFit::outputs(std::span<const float> rows) {

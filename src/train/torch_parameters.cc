@@ -1,8 +1,10 @@
 #include "train/torch_parameters.h"
 
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/threshold_backward.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,13 +14,6 @@
 #include "train/torch_threads.h"
 
 namespace fleetfit::train {
-namespace {
-
-constexpr double kMeanMemory = 0.9;
-constexpr double kSquareMemory = 0.999;
-constexpr double kTiny = 1e-8;
-
-}  // namespace
 
 void use_one_thread_per_fit() { use_threads(1); }
 
@@ -75,32 +70,43 @@ void TorchParameters::learn(const at::Tensor& values, const at::Tensor& slope,
                             const at::Tensor& offset, double rate) {
   const auto errors = values.mul(slope).add(offset);
   errors.mul(errors).mean().backward();
-  ++steps_;
-  for (auto& parameter : parameters_) step(parameter, rate);
+  const auto adam = adam_rate(rate, decay_, ++steps_);
+  for (auto& parameter : parameters_) {
+    auto& gradient = parameter.value.mutable_grad();
+    if (!gradient.defined()) continue;
+    step(parameter, gradient, adam);
+    gradient.reset();
+  }
 }
 
-void TorchParameters::step(Parameter& parameter, double rate) const {
-  auto& gradient = parameter.value.mutable_grad();
-  if (!gradient.defined()) return;
-  const auto slopes = gradient.contiguous();
-  const float* const slope = slopes.data_ptr<float>();
-  float* const value = parameter.value.data_ptr<float>();
-
-  const auto decay = static_cast<float>(decay_);
-  const auto mean_memory = static_cast<float>(kMeanMemory);
-  const auto square_memory = static_cast<float>(kSquareMemory);
-  const auto reach = static_cast<float>(rate / (1 - std::pow(kMeanMemory, steps_)));
-  const auto square_reach = static_cast<float>(1 / std::sqrt(1 - std::pow(kSquareMemory, steps_)));
-  const auto tiny = static_cast<float>(kTiny);
-  for (std::size_t i = 0; i < parameter.mean.size(); ++i) {
-    const float g = slope[i] + decay * value[i];
-    float& mean = parameter.mean[i];
-    float& square = parameter.square[i];
-    mean = mean_memory * mean + (1 - mean_memory) * g;
-    square = square_memory * square + (1 - square_memory) * g * g;
-    value[i] -= reach * mean / (std::sqrt(square) * square_reach + tiny);
+// Gradients of a chain are quickly written down. In networks as small as these what autograd notes
+// for each operation costs three times as much as the operations do.
+void TorchParameters::learn_chain(const at::Tensor& rows, const at::Tensor& slope,
+                                  const at::Tensor& offset, double rate) {
+  const at::AutoDispatchBelowADInplaceOrView without_autograd;
+  std::vector<at::Tensor> inputs{rows};  // of each layer, and what comes out
+  for (std::size_t layer = 0; layer < layers(); ++layer) {
+    inputs.push_back(apply(layer, inputs.back()));
+    if (layer + 1 < layers()) inputs.back().relu_();
   }
-  gradient.reset();
+  const auto adam = adam_rate(rate, decay_, ++steps_);
+  const double share = 2.0 / static_cast<double>(rows.size(0));
+  auto gradient = inputs.back().mul(slope).add_(offset).mul_(slope).mul_(share);
+  for (std::size_t layer = layers(); layer-- > 0;) {
+    auto& weights = parameters_[2 * layer];
+    const auto of_weights = inputs[layer].t().mm(gradient);
+    step(parameters_[2 * layer + 1], gradient.sum(0, true), adam);
+    if (layer > 0)
+      gradient = at::threshold_backward(gradient.mm(weights.value.t()), inputs[layer], 0);
+    step(weights, of_weights, adam);
+  }
+}
+
+void TorchParameters::step(Parameter& parameter, const at::Tensor& gradient, const AdamRate& rate) {
+  const auto slopes = gradient.contiguous();
+  const std::size_t count = parameter.mean.size();
+  adam_step(rate, {slopes.data_ptr<float>(), count}, parameter.mean, parameter.square,
+            {parameter.value.data_ptr<float>(), count});
 }
 
 void TorchParameters::keep() {

@@ -9,6 +9,7 @@
 
 #include "fleetfit/core/random.h"
 #include "fleetfit/predict/network_parts.h"
+#include "train/adam.h"
 
 namespace fleetfit::train {
 
@@ -38,6 +39,10 @@ class TorchParameters {
   void learn(const at::Tensor& values, const at::Tensor& slope, const at::Tensor& offset,
              double rate);
 
+  /// The same for all layers as one chain that is applied to rows.
+  void learn_chain(const at::Tensor& rows, const at::Tensor& slope, const at::Tensor& offset,
+                   double rate);
+
   /// What the parameters are now is what `kept` gives from now on.
   void keep();
   std::vector<predict::DenseLayer> kept(std::size_t first, std::size_t last) const;
@@ -51,7 +56,7 @@ class TorchParameters {
   };
 
   void add(std::vector<float> values, std::size_t rows, std::size_t columns);
-  void step(Parameter& parameter, double rate) const;
+  static void step(Parameter& parameter, const at::Tensor& gradient, const AdamRate& rate);
 
   double decay_;
   int steps_ = 0;

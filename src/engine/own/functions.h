@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <numbers>
 
-#include "engine/own/vectorize.h"
+#include "fleetfit/core/vectorize.h"
 
 /// Functions of one float, without branches or calls, so that a loop over them becomes vector
 /// instructions. Within a few units in the last place of the exact value.

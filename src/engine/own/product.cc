@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "engine/own/own.h"
-#include "engine/own/vectorize.h"
 #include "engine/threads.h"
+#include "fleetfit/core/vectorize.h"
 
 namespace fleetfit::engine::own {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "engine/own/functions.h"
-#include "engine/own/vectorize.h"
+#include "fleetfit/core/vectorize.h"
 
 namespace fleetfit::engine::own {
 namespace {
