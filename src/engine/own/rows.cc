@@ -433,11 +433,15 @@ FLEETFIT_VECTORIZE float reduce_row(ReduceKind kind, const float* x, std::int64_
       const auto multiply = [](float a, float b) { return a * b; };
       return reduce(x, count, 1.0F, multiply, multiply);
     }
-    case ReduceKind::l1:
-      return reduce(x, count, 0.0F, [](float sum, float v) { return sum + std::fabs(v); }, add);
+    case ReduceKind::l1: {
+      const auto add_magnitude = [](float sum, float v) { return sum + std::fabs(v); };
+      return reduce(x, count, 0.0F, add_magnitude, add);
+    }
     case ReduceKind::l2:
-    case ReduceKind::sum_square:
-      return reduce(x, count, 0.0F, [](float sum, float v) { return sum + v * v; }, add);
+    case ReduceKind::sum_square: {
+      const auto add_square = [](float sum, float v) { return sum + v * v; };
+      return reduce(x, count, 0.0F, add_square, add);
+    }
   }
   return 0;
 }
