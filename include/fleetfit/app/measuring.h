@@ -105,11 +105,11 @@ struct MeasuredDesign {
 /// not measured again; one that failed is tried again. What was measured is kept design by design,
 /// so that work that was stopped or killed goes on where it was.
 ///
-/// Tells beforehand, as a message of the progress, how long it will take, and once more when some
-/// designs were measured. Operators are given if the protocol asks for them. Fails as
-/// `measure_models` does, and on a space that does not exist or has not as many designs; a device
-/// that cannot be started any more ends the work with an error. When stopped, the designs that
-/// were not measured are missing.
+/// Tells beforehand, as a message of the progress, how long it will take or why nothing is to be
+/// measured, and how long once more when some designs were measured. Operators are given if the
+/// protocol asks for them. Fails as `measure_models` does, and on a space that does not exist or
+/// has not as many designs; a device that cannot be started any more ends the work with an error.
+/// When stopped, the designs that were not measured are missing.
 Result<std::vector<MeasuredDesign>> measure_designs(Workplace& workplace,
                                                     const DesignsRequest& request,
                                                     core::Progress& progress,
