@@ -125,10 +125,13 @@ class Study:
                 "zoo": mean_of([draw["zoo"] for draw in draws]), "of_each": draws}
 
     def draws(self, size):
-        """Where training sets begin and where the designs that test them do. The largest set leaves little: its second is tested on what the first began with."""
+        """Where training sets begin and where the designs that test them do. The largest set leaves little: its second is tested on what the first began with.
+        Each of the smaller ones has test designs of its own, as long as there are some that no set of its size holds."""
         if size == max(SIZES):
             return [(0, self.args.test_first), (self.args.test, 0)][:self.args.draws]
-        return [(first, self.args.test_first) for first in range(0, max(SIZES) - size + 1, size)][:self.args.draws]
+        begins = [first for first in range(0, max(SIZES) - size + 1, size)][:self.args.draws]
+        free = max((self.args.test_first - begins[-1] - size) // self.args.test, 0) + 1
+        return [(first, self.args.test_first - i % free * self.args.test) for i, first in enumerate(begins)]
 
     def draw(self, device, size, method, files, first, test_first):
         predictor = self.folder / f"{device}-{method}-{size}{f'-from-{first}' if first else ''}.json"
