@@ -96,7 +96,10 @@ Result<Ranked> fit(const Examples& examples, const FitOptions& options) {
   if (options.method == FitMethod::mlp) {
     // Its first setting has three hidden layers: four dense ones.
     const auto fit_dense = predict::fit_mlp({.trials = 1, .stop = options.stop});
-    return ranked(fit_dense(set, random, pool), set.y);
+    const predict::NamedSet designs{.name = "designs", .set = set};
+    auto fitted = fit_dense(std::span(&designs, 1), random, pool);
+    if (!fitted) return tl::unexpected(std::move(fitted.error()));
+    return ranked(std::move(fitted->front()), set.y);
   }
   auto linear = ranked(predict::fit_ridge(set), set.y);
   auto trees = ranked(

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/predict/training_files.h"
 #include "predict/trainer.h"
@@ -9,8 +11,9 @@
 namespace fleetfit::predict {
 namespace {
 
-RowSet row_set_of(const TrainingSet& set) {
-  RowSet rows{.name = "rows",
+RowSet row_set_of(const NamedSet& named) {
+  const auto& set = named.set;
+  RowSet rows{.name = named.name,
               .values = {set.x.values.begin(), set.x.values.end()},
               .ms = {set.y.begin(), set.y.end()},
               .fold = {set.fold.begin(), set.fold.end()},
@@ -19,45 +22,65 @@ RowSet row_set_of(const TrainingSet& set) {
   return rows;
 }
 
-Result<FittedRegressor> fit(const TrainingSet& set, const core::Random& random, int threads,
-                            const MlpOptions& options) {
-  if (auto checked = check_set(set); !checked) return tl::unexpected(std::move(checked.error()));
-  const auto folder = core::ScratchFolder::create();
-  if (!folder) return tl::unexpected(folder.error());
-  const auto rows = folder->path() / "rows.json";
-  const auto models = folder->path() / "models.json";
-  const auto rows_to_fit = row_set_of(set);
-  if (auto written = write_row_sets(rows, std::span(&rows_to_fit, 1)); !written)
-    return tl::unexpected(std::move(written.error()));
-
-  std::vector<std::string> arguments{"mlp",       rows.string(),
-                                     "--output",  models.string(),
-                                     "--seed",    std::to_string(random.split("mlp").seed()),
-                                     "--threads", std::to_string(threads),
-                                     "--json"};
+std::vector<std::string> arguments_of(const std::filesystem::path& rows,
+                                      const std::filesystem::path& models,
+                                      const MlpOptions& options, std::uint64_t seed, int threads) {
+  std::vector<std::string> arguments{
+      "mlp",    rows.string(),        "--output",  models.string(),
+      "--seed", std::to_string(seed), "--threads", std::to_string(threads),
+      "--json"};
   if (options.budget_s)
     arguments.insert(arguments.end(), {"--budget-s", fmt::format("{}", *options.budget_s)});
   if (options.trials)
     arguments.insert(arguments.end(), {"--trials", std::to_string(*options.trials)});
+  return arguments;
+}
+
+/// What was trained, if it is of these sets.
+Result<std::vector<FittedRegressor>> fitted_to(std::span<const NamedSet> sets,
+                                               std::vector<TrainedModel> trained) {
+  std::vector<FittedRegressor> fitted;
+  for (std::size_t i = 0; i < std::min(sets.size(), trained.size()); ++i) {
+    auto& model = trained[i];
+    if (model.name != sets[i].name || model.out_of_fold.size() != sets[i].set.y.size()) break;
+    fitted.push_back({.model = std::move(model.model),
+                      .out_of_fold = std::move(model.out_of_fold),
+                      .settings = std::move(model.settings)});
+  }
+  if (fitted.size() == sets.size()) return fitted;
+  return fail(ErrorCode::cancelled,
+              fmt::format("training was stopped before there was a network for {}",
+                          sets[fitted.size()].name));
+}
+
+Result<std::vector<FittedRegressor>> fit(std::span<const NamedSet> sets, const core::Random& random,
+                                         int threads, const MlpOptions& options) {
+  std::vector<RowSet> rows_to_fit;
+  for (const auto& named : sets) {
+    if (auto checked = check_set(named.set); !checked)
+      return core::within(named.name, checked.error());
+    rows_to_fit.push_back(row_set_of(named));
+  }
+  const auto folder = core::ScratchFolder::create();
+  if (!folder) return tl::unexpected(folder.error());
+  const auto rows = folder->path() / "rows.json";
+  const auto models = folder->path() / "models.json";
+  if (auto written = write_row_sets(rows, rows_to_fit); !written)
+    return tl::unexpected(std::move(written.error()));
+  const auto arguments = arguments_of(rows, models, options, random.split("mlp").seed(), threads);
   if (auto done = run_trainer(arguments, options.stop); !done)
     return tl::unexpected(std::move(done.error()));
-
   auto trained = read_trained_models(models);
   if (!trained) return tl::unexpected(std::move(trained.error()));
-  if (trained->size() != 1 || trained->front().out_of_fold.size() != set.y.size())
-    return fail(ErrorCode::cancelled, "training was stopped before there was a network");
-  auto& model = trained->front();
-  return FittedRegressor{.model = std::move(model.model),
-                         .out_of_fold = std::move(model.out_of_fold),
-                         .settings = std::move(model.settings)};
+  return fitted_to(sets, *std::move(trained));
 }
 
 }  // namespace
 
-FitRegressor fit_mlp(MlpOptions options) {
-  return [options = std::move(options)](const TrainingSet& set, const core::Random& random,
+FitRegressors fit_mlp(MlpOptions options) {
+  return [options = std::move(options)](std::span<const NamedSet> sets, const core::Random& random,
                                         core::ThreadPool& pool) {
-    return fit(set, random, pool.workers(), options);
+    return fit(sets, random, pool.workers(), options);
   };
 }
 

@@ -126,9 +126,12 @@ class Training {
   Result<OperatorPredictor::Parts> run() {
     if (auto fitted = fit_generic(); !fitted) return tl::unexpected(fitted.error());
     split_kinds();
+    auto dense = fit_dense_networks();
+    if (!dense) return tl::unexpected(std::move(dense.error()));
     std::vector<Result<TrainedKind>> kinds(profiles_.kinds.size());
-    pool_.parallel_for(kinds.size(),
-                       [&](std::size_t k) { kinds[k] = train_kind(profiles_.kinds[k]); });
+    pool_.parallel_for(kinds.size(), [&](std::size_t k) {
+      kinds[k] = train_kind(profiles_.kinds[k], std::move((*dense)[k]));
+    });
     for (auto& kind : kinds)
       if (!kind) return tl::unexpected(kind.error());
 
@@ -183,14 +186,43 @@ class Training {
     return spreads.empty() ? 1 : *core::median(spreads);
   }
 
-  Result<TrainedKind> train_kind(const KernelRows& rows) const {
-    const bool few = rows.y.size() < kLeastRows || rows.networks() < kLeastNetworksOfKind;
+  static bool is_few(const KernelRows& rows) {
+    return rows.y.size() < kLeastRows || rows.networks() < kLeastNetworksOfKind;
+  }
+
+  // A network for each kind with rows enough, where they are wanted. All at once: the program that
+  // trains them takes long to start.
+  Result<std::vector<std::optional<FittedRegressor>>> fit_dense_networks() const {
+    std::vector<std::optional<FittedRegressor>> of_kinds(profiles_.kinds.size());
+    if (!options_.fit_mlp || !wants(Method::mlp)) return of_kinds;
+    std::vector<NamedSet> sets;
+    std::vector<std::size_t> places;
+    for (std::size_t k = 0; k < of_kinds.size(); ++k) {
+      const auto& rows = profiles_.kinds[k];
+      if (is_few(rows) || rows.y.size() < kLeastRowsForTrees) continue;
+      sets.push_back({fmt::format("{} {}", rows.kind, k), set_of(rows, profiles_.folds)});
+      places.push_back(k);
+    }
+    if (sets.empty()) return of_kinds;
+    auto fitted = options_.fit_mlp(sets, random_, pool_);
+    if (!fitted) return tl::unexpected(std::move(fitted.error()));
+    for (std::size_t i = 0; i < places.size(); ++i) of_kinds[places[i]] = std::move((*fitted)[i]);
+    return of_kinds;
+  }
+
+  bool wants(Method method) const {
+    return options_.method == method || options_.method == Method::automatic;
+  }
+
+  Result<TrainedKind> train_kind(const KernelRows& rows,
+                                 std::optional<FittedRegressor> dense) const {
+    const bool few = is_few(rows);
     auto lasso = few ? scaled_generic(rows) : fit_lasso(set_of(rows, profiles_.folds));
     if (!lasso) return core::within(rows.kind, lasso.error());
     TrainedKind trained;
     trained.model.guide = dynamic_cast<const LinearModel&>(*lasso->model);
     auto best = few ? Result<Candidate>(Candidate{Method::lasso, std::move(*lasso)})
-                    : best_of(rows, std::move(*lasso));
+                    : best_of(rows, std::move(*lasso), std::move(dense));
     if (!best) return core::within(rows.kind, best.error());
     trained.out_of_fold = std::move(best->fitted.out_of_fold);
     const double least = *std::ranges::min_element(rows.y);
@@ -215,35 +247,39 @@ class Training {
         .settings = fmt::format("generic model times {:.3g}", factor)};
   }
 
-  Result<Candidate> best_of(const KernelRows& rows, FittedRegressor lasso) const {
+  Result<Candidate> best_of(const KernelRows& rows, FittedRegressor lasso,
+                            std::optional<FittedRegressor> dense) const {
     Candidate best{Method::lasso, std::move(lasso)};
     if (options_.method == Method::lasso) return best;
     const bool fixed = options_.method != Method::automatic;
     if (rows.y.size() < kLeastRowsForTrees && options_.method != Method::table) return best;
     double least = fixed ? std::numeric_limits<double>::infinity()
                          : mape_percent(best.fitted.out_of_fold, rows.y);
-    for (auto& fit : fits()) {
-      auto fitted = fit.second(set_of(rows, profiles_.folds), random_.split(rows.kind), pool_);
-      if (!fitted) return tl::unexpected(fitted.error());
-      const double error = mape_percent(fitted->out_of_fold, rows.y);
-      if (error >= least * kWorthIt || error > least - kWorthItPercent) continue;
+    const auto consider = [&](Method method, FittedRegressor fitted) {
+      const double error = mape_percent(fitted.out_of_fold, rows.y);
+      if (error >= least * kWorthIt || error > least - kWorthItPercent) return;
       least = error;
-      best = {fit.first, std::move(*fitted)};
+      best = {method, std::move(fitted)};
+    };
+    for (const auto& [method, fit] : fits()) {
+      auto fitted = fit(set_of(rows, profiles_.folds), random_.split(rows.kind), pool_);
+      if (!fitted) return tl::unexpected(std::move(fitted.error()));
+      consider(method, *std::move(fitted));
     }
+    if (dense) consider(Method::mlp, *std::move(dense));
     return best;
   }
 
-  // What the method stands for.
+  // What the method stands for, but for dense networks, which are fitted together.
   std::vector<std::pair<Method, FitRegressor>> fits() const {
-    const bool any = options_.method == Method::automatic;
     std::vector<std::pair<Method, FitRegressor>> fits;
-    if (any || options_.method == Method::boosted_trees) {
+    if (wants(Method::boosted_trees)) {
       fits.emplace_back(Method::boosted_trees,
                         [&](const auto& set, const auto& random, auto& pool) {
                           return fit_boosted_trees(set, random, pool, options_.boost);
                         });
     }
-    if (any || options_.method == Method::random_forest) {
+    if (wants(Method::random_forest)) {
       fits.emplace_back(Method::random_forest,
                         [&](const auto& set, const auto& random, auto& pool) {
                           return fit_forest(set, random, pool, options_.forest);
@@ -254,8 +290,6 @@ class Training {
         return fit_table(set);
       });
     }
-    if (options_.fit_mlp && (any || options_.method == Method::mlp))
-      fits.emplace_back(Method::mlp, options_.fit_mlp);
     return fits;
   }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "train/tiny_is_zero.h"
+
 namespace fleetfit::train {
 namespace {
 
@@ -69,6 +71,7 @@ void Training::run_epoch(int patience) {
 }
 
 void Training::run(int epochs, int patience, const Deadline& deadline) {
+  const TinyIsZero while_training;
   ended_ = Ended::epochs;
   while (epoch_ < epochs || epoch_ == 0) {
     if (epoch_ > 0 && deadline.is_over()) {

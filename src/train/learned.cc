@@ -9,6 +9,7 @@
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/learned/lessons.h"
 #include "train/finished_networks.h"
+#include "train/tiny_is_zero.h"
 #include "train/torch_fits.h"
 #include "train/torch_learned.h"
 
@@ -176,6 +177,7 @@ Result<std::vector<DenseLayer>> Learning::run_job(const Job& job) {
     told = now;
     return !context_.stop.stop_requested();
   };
+  const TinyIsZero while_training;
   auto layers = job.fit(progress);
   if (!layers) return layers;
   if (auto kept = finished_.keep(job.name, *layers); !kept)

@@ -165,6 +165,22 @@ std::vector<std::size_t> samples_in(const TrainingSet& set, int fold, bool insid
   return samples;
 }
 
+bool has_folds(const TrainingSet& set) { return set.folds > 1; }
+
+// Rows of one fold belong together, as kernels of one network do: what is learned from some of a
+// network's kernels says little about networks that nobody has seen. So a whole fold is set aside,
+// where there are others to learn from.
+Split split_rows(const TrainingSet& set, std::vector<std::size_t> samples, int fold_aside,
+                 core::Random random) {
+  Split split;
+  if (has_folds(set)) {
+    for (const std::size_t i : samples)
+      (set.fold[i] == fold_aside ? split.validation : split.training).push_back(i);
+  }
+  if (!split.validation.empty() && !split.training.empty()) return split;
+  return split_samples(std::move(samples), std::move(random));
+}
+
 // Trains without a fold and predicts it.
 Status predict_fold(const TrainingSet& set, int fold, const Settings& settings,
                     const TrainingOptions& options, const Deadline& deadline,
@@ -176,7 +192,7 @@ Status predict_fold(const TrainingSet& set, int fold, const Settings& settings,
     return fail(ErrorCode::invalid_input, fmt::format("all rows are in fold {}", fold));
   const auto random =
       core::Random(options.seed).split("folds").split(static_cast<std::uint64_t>(fold));
-  const auto split = split_samples(others, random.split("split"));
+  const auto split = split_rows(set, others, (fold + 1) % set.folds, random.split("split"));
   Training training(
       std::make_unique<MlpFit>(prepare(set, split, settings), settings, random.split("fit")),
       settings.rate);
@@ -202,8 +218,6 @@ Result<std::vector<double>> predict_folds(const TrainingSet& set, const Settings
     if (!status) return tl::unexpected(std::move(status.error()));
   return predicted;
 }
-
-bool has_folds(const TrainingSet& set) { return set.folds > 1; }
 
 Status check_with_or_without_folds(const TrainingSet& set) {
   if (has_folds(set)) return predict::check_set(set);
@@ -232,7 +246,7 @@ Result<TrainedMlp> train_mlp(const TrainingSet& set, const std::string& name,
   const core::Random random(options.seed);
   std::vector<std::size_t> samples(set.y.size());
   std::iota(samples.begin(), samples.end(), 0);
-  const auto split = split_samples(samples, random.split("split"));
+  const auto split = split_rows(set, samples, 0, random.split("split"));
   const auto settings = draw_all(options, set.x.columns, random.split("settings"));
   const auto candidates = make_candidates(set, split, settings, random.split("fits"));
 

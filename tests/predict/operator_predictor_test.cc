@@ -16,6 +16,7 @@ using test::kernels_of;
 using test::make_profiles;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 const BoostOptions kQuick{
     .stages = 60, .depths = {4}, .least_child_samples = {1}, .leaf_penalties = {1}};
@@ -367,6 +368,28 @@ TEST(Methods, HaveNames) {
   EXPECT_EQ(method_from("gbdt").value(), Method::boosted_trees);
   EXPECT_EQ(method_from("auto").value(), Method::automatic);
   EXPECT_FALSE(method_from("oracle"));
+}
+
+TEST(Methods, DenseNetworksOfAllKindsAreFittedAtOnce) {
+  int calls = 0;
+  const FitRegressors fit = [&](std::span<const NamedSet> sets, const core::Random&,
+                                core::ThreadPool&) -> Result<std::vector<FittedRegressor>> {
+    ++calls;
+    std::vector<FittedRegressor> fitted;
+    for (const auto& named : sets) {
+      fitted.push_back(fit_lasso(named.set).value());
+      fitted.back().settings = "network of " + named.name;
+    }
+    return fitted;
+  };
+  const auto predictor = train(make_profiles({}), {.method = Method::mlp, .fit_mlp = fit});
+  EXPECT_EQ(calls, 1);
+  ASSERT_EQ(predictor.kinds().size(), 2u);
+  for (const auto& kind : predictor.kinds()) {
+    EXPECT_EQ(kind.method, "mlp");
+    EXPECT_THAT(kind.settings, StartsWith("network of " + kind.kind));
+  }
+  EXPECT_LT(error_percent(predictor, make_profiles({.seed = 2})), 0.1);
 }
 
 TEST(Methods, CannotTrainDenseNetworksHere) {

@@ -170,11 +170,46 @@ TEST(Mlp, IsFittedByTheProgramBeside) {
   const Law law(100, 1);
   core::ThreadPool pool(1);
   const auto fit = predict::fit_mlp({.trials = 1});
-  const auto fitted = fit(law.set_with_folds(), core::Random(1), pool);
+  const predict::NamedSet set{.name = "law", .set = law.set_with_folds()};
+  const auto fitted = fit(std::span(&set, 1), core::Random(1), pool);
   ASSERT_TRUE(fitted) << fitted.error().message;
-  EXPECT_EQ(fitted->out_of_fold.size(), 100u);
-  EXPECT_LT(predict::mape_percent(fitted->out_of_fold, law.ms), 40);
-  EXPECT_LT(error_on_others(*fitted->model), 40);
+  ASSERT_EQ(fitted->size(), 1u);
+  EXPECT_EQ(fitted->front().out_of_fold.size(), 100u);
+  EXPECT_LT(predict::mape_percent(fitted->front().out_of_fold, law.ms), 40);
+  EXPECT_LT(error_on_others(*fitted->front().model), 40);
+}
+
+TEST(Mlp, OfSeveralSetsIsTheSameWhateverTheNumberOfThreads) {
+  const Law small(60, 1);
+  const Law large(100, 2);
+  const std::vector<predict::NamedSet> sets{{.name = "small", .set = small.set_with_folds()},
+                                            {.name = "large", .set = large.set_with_folds()}};
+  const auto fit = predict::fit_mlp({.trials = 1});
+  std::vector<std::vector<double>> out_of_fold;
+  for (const int threads : {1, 3}) {
+    core::ThreadPool pool(threads);
+    const auto fitted = fit(sets, core::Random(1), pool);
+    ASSERT_TRUE(fitted) << fitted.error().message;
+    ASSERT_EQ(fitted->size(), 2u);
+    EXPECT_EQ((*fitted)[0].out_of_fold.size(), 60u);
+    EXPECT_EQ((*fitted)[1].out_of_fold.size(), 100u);
+    for (const auto& one : *fitted) out_of_fold.push_back(one.out_of_fold);
+  }
+  EXPECT_EQ(out_of_fold[0], out_of_fold[2]);
+  EXPECT_EQ(out_of_fold[1], out_of_fold[3]);
+}
+
+TEST(Mlp, NamesTheSetThatIsNone) {
+  const Law law(60, 1);
+  const std::vector<double> times(60, -1.0);
+  auto set = law.set_with_folds();
+  set.y = times;
+  const predict::NamedSet named{.name = "conv2d 3", .set = set};
+  core::ThreadPool pool(1);
+  const auto fitted = predict::fit_mlp({})(std::span(&named, 1), core::Random(1), pool);
+  ASSERT_FALSE(fitted);
+  EXPECT_EQ(fitted.error().code, ErrorCode::invalid_input);
+  EXPECT_THAT(fitted.error().message, HasSubstr("conv2d 3"));
 }
 
 }  // namespace

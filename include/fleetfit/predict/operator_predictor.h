@@ -133,8 +133,8 @@ struct TrainOptions {
   Method method = Method::automatic;
   Identity identity = {};  ///< method, networks and versions are filled in
   std::uint64_t seed = 0;
-  int folds = 5;              ///< of cross-validation; kernels of one network stay together
-  FitRegressor fit_mlp = {};  ///< where dense networks can be trained
+  int folds = 5;               ///< of cross-validation; kernels of one network stay together
+  FitRegressors fit_mlp = {};  ///< where dense networks can be trained
   ForestOptions forest = {};
   BoostOptions boost = {};
 };

@@ -78,6 +78,16 @@ struct FittedRegressor {
 using FitRegressor = std::function<Result<FittedRegressor>(
     const TrainingSet& set, const core::Random& random, core::ThreadPool& pool)>;
 
+struct NamedSet {
+  std::string name;
+  TrainingSet set;
+};
+
+/// Fits a model to each of several sets, whose names are all different, as `FitRegressor` does to
+/// one. The models are in the order of the sets.
+using FitRegressors = std::function<Result<std::vector<FittedRegressor>>(
+    std::span<const NamedSet> sets, const core::Random& random, core::ThreadPool& pool)>;
+
 /// How much the model's answers for these rows depend on each feature: the mean relative change of
 /// an answer when the feature is taken from another row, as shares of their sum.
 std::vector<double> importance(const Regressor& model, const MatrixView& rows,

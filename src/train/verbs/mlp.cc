@@ -1,7 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
 
+#include "fleetfit/core/random.h"
 #include "fleetfit/predict/training_files.h"
 #include "fleetfit/train/mlp.h"
 #include "train/verbs/predictor_flags.h"
@@ -20,25 +24,47 @@ predict::TrainedModel record_of(const predict::RowSet& set, TrainedMlp trained) 
           .out_of_fold = std::move(trained.out_of_fold)};
 }
 
-std::size_t rows_from(std::span<const predict::RowSet> sets) {
-  std::size_t rows = 0;
-  for (const auto& set : sets) rows += set.ms.size();
-  return rows;
+// The sets with the most rows first, so that in the end no thread waits for a long one.
+std::vector<std::size_t> longest_first(std::span<const predict::RowSet> sets) {
+  std::vector<std::size_t> order(sets.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::ranges::greater(),
+                           [&](std::size_t i) { return sets[i].ms.size(); });
+  return order;
 }
 
-// The time that is left is shared by the number of rows. After an interruption, no further set is
-// begun.
+// What of all time is due to each set, if as many are trained at once as there are threads.
+std::vector<double> shares_of(std::span<const predict::RowSet> sets, int threads) {
+  std::vector<double> shares;
+  for (const auto& set : sets) shares.push_back(static_cast<double>(set.ms.size()));
+  const double rows = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share = std::min(1.0, share / rows * threads);
+  return shares;
+}
+
+// Each set has random numbers of its own. After an interruption, no further set is begun.
 Result<std::vector<predict::TrainedModel>> train_all(std::span<const predict::RowSet> sets,
                                                      Work& work, const PredictorFlags& flags) {
+  const auto context = work.context();
+  const auto order = longest_first(sets);
+  const auto shares = shares_of(sets, context.pool.workers());
+  std::vector<Result<std::optional<predict::TrainedModel>>> trained(sets.size());
+  context.pool.parallel_chunks(sets.size(), 1, [&](std::size_t place, std::size_t) {
+    if (work.is_interrupted()) return;
+    const std::size_t i = order[place];
+    auto options = flags.options(work, shares[i]);
+    options.seed = core::Random(options.seed).split(sets[i].name).seed();
+    auto one = train_mlp(sets[i].view(), sets[i].name, options, context);
+    if (one) {
+      trained[i] = record_of(sets[i], *std::move(one));
+    } else {
+      trained[i] = core::within(fmt::format("{}: {}", flags.samples, sets[i].name), one.error());
+    }
+  });
   std::vector<predict::TrainedModel> models;
-  for (std::size_t i = 0; i < sets.size() && !work.is_interrupted(); ++i) {
-    const auto& set = sets[i];
-    const double share =
-        static_cast<double>(set.ms.size()) / static_cast<double>(rows_from(sets.subspan(i)));
-    auto trained = train_mlp(set.view(), set.name, flags.options(work, share), work.context());
-    if (!trained)
-      return core::within(fmt::format("{}: {}", flags.samples, set.name), trained.error());
-    models.push_back(record_of(set, *std::move(trained)));
+  for (auto& one : trained) {
+    if (!one) return tl::unexpected(std::move(one.error()));
+    if (*one) models.push_back(**std::move(one));
   }
   return models;
 }

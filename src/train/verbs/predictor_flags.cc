@@ -33,7 +33,8 @@ TrainingOptions PredictorFlags::options(const Work& work, double share) const {
   options.seed = common.seed;
   if (budget_s > 0) {
     const double left_s = std::max(budget_s - work.elapsed_s(), 0.0);
-    options.budget = std::chrono::nanoseconds(std::llround(left_s * share * 1e9));
+    options.budget =
+        std::chrono::nanoseconds(std::llround(std::min(left_s, budget_s * share) * 1e9));
   }
   return options;
 }

@@ -12,7 +12,7 @@ struct PredictorFlags {
   double budget_s = 0;
   TrainingOptions training;
 
-  /// Of the time that is left, the share that is due to a part of the work.
+  /// A part of the work gets this share of all time, at most what is left.
   TrainingOptions options(const Work& work, double share) const;
 };
 
