@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
 #include "app/dates.h"
 #include "app/measurement_records.h"
 #include "app/model_session.h"
+#include "fleetfit/core/random.h"
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/space/space.h"
 #include "fleetfit/tune/patience.h"
@@ -197,6 +199,18 @@ class Campaign {
     return text;
   }
 
+  /// In which order designs are measured the first time (0), the second (1), … First as they are
+  /// counted, so that what is stopped has the first of them; then mixed: a machine that is fast for
+  /// some minutes should not be luck of the same neighbours each time.
+  std::vector<std::size_t> order_of(int session) const {
+    std::vector<std::size_t> order(designs_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    auto random =
+        core::Random(request_.seed).split("sessions").split(static_cast<std::uint64_t>(session));
+    if (session > 0) random.shuffle(order);
+    return order;
+  }
+
   Status measure_missing(core::Progress& progress, const std::stop_token& stop) {
     const std::size_t missing = count_missing();
     core::ProgressTask task(progress,
@@ -208,10 +222,12 @@ class Campaign {
     const auto start = workplace_.clock.now();
     std::size_t designs = 0;
     std::size_t done = 0;
+    std::vector<std::size_t> order;
     const std::size_t rounds = designs_.size() * static_cast<std::size_t>(sessions_);
     for (std::size_t round = 0; round < rounds && !stop.stop_requested(); ++round) {
-      const std::size_t i = round % designs_.size();
       const int session = static_cast<int>(round / designs_.size());
+      if (round % designs_.size() == 0) order = order_of(session);
+      const std::size_t i = order[round % designs_.size()];
       const auto devices = devices_without(designs_[i], sessions_ - session);
       if (devices.empty()) continue;
       const std::size_t before = count_missing(designs_[i]);

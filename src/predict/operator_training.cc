@@ -28,6 +28,8 @@ constexpr std::size_t kLeastRowsForTrees = 40;
 // A model that is more complicated than the one before has to be better by so much.
 constexpr double kWorthIt = 0.97;
 constexpr double kWorthItPercent = 0.1;
+// What lines may be raised by: few kernels do not tell more.
+constexpr double kMostRaised = 1.5;
 constexpr std::size_t kKnownKernels = 32;
 constexpr std::size_t kRowsForImportance = 500;
 
@@ -224,11 +226,38 @@ class Training {
     auto best = few ? Result<Candidate>(Candidate{Method::lasso, std::move(*lasso)})
                     : best_of(rows, std::move(*lasso), std::move(dense));
     if (!best) return core::within(rows.kind, best.error());
+    if (!few && best->method == Method::lasso) raise_to_sums(rows, best->fitted);
     trained.out_of_fold = std::move(best->fitted.out_of_fold);
     const double least = *std::ranges::min_element(rows.y);
     for (double& price : trained.out_of_fold) price = std::max(price, least / 2);
     describe(rows, *best, few, trained);
     return trained;
+  }
+
+  // Squares of relative errors are least where prices are too low, the more so the more they
+  // scatter, and networks of many kernels would be foretold too quick. So lines are raised until
+  // the kernels that they did not see add up to the share that they have of their networks.
+  void raise_to_sums(const KernelRows& rows, FittedRegressor& line) const {
+    const auto folds = static_cast<std::size_t>(profiles_.folds);
+    std::vector<double> measured(folds + 1, 0.0);  // of each fold, and of all
+    std::vector<double> foretold(folds + 1, 0.0);
+    for (std::size_t i = 0; i < rows.y.size(); ++i) {
+      const double latency = profiles_.latency_ms[static_cast<std::size_t>(rows.network[i])];
+      for (const std::size_t f : {static_cast<std::size_t>(rows.fold[i]), folds}) {
+        measured[f] += rows.y[i] / latency;
+        foretold[f] += line.out_of_fold[i] / latency;
+      }
+    }
+    const auto factor = [](double is, double was) {
+      return was > 0 ? std::clamp(is / was, 1 / kMostRaised, kMostRaised) : 1;
+    };
+    for (std::size_t i = 0; i < rows.y.size(); ++i) {
+      const auto f = static_cast<std::size_t>(rows.fold[i]);
+      line.out_of_fold[i] *= factor(measured[folds] - measured[f], foretold[folds] - foretold[f]);
+    }
+    line.model = std::make_unique<LinearModel>(scaled(dynamic_cast<const LinearModel&>(*line.model),
+                                                      factor(measured[folds], foretold[folds]),
+                                                      rows.columns));
   }
 
   // The generic model times the factor by which this kind differs from it.
@@ -353,12 +382,13 @@ class Training {
     }
     for (std::size_t n = 0; n < networks; ++n)
       predicted[n] += parts_.overhead.of(profiles_.kernels[n], predicted[n]);
-    parts_.short_networks = fit_short_networks({.foretold_ms = predicted,
-                                                .measured_ms = profiles_.latency_ms,
-                                                .fold = profiles_.fold,
-                                                .folds = profiles_.folds});
+    const auto short_networks = fit_short_networks({.foretold_ms = predicted,
+                                                    .measured_ms = profiles_.latency_ms,
+                                                    .fold = profiles_.fold,
+                                                    .folds = profiles_.folds});
+    parts_.short_networks = short_networks.law;
     for (std::size_t n = 0; n < networks; ++n) {
-      const double factor = parts_.short_networks.factor(predicted[n]);
+      const double factor = short_networks.held_out_factor[n];
       predicted[n] *= factor;
       spread[n] *= factor;
       beyond[n] *= factor;

@@ -83,20 +83,25 @@ ShortNetworks fit(const Pairs& pairs) {
 
 }  // namespace
 
-ShortNetworks fit_short_networks(const ForetoldNetworks& networks) {
-  if (networks.fold.size() < kLeastNetworksForLaw) return {};
+FittedShortNetworks fit_short_networks(const ForetoldNetworks& networks) {
+  const std::size_t count = networks.fold.size();
+  FittedShortNetworks none{.law = {}, .held_out_factor = std::vector<double>(count, 1.0)};
+  if (count < kLeastNetworksForLaw) return none;
+  FittedShortNetworks fitted = none;
   std::vector<double> gains;
   for (int fold = 0; fold < networks.folds; ++fold) {
     const auto law = fit(outside(networks, fold));
-    for (std::size_t n = 0; n < networks.fold.size(); ++n) {
+    for (std::size_t n = 0; n < count; ++n) {
       if (networks.fold[n] != fold) continue;
+      fitted.held_out_factor[n] = law.factor(networks.foretold_ms[n]);
       gains.push_back(error_of({}, networks.foretold_ms[n], networks.measured_ms[n]) -
                       error_of(law, networks.foretold_ms[n], networks.measured_ms[n]));
     }
   }
   const double chance = *core::stddev(gains) / std::sqrt(static_cast<double>(gains.size()));
-  if (!(*core::mean(gains) > kLawIsNoChance * chance)) return {};
-  return fit(outside(networks, -1));
+  if (!(*core::mean(gains) > kLawIsNoChance * chance)) return none;
+  fitted.law = fit(outside(networks, -1));
+  return fitted;
 }
 
 }  // namespace fleetfit::predict

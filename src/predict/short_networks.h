@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "fleetfit/predict/operator_predictor.h"
 
@@ -15,8 +16,15 @@ struct ForetoldNetworks {
   int folds = 0;
 };
 
-/// How much faster the kernels of short networks are. Nothing unless networks that were held out
-/// are foretold better with it.
-ShortNetworks fit_short_networks(const ForetoldNetworks& networks);
+struct FittedShortNetworks {
+  ShortNetworks law;
+  /// Of each network, by a law that was fitted without its fold: what later networks will get is
+  /// as good as these, not as good as what the law says of those that it was fitted to.
+  std::vector<double> held_out_factor;
+};
+
+/// How much faster the kernels of short networks are. No law, and factors of 1, unless networks
+/// that were held out are foretold better with it.
+FittedShortNetworks fit_short_networks(const ForetoldNetworks& networks);
 
 }  // namespace fleetfit::predict

@@ -16,6 +16,7 @@ namespace fleetfit::app {
 namespace {
 
 using testing::HasSubstr;
+using testing::UnorderedElementsAreArray;
 
 /// A device whose runtime runs nothing (it tells times of 1, 2, 3, … ms), in a store of its own.
 class MeasureDesigns : public testing::Test {
@@ -154,8 +155,8 @@ TEST_F(MeasureDesigns, SessionsAreMeasuredRoundByRoundAndTheFastestCounts) {
   const auto records = workplace_->store->list_measurements({.operators = false});
   ASSERT_TRUE(records);
   ASSERT_EQ(records->size(), 6U);  // newest first
-  for (std::size_t i = 0; i < 4; ++i)
-    EXPECT_NE((*records)[i].model_hash, (*records)[i + 1].model_hash);
+  for (std::size_t round = 0; round < 3; ++round)
+    EXPECT_NE((*records)[2 * round].model_hash, (*records)[2 * round + 1].model_hash);
   for (const auto& result : results) {
     std::vector<double> times;
     for (const auto& record : *records)
@@ -165,6 +166,26 @@ TEST_F(MeasureDesigns, SessionsAreMeasuredRoundByRoundAndTheFastestCounts) {
   }
   measure(three);
   EXPECT_EQ(kept(), 6U);
+}
+
+TEST_F(MeasureDesigns, SessionsGoInOrderTheFirstTimeAndAreMixedLater) {
+  constexpr std::ptrdiff_t kDesigns = 8;
+  auto three = request(kDesigns);
+  three.sessions = 3;
+  const auto results = measure(three);
+  std::vector<std::string> in_order;
+  for (const auto& result : results) in_order.push_back(result.record.model_hash);
+  std::vector<std::string> measured;
+  const auto records = workplace_->store->list_measurements({.operators = false}).value();
+  for (const auto& record : records) measured.insert(measured.begin(), record.model_hash);
+  ASSERT_EQ(measured.size(), 3U * kDesigns);  // oldest first
+  std::vector<std::vector<std::string>> rounds;
+  for (auto from = measured.begin(); from != measured.end(); from += kDesigns)
+    rounds.emplace_back(from, from + kDesigns);
+  EXPECT_EQ(rounds[0], in_order);
+  EXPECT_NE(rounds[1], in_order);
+  EXPECT_NE(rounds[2], rounds[1]);
+  for (const auto& round : rounds) EXPECT_THAT(round, UnorderedElementsAreArray(in_order));
 }
 
 TEST_F(MeasureDesigns, WithoutANumberOfSessionsTheyShareTheTimeUntilTwoAgree) {

@@ -58,6 +58,17 @@ TEST(OperatorPredictor, LearnsALinearLawAndTheOverhead) {
   EXPECT_EQ(predictor.identity().method, "lasso");
 }
 
+TEST(OperatorPredictor, AddsUpToWhatNetworksTakeWhereKernelsScatter) {
+  const auto predictor = train(make_profiles({.networks = 100, .noise = 0.3}));
+  double measured = 0;
+  double predicted = 0;
+  for (const auto& network : make_profiles({.networks = 200, .noise = 0.3, .seed = 5})) {
+    measured += network.latency_ms;
+    predicted += predictor.price(kernels_of(network)).value().latency_ms;
+  }
+  EXPECT_NEAR(measured / predicted, 1, 0.03);
+}
+
 TEST(OperatorPredictor, AddsKernelsAndOverheadUp) {
   const auto predictor = train(make_profiles({.noise = 0.1}), {.method = Method::boosted_trees});
   const auto price = predictor.price(kernels_of(make_profiles({.seed = 3})[0])).value();

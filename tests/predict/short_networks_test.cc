@@ -12,6 +12,7 @@
 namespace fleetfit::predict {
 namespace {
 
+using ::testing::Each;
 using ::testing::HasSubstr;
 
 /// Latencies from 1 to 64 ms, as far apart from each other as factors go; 8 is the middle.
@@ -28,10 +29,11 @@ struct Foretold {
     }
   }
 
-  ShortNetworks fit() const {
+  FittedShortNetworks fit_all() const {
     return fit_short_networks(
         {.foretold_ms = foretold_ms, .measured_ms = measured_ms, .fold = fold, .folds = 5});
   }
+  ShortNetworks fit() const { return fit_all().law; }
 };
 
 double faster_below_8(double ms) { return ms < 8 ? ms * std::pow(ms / 8, 0.1) : ms; }
@@ -66,6 +68,21 @@ TEST(ShortNetworks, AreNotMadeOfChance) {
     if (noisy.fit().power > 0) ++found;
   }
   EXPECT_LE(found, 4);
+}
+
+TEST(ShortNetworks, OfEachFoldAreFittedToTheOthers) {
+  Foretold networks(201, faster_below_8);
+  networks.measured_ms[0] /= 1.5;  // the shortest network, in fold 0
+  const auto fitted = networks.fit_all();
+  const auto without_it = Foretold(201, faster_below_8).fit_all();
+  EXPECT_GT(fitted.law.power, without_it.law.power);
+  EXPECT_DOUBLE_EQ(fitted.held_out_factor[0], without_it.held_out_factor[0]);
+  EXPECT_LT(fitted.held_out_factor[1], without_it.held_out_factor[1]);
+}
+
+TEST(ShortNetworks, AreNoneOfAnyFoldIfThereIsNoLaw) {
+  EXPECT_THAT(Foretold(201, [](double ms) { return 1.1 * ms; }).fit_all().held_out_factor,
+              Each(1.0));
 }
 
 TEST(ShortNetworks, NeedEnoughNetworksToTell) {
