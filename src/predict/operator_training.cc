@@ -28,8 +28,9 @@ constexpr std::size_t kLeastRowsForTrees = 40;
 // A model that is more complicated than the one before has to be better by so much.
 constexpr double kWorthIt = 0.97;
 constexpr double kWorthItPercent = 0.1;
-// What lines may be raised by: few kernels do not tell more.
+// What lines may be raised by, and how many networks it takes to tell: thirty do not.
 constexpr double kMostRaised = 1.5;
+constexpr int kLeastNetworksToRaise = 60;
 constexpr std::size_t kKnownKernels = 32;
 constexpr std::size_t kRowsForImportance = 500;
 
@@ -226,7 +227,8 @@ class Training {
     auto best = few ? Result<Candidate>(Candidate{Method::lasso, std::move(*lasso)})
                     : best_of(rows, std::move(*lasso), std::move(dense));
     if (!best) return core::within(rows.kind, best.error());
-    if (!few && best->method == Method::lasso) raise_to_sums(rows, best->fitted);
+    if (best->method == Method::lasso && rows.networks() >= kLeastNetworksToRaise)
+      raise_to_sums(rows, best->fitted);
     trained.out_of_fold = std::move(best->fitted.out_of_fold);
     const double least = *std::ranges::min_element(rows.y);
     for (double& price : trained.out_of_fold) price = std::max(price, least / 2);
