@@ -23,8 +23,8 @@ struct FittedShortNetworks {
   std::vector<double> held_out_factor;
 };
 
-/// How much faster the kernels of short networks are. No law, and factors of 1, unless networks
-/// that were held out are foretold better with it.
+/// How much faster the kernels of short networks are. No law, and factors of 1, where they are not
+/// or where networks are too few to tell.
 FittedShortNetworks fit_short_networks(const ForetoldNetworks& networks);
 
 }  // namespace fleetfit::predict

@@ -7,6 +7,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "fleetfit/core/statistics.h"
 #include "tests/predict/profiles.h"
 
 namespace fleetfit::predict {
@@ -60,14 +61,28 @@ TEST(ShortNetworks, AreNeverSlower) {
   EXPECT_EQ(Foretold(201, [](double ms) { return ms * ms / faster_below_8(ms); }).fit().power, 0);
 }
 
-TEST(ShortNetworks, AreNotMadeOfChance) {
-  int found = 0;
+TEST(ShortNetworks, AreLittleFasterByChance) {
+  std::vector<double> of_few;
+  std::vector<double> of_many;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     core::Random random(seed);
-    const Foretold noisy(30, [&](double ms) { return ms * std::exp(0.05 * random.normal()); });
-    if (noisy.fit().power > 0) ++found;
+    const auto noisy = [&](double ms) { return ms * std::exp(0.05 * random.normal()); };
+    of_few.push_back(Foretold(30, noisy).fit().factor(4));
+    of_many.push_back(Foretold(900, noisy).fit().factor(4));
   }
-  EXPECT_LE(found, 4);
+  EXPECT_GT(*core::mean(of_few), 0.98);
+  EXPECT_GT(*core::mean(of_many), 0.995);
+}
+
+TEST(ShortNetworks, AreToldByThirtyNetworks) {
+  std::vector<double> powers;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    core::Random random(seed);
+    const Foretold noisy(
+        30, [&](double ms) { return faster_below_8(ms) * std::exp(0.05 * random.normal()); });
+    powers.push_back(noisy.fit().power);
+  }
+  EXPECT_NEAR(*core::median(powers), 0.1, 0.03);
 }
 
 TEST(ShortNetworks, OfEachFoldAreFittedToTheOthers) {
