@@ -28,9 +28,9 @@ constexpr std::size_t kLeastRowsForTrees = 40;
 // A model that is more complicated than the one before has to be better by so much.
 constexpr double kWorthIt = 0.97;
 constexpr double kWorthItPercent = 0.1;
-// What lines may be raised by, and how many networks it takes to tell: thirty do not.
+// What lines may be raised by, and how many networks tell half of it.
 constexpr double kMostRaised = 1.5;
-constexpr int kLeastNetworksToRaise = 60;
+constexpr double kNetworksForHalf = 20;
 constexpr std::size_t kKnownKernels = 32;
 constexpr std::size_t kRowsForImportance = 500;
 
@@ -227,8 +227,7 @@ class Training {
     auto best = few ? Result<Candidate>(Candidate{Method::lasso, std::move(*lasso)})
                     : best_of(rows, std::move(*lasso), std::move(dense));
     if (!best) return core::within(rows.kind, best.error());
-    if (best->method == Method::lasso && rows.networks() >= kLeastNetworksToRaise)
-      raise_to_sums(rows, best->fitted);
+    if (best->method == Method::lasso) raise_to_sums(rows, best->fitted);
     trained.out_of_fold = std::move(best->fitted.out_of_fold);
     const double least = *std::ranges::min_element(rows.y);
     for (double& price : trained.out_of_fold) price = std::max(price, least / 2);
@@ -237,8 +236,10 @@ class Training {
   }
 
   // Squares of relative errors are least where prices are too low, the more so the more they
-  // scatter, and networks of many kernels would be foretold too quick. So lines are raised until
-  // the kernels that they did not see add up to the share that they have of their networks.
+  // scatter, and networks of many kernels would be foretold too quick. So lines are raised towards
+  // where the kernels that they did not see add up to the share that they have of their networks:
+  // half of the way if thirty networks have such kernels, as chance has a part in what few tell,
+  // nearly all of it if many have.
   void raise_to_sums(const KernelRows& rows, FittedRegressor& line) const {
     const auto folds = static_cast<std::size_t>(profiles_.folds);
     std::vector<double> measured(folds + 1, 0.0);  // of each fold, and of all
@@ -250,8 +251,10 @@ class Training {
         foretold[f] += line.out_of_fold[i] / latency;
       }
     }
-    const auto factor = [](double is, double was) {
-      return was > 0 ? std::clamp(is / was, 1 / kMostRaised, kMostRaised) : 1;
+    const double networks = rows.networks();
+    const double believed = networks / (networks + kNetworksForHalf);
+    const auto factor = [&](double is, double was) {
+      return was > 0 ? std::pow(std::clamp(is / was, 1 / kMostRaised, kMostRaised), believed) : 1;
     };
     for (std::size_t i = 0; i < rows.y.size(); ++i) {
       const auto f = static_cast<std::size_t>(rows.fold[i]);
