@@ -227,7 +227,7 @@ class Training {
     auto best = few ? Result<Candidate>(Candidate{Method::lasso, std::move(*lasso)})
                     : best_of(rows, std::move(*lasso), std::move(dense));
     if (!best) return core::within(rows.kind, best.error());
-    if (best->method == Method::lasso) raise_to_sums(rows, best->fitted);
+    if (!few && best->method == Method::lasso) raise_to_sums(rows, best->fitted);
     trained.out_of_fold = std::move(best->fitted.out_of_fold);
     const double least = *std::ranges::min_element(rows.y);
     for (double& price : trained.out_of_fold) price = std::max(price, least / 2);
@@ -238,7 +238,7 @@ class Training {
   // Squares of relative errors are least where prices are too low, the more so the more they
   // scatter, and networks of many kernels would be foretold too quick. So lines are raised towards
   // where the kernels that they did not see add up to the share that they have of their networks:
-  // half of the way if thirty networks have such kernels, as chance has a part in what few tell,
+  // half of the way if twenty networks have such kernels, as chance has a part in what few tell,
   // nearly all of it if many have.
   void raise_to_sums(const KernelRows& rows, FittedRegressor& line) const {
     const auto folds = static_cast<std::size_t>(profiles_.folds);
