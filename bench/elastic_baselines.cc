@@ -61,9 +61,7 @@ Result<Branch> width_of(const Supernet& model, std::size_t width) {
     branch.share = std::min(branch.share, block.branches[chosen].share);
     path.push_back({.block = b, .branch = chosen});
   }
-  auto network = elastic::join({model}, path);
-  if (!network) return tl::unexpected(network.error());
-  branch.graph = *std::move(network);
+  FLEETFIT_ASSIGN(branch.graph, elastic::join({model}, path));
   return branch;
 }
 
@@ -82,12 +80,11 @@ Result<Supernet> early_exits(const Supernet& model, std::uint64_t seed) {
     const auto& graph = branches.front().graph;
     const auto& features = *graph.tensor(graph.inputs.front()).shape;
     if (features.size() != kImageRank && features.size() != kTokenRank) continue;
-    auto head = exit_head(features, output, seed + b);
-    if (!head) return tl::unexpected(head.error());
+    FLEETFIT_ASSIGN(auto head, exit_head(features, output, seed + b));
     branches.push_back(
-        {.kind = BranchKind::merged, .span = chain.blocks.size() - b, .graph = std::move(*head)});
+        {.kind = BranchKind::merged, .span = chain.blocks.size() - b, .graph = std::move(head)});
   }
-  if (auto ok = elastic::check_supernets({chain}); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(elastic::check_supernets({chain}));
   return chain;
 }
 
@@ -96,9 +93,8 @@ Result<Supernet> uniform_widths(const Supernet& model) {
   if (levels == 0) return fail(ErrorCode::invalid_input, "no block can be shrunk");
   Block whole{.name = "network"};
   for (std::size_t width = 0; width <= levels; ++width) {
-    auto branch = width_of(model, width);
-    if (!branch) return tl::unexpected(branch.error());
-    whole.branches.push_back(*std::move(branch));
+    FLEETFIT_ASSIGN(auto branch, width_of(model, width));
+    whole.branches.push_back(std::move(branch));
   }
   return Supernet{.name = model.name, .blocks = {std::move(whole)}};
 }

@@ -24,14 +24,12 @@ Result<elastic::Supernet> baseline(std::string_view method, const elastic::Super
 }
 
 Status write_baseline(std::string_view method, const char* in, const char* out) {
-  auto bundle = elastic::read_bundle(in);
-  if (!bundle) return tl::unexpected(bundle.error());
-  auto model = baseline(method, bundle->models.front());
-  if (!model) return tl::unexpected(model.error());
-  bundle->models = {*std::move(model)};
-  bundle->info.samples.clear();  // of subnets that are no more
-  if (auto ok = elastic::write_bundle(*bundle, out); !ok) return ok;
-  fmt::print("{}: {} subnets\n", out, elastic::SubnetSpace(bundle->models).size().decimal());
+  FLEETFIT_ASSIGN(auto bundle, elastic::read_bundle(in));
+  FLEETFIT_ASSIGN(auto model, baseline(method, bundle.models.front()));
+  bundle.models = {std::move(model)};
+  bundle.info.samples.clear();  // of subnets that are no more
+  FLEETFIT_TRY(elastic::write_bundle(bundle, out));
+  fmt::print("{}: {} subnets\n", out, elastic::SubnetSpace(bundle.models).size().decimal());
   return {};
 }
 

@@ -55,13 +55,11 @@ class Bench {
                "threads", "fleetfit ms", "ORT ms", "ratio", "OpenCV ms", "ratio");
     for (const auto& network : options_.networks) {
       const fs::path file = folder_ / (network + ".onnx");
-      const auto graph = graph::build_zoo_network(network);
-      if (!graph) return tl::unexpected(graph.error());
-      if (auto written = graph::export_onnx_file(*graph, file); !written)
-        return tl::unexpected(written.error());
+      FLEETFIT_ASSIGN(const auto graph, graph::build_zoo_network(network));
+      FLEETFIT_TRY(graph::export_onnx_file(graph, file));
       for (const std::string precision : {"fp32", "int8"}) {
         for (const int threads : {1, 2}) {
-          if (auto status = compare(network, file, precision, threads); !status) return status;
+          FLEETFIT_TRY(compare(network, file, precision, threads));
         }
       }
     }
@@ -79,12 +77,11 @@ class Bench {
                              int threads) {
     const std::string word = runtime.substr(0, runtime.find(':'));
     const std::string name = fmt::format("{}-{}-{}", word, precision, threads);
-    const auto added = add_device(workplace_, {.name = name,
-                                               .runtime = runtime,
-                                               .threads = threads,
-                                               .precision = precision,
-                                               .existing = app::ExistingDevice::replace});
-    if (!added) return tl::unexpected(added.error());
+    FLEETFIT_TRY(add_device(workplace_, {.name = name,
+                                         .runtime = runtime,
+                                         .threads = threads,
+                                         .precision = precision,
+                                         .existing = app::ExistingDevice::replace}));
     return name;
   }
 
@@ -97,9 +94,8 @@ class Bench {
     request.devices = devices;
     request.protocol.max_time_s = options_.seconds / options_.rounds;
     for (int round = 0; round < options_.rounds; ++round) {
-      const auto measured = measure_models(workplace_, request, *progress, {});
-      if (!measured) return tl::unexpected(measured.error());
-      for (const auto& one : *measured) {
+      FLEETFIT_ASSIGN(const auto measured, measure_models(workplace_, request, *progress, {}));
+      for (const auto& one : measured) {
         if (!one.measurement.latency) continue;
         const double median = one.measurement.latency->median_ms;
         const auto [known, is_new] = best.try_emplace(one.device, median);
@@ -116,19 +112,17 @@ class Bench {
     if (precision == "fp32" && fs::exists(opencv)) runtimes.push_back("exec:" + opencv.string());
     std::vector<std::string> devices;
     for (const auto& runtime : runtimes) {
-      const auto name = device(runtime, precision, threads);
-      if (!name) return tl::unexpected(name.error());
-      devices.push_back(*name);
+      FLEETFIT_ASSIGN(const auto name, device(runtime, precision, threads));
+      devices.push_back(name);
     }
-    const auto best = measure(file, devices);
-    if (!best) return tl::unexpected(best.error());
+    FLEETFIT_ASSIGN(const auto best, measure(file, devices));
     std::string line = fmt::format("{:<20} {:<5} {:>7}", network, precision, threads);
-    const auto ours = best->find(devices[0]);
-    line += ours == best->end() ? fmt::format(" {:>12}", "failed")
-                                : fmt::format(" {:>12.3f}", ours->second);
+    const auto ours = best.find(devices[0]);
+    line += ours == best.end() ? fmt::format(" {:>12}", "failed")
+                               : fmt::format(" {:>12.3f}", ours->second);
     for (std::size_t i = 1; i < devices.size(); ++i) {
-      const auto theirs = best->find(devices[i]);
-      if (theirs == best->end() || ours == best->end()) {
+      const auto theirs = best.find(devices[i]);
+      if (theirs == best.end() || ours == best.end()) {
         line += fmt::format(" {:>12} {:>8}", "-", "-");
         continue;
       }
@@ -164,11 +158,11 @@ Options parse(int argc, char** argv) {
 
 Status run(int argc, char** argv) {
   const core::SystemClock clock;
-  auto workplace = app::open_workplace("memory:", clock, {.self = program_folder() / "fleetfit"});
-  if (!workplace) return tl::unexpected(workplace.error());
+  FLEETFIT_ASSIGN(auto workplace,
+                  app::open_workplace("memory:", clock, {.self = program_folder() / "fleetfit"}));
   const fs::path folder = fs::temp_directory_path() / fmt::format("engine_bench.{}", ::getpid());
   fs::create_directories(folder);
-  const Status status = Bench(std::move(*workplace), parse(argc, argv), folder).run();
+  const Status status = Bench(std::move(workplace), parse(argc, argv), folder).run();
   fs::remove_all(folder);
   return status;
 }

@@ -44,12 +44,12 @@ Result<Times> run_round(const space::DesignTable& table, std::size_t samples, st
   for (std::size_t i = 0; i < target; ++i) references[i] = i;
 
   auto start = Clock::now();
-  const auto known = transfer::KnownDevices::learn(table, references, {.seed = seed});
-  if (!known) return tl::unexpected(known.error());
+  FLEETFIT_ASSIGN(const auto known,
+                  transfer::KnownDevices::learn(table, references, {.seed = seed}));
   times.learn = ms_since(start);
 
   start = Clock::now();
-  const auto rows = known->choose(table.designs, samples);
+  const auto rows = known.choose(table.designs, samples);
   times.choose = ms_since(start);
 
   space::Population designs(table.designs.genes());
@@ -59,14 +59,13 @@ Result<Times> run_round(const space::DesignTable& table, std::size_t samples, st
     latencies.push_back(table.values[target][row]);
   }
   start = Clock::now();
-  const auto model = known->fit(designs, latencies);
-  if (!model) return tl::unexpected(model.error());
+  FLEETFIT_ASSIGN(const auto model, known.fit(designs, latencies));
   times.fit = ms_since(start);
 
   std::vector<double> predicted(table.designs.size());
   std::vector<transfer::PredictedLatency> ranges(table.designs.size());
   start = Clock::now();
-  (*model)->predict(table.designs, ranges);
+  model->predict(table.designs, ranges);
   times.predict = ms_since(start);
   std::ranges::transform(ranges, predicted.begin(), &transfer::PredictedLatency::ms);
   times.srcc = core::spearman(predicted, table.values[target]).value_or(std::nan(""));
@@ -74,22 +73,20 @@ Result<Times> run_round(const space::DesignTable& table, std::size_t samples, st
 }
 
 Status run(std::span<const std::string> arguments) {
-  const auto space = space::find_space(arguments[1]);
-  if (!space) return tl::unexpected(space.error());
+  FLEETFIT_ASSIGN(const auto space, space::find_space(arguments[1]));
   std::vector<std::string> columns(arguments.begin() + 4, arguments.end());
   columns.push_back(arguments[2]);
-  const auto table = space::read_design_table(arguments[0], **space, {.columns = columns});
-  if (!table) return tl::unexpected(table.error());
+  FLEETFIT_ASSIGN(const auto table,
+                  space::read_design_table(arguments[0], *space, {.columns = columns}));
   constexpr int kRounds = 5;
   for (int round = 0; round < kRounds; ++round) {
-    const auto times =
-        run_round(*table, std::stoul(arguments[3]), static_cast<std::uint64_t>(round));
-    if (!times) return tl::unexpected(times.error());
+    FLEETFIT_ASSIGN(const auto times,
+                    run_round(table, std::stoul(arguments[3]), static_cast<std::uint64_t>(round)));
     fmt::print(
         "learn {:.1f} ms, choose {:.1f} ms, fit {:.1f} ms, predict {} designs {:.1f} ms: {:.1f} ms "
         "(rank correlation {:.4f})\n",
-        times->learn, times->choose, times->fit, table->designs.size(), times->predict,
-        times->all(), times->srcc);
+        times.learn, times.choose, times.fit, table.designs.size(), times.predict, times.all(),
+        times.srcc);
   }
   return {};
 }

@@ -131,18 +131,17 @@ class Server {
   std::int64_t most_memory_bytes() const { return most_memory_bytes_; }
 
   Status start() {
-    auto started =
+    FLEETFIT_ASSIGN(
+        auto started,
         core::Process::start({program_, "--store", store_url(), "--json", "server", "--listen",
                               address_, "--files", (folder_ / "files").string()},
-                             {.error_output = core::ErrorOutput::inherit});
-    if (!started) return tl::unexpected(started.error());
-    process_.emplace(*std::move(started));
+                             {.error_output = core::ErrorOutput::inherit}));
+    process_.emplace(std::move(started));
     std::string text;
     for (;;) {
-      const auto line = process_->read_line(std::chrono::seconds(60));
-      if (!line) return tl::unexpected(line.error());
-      if (!*line) return fail(ErrorCode::device_failed, "the server ended at its start");
-      text += **line;
+      FLEETFIT_ASSIGN(const auto line, process_->read_line(std::chrono::seconds(60)));
+      if (!line) return fail(ErrorCode::device_failed, "the server ended at its start");
+      text += *line;
       if (const auto json = Json::parse(text, nullptr, false); !json.is_discarded()) {
         url_ = json.at("url");
         address_ = url_.substr(url_.find("//") + 2);
@@ -195,9 +194,9 @@ class Agent {
  public:
   static Result<Agent> make(int number, Load& load) {
     auto name = fmt::format("load-{:05}", number);
-    auto client = fleet::make_client({.server = load.url, .token = load.token, .device = name});
-    if (!client) return tl::unexpected(client.error());
-    return Agent(std::move(name), *std::move(client), load);
+    FLEETFIT_ASSIGN(auto client,
+                    fleet::make_client({.server = load.url, .token = load.token, .device = name}));
+    return Agent(std::move(name), std::move(client), load);
   }
 
   // How long it wants to rest then.
@@ -347,10 +346,9 @@ struct Found {
 Result<Found> look(store::FleetStore& fleet) {
   Found found;
   for (std::int64_t before = 0;;) {
-    const auto jobs = fleet.list_jobs({.before = before, .limit = 1000});
-    if (!jobs) return tl::unexpected(jobs.error());
-    if (jobs->empty()) break;
-    for (const auto& job : *jobs) {
+    FLEETFIT_ASSIGN(const auto jobs, fleet.list_jobs({.before = before, .limit = 1000}));
+    if (jobs.empty()) break;
+    for (const auto& job : jobs) {
       ++found.jobs;
       found.attempts += job.attempt;
       const auto result = Json::parse(job.result);
@@ -358,22 +356,21 @@ Result<Found> look(store::FleetStore& fleet) {
           job.state == store::JobState::finished && result.value("job", std::int64_t{0}) == job.id;
       found.wrong += is_right ? 0 : 1;
     }
-    before = jobs->back().id;
+    before = jobs.back().id;
   }
   for (std::int64_t after = 0;;) {
-    const auto events = fleet.list_events({.kind = "load", .after = after, .limit = 1000});
-    if (!events) return tl::unexpected(events.error());
-    if (events->empty()) break;
-    found.events += static_cast<std::int64_t>(events->size());
-    after = events->back().id;
+    FLEETFIT_ASSIGN(const auto events,
+                    fleet.list_events({.kind = "load", .after = after, .limit = 1000}));
+    if (events.empty()) break;
+    found.events += static_cast<std::int64_t>(events.size());
+    after = events.back().id;
   }
   for (std::string after;;) {
-    const auto agents = fleet.list_agents({.after = after, .limit = 1000, .probes = false});
-    if (!agents) return tl::unexpected(agents.error());
-    if (agents->empty()) break;
-    for (const auto& agent : *agents)
-      found.sequences += fleet.last_sequence(agent.name).value_or(0);
-    after = agents->back().name;
+    FLEETFIT_ASSIGN(const auto agents,
+                    fleet.list_agents({.after = after, .limit = 1000, .probes = false}));
+    if (agents.empty()) break;
+    for (const auto& agent : agents) found.sequences += fleet.last_sequence(agent.name).value_or(0);
+    after = agents.back().name;
   }
   return found;
 }
@@ -381,9 +378,8 @@ Result<Found> look(store::FleetStore& fleet) {
 // Waits until no job waits or runs, at most four minutes: a lease lasts one.
 Status drain(store::FleetStore& fleet) {
   for (int i = 0; i < 240; ++i) {
-    const auto counts = fleet.count_jobs();
-    if (!counts) return tl::unexpected(counts.error());
-    if (counts->waiting + counts->running == 0) return {};
+    FLEETFIT_ASSIGN(const auto counts, fleet.count_jobs());
+    if (counts.waiting + counts.running == 0) return {};
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
   return fail(ErrorCode::unstable, "there are jobs that do not end");
@@ -405,7 +401,7 @@ Result<int> kill_at_random(Server& server, Load& load, int kills, Clock::time_po
       ++load.crashes;
       continue;
     }
-    if (auto started = server.kill_and_start(); !started) return tl::unexpected(started.error());
+    FLEETFIT_TRY(server.kill_and_start());
     ++servers;
   }
   std::this_thread::sleep_until(end);
@@ -418,19 +414,16 @@ struct Tokens {
 };
 
 Result<Tokens> make_tokens(store::FleetStore& fleet) {
-  const auto admin = app::create_token(fleet, {.role = store::Role::admin}, now());
-  if (!admin) return tl::unexpected(admin.error());
-  const auto agent = app::create_token(fleet, {.role = store::Role::agent}, now());
-  if (!agent) return tl::unexpected(agent.error());
-  return Tokens{.admin = admin->token, .agent = agent->token};
+  FLEETFIT_ASSIGN(const auto admin, app::create_token(fleet, {.role = store::Role::admin}, now()));
+  FLEETFIT_ASSIGN(const auto agent, app::create_token(fleet, {.role = store::Role::agent}, now()));
+  return Tokens{.admin = admin.token, .agent = agent.token};
 }
 
 Result<std::vector<std::vector<Agent>>> make_agents(const LoadOptions& options, Load& load) {
   std::vector<std::vector<Agent>> groups(static_cast<std::size_t>(options.threads));
   for (int i = 0; i < options.agents; ++i) {
-    auto agent = Agent::make(i, load);
-    if (!agent) return tl::unexpected(agent.error());
-    groups[static_cast<std::size_t>(i % options.threads)].push_back(*std::move(agent));
+    FLEETFIT_ASSIGN(auto agent, Agent::make(i, load));
+    groups[static_cast<std::size_t>(i % options.threads)].push_back(std::move(agent));
   }
   return groups;
 }
@@ -457,20 +450,17 @@ bool print_found(const Found& found, std::int64_t asked, Load& load) {
 
 Result<bool> run(const LoadOptions& options, const std::filesystem::path& folder) {
   Server server(options.program, folder);
-  const auto store = store::open_store(server.store_url());
-  if (!store) return tl::unexpected(store.error());
-  auto& fleet = (*store)->fleet();
-  const auto tokens = make_tokens(fleet);
-  if (!tokens) return tl::unexpected(tokens.error());
-  if (auto saved = save_agents(fleet, options.agents); !saved) return tl::unexpected(saved.error());
-  if (auto started = server.start(); !started) return tl::unexpected(started.error());
+  FLEETFIT_ASSIGN(const auto store, store::open_store(server.store_url()));
+  auto& fleet = store->fleet();
+  FLEETFIT_ASSIGN(const auto tokens, make_tokens(fleet));
+  FLEETFIT_TRY(save_agents(fleet, options.agents));
+  FLEETFIT_TRY(server.start());
 
   Times times;
-  Load load{.url = server.url(), .token = tokens->agent, .times = times};
-  auto groups = make_agents(options, load);
-  if (!groups) return tl::unexpected(groups.error());
-  auto asking = fleet::make_client({.server = server.url(), .token = tokens->admin});
-  auto looking = fleet::make_client({.server = server.url(), .token = tokens->admin});
+  Load load{.url = server.url(), .token = tokens.agent, .times = times};
+  FLEETFIT_ASSIGN(auto groups, make_agents(options, load));
+  auto asking = fleet::make_client({.server = server.url(), .token = tokens.admin});
+  auto looking = fleet::make_client({.server = server.url(), .token = tokens.admin});
   if (!asking || !looking) return tl::unexpected((asking ? looking : asking).error());
 
   const auto end =
@@ -480,11 +470,10 @@ Result<bool> run(const LoadOptions& options, const std::filesystem::path& folder
   Status drained;
   {
     std::vector<std::jthread> agents;
-    for (std::size_t i = 0; i < groups->size(); ++i)
-      agents.emplace_back(
-          [group = std::move((*groups)[i]), i](const std::stop_token& stop) mutable {
-            run_agents(std::move(group), i, stop);
-          });
+    for (std::size_t i = 0; i < groups.size(); ++i)
+      agents.emplace_back([group = std::move(groups[i]), i](const std::stop_token& stop) mutable {
+        run_agents(std::move(group), i, stop);
+      });
     const std::jthread pages([&](const std::stop_token& stop) {
       look_at_pages(Caller(*std::move(looking), times), stop);
     });
@@ -497,13 +486,12 @@ Result<bool> run(const LoadOptions& options, const std::filesystem::path& folder
   }
   server.stop();
   if (!killed) return tl::unexpected(killed.error());
-  const auto found = look(fleet);
-  if (!found) return tl::unexpected(found.error());
+  FLEETFIT_ASSIGN(const auto found, look(fleet));
   fmt::print("{} agents, {} s, {} kills of the server; its memory at most {:.0f} MB\n",
              options.agents, options.seconds, *killed,
              static_cast<double>(server.most_memory_bytes()) / 1e6);
   const bool answered = times.print();
-  const bool complete = print_found(*found, asked, load);
+  const bool complete = print_found(found, asked, load);
   if (!drained) fmt::print("{}\n", drained.error().message);
   return answered && complete && drained.has_value();
 }

@@ -45,9 +45,9 @@ class Fleet {
 
   Status fill() {
     for (std::int64_t first = 0; first < agents_; first += kBatch)
-      if (auto added = store_.save_agents(agents(first)); !added) return added;
+      FLEETFIT_TRY(store_.save_agents(agents(first)));
     for (std::int64_t first = 1; first <= jobs_; first += kBatch)
-      if (auto added = store_.restore(history(first)); !added) return added;
+      FLEETFIT_TRY(store_.restore(history(first)));
     return {};
   }
 
@@ -137,8 +137,7 @@ Status time_calls(std::string_view what, std::int64_t batch, const Call& call) {
   std::vector<double> ms;
   for (int i = 0; i < kRepeats; ++i) {
     const auto start = Clock::now();
-    const auto result = call();
-    if (!result) return core::within(what, result.error());
+    FLEETFIT_TRY(core::within(what, call()));
     ms.push_back(ms_since(start));
   }
   print_times(what, std::move(ms), batch);
@@ -152,17 +151,16 @@ Status time_turns(Fleet& fleet, std::size_t batch) {
   for (int i = 0; i < kRepeats; ++i) {
     auto job = fleet.new_job();
     const std::vector<JobRecord> jobs(batch, job);
-    if (auto added = fleet.store().add_jobs(jobs); !added) return tl::unexpected(added.error());
+    FLEETFIT_TRY(fleet.store().add_jobs(jobs));
     auto start = Clock::now();
-    const auto claimed = fleet.store().claim_jobs(job.agent, now(), in_a_minute(), batch);
-    if (!claimed) return tl::unexpected(claimed.error());
+    FLEETFIT_ASSIGN(const auto claimed,
+                    fleet.store().claim_jobs(job.agent, now(), in_a_minute(), batch));
     claims.push_back(ms_since(start));
     std::vector<JobEnd> results;
-    for (const auto& one : *claimed)
+    for (const auto& one : claimed)
       results.push_back({.job = one.id, .attempt = one.attempt, .result = R"({"ms":1})"});
     start = Clock::now();
-    const auto ended = fleet.store().end_jobs(job.agent, results, now());
-    if (!ended) return tl::unexpected(ended.error());
+    FLEETFIT_TRY(fleet.store().end_jobs(job.agent, results, now()));
     ends.push_back(ms_since(start));
   }
   const auto count = static_cast<std::int64_t>(batch);
@@ -243,14 +241,13 @@ Status time_changes(Fleet& fleet) {
 
 Status run(std::int64_t agents, std::int64_t jobs, const std::filesystem::path& folder) {
   const auto file = folder / "bench.db";
-  const auto store = store::open_store("sqlite:" + file.string());
-  if (!store) return tl::unexpected(store.error());
-  Fleet fleet((*store)->fleet(), agents, jobs);
+  FLEETFIT_ASSIGN(const auto store, store::open_store("sqlite:" + file.string()));
+  Fleet fleet(store->fleet(), agents, jobs);
   const auto start = Clock::now();
-  if (auto filled = fleet.fill(); !filled) return filled;
+  FLEETFIT_TRY(fleet.fill());
   fmt::print("{} agents, {} jobs and as many events: {:.1f} s, {:.0f} MB\n", agents, jobs,
              ms_since(start) / 1000, static_cast<double>(std::filesystem::file_size(file)) / 1e6);
-  if (auto timed = time_questions(fleet); !timed) return timed;
+  FLEETFIT_TRY(time_questions(fleet));
   return time_changes(fleet);
 }
 

@@ -98,11 +98,12 @@ Result<std::vector<double>> predict_linear(const std::vector<Cell>& training,
   const auto ms = times_of(training);
   std::vector<int> fold(training.size());
   for (std::size_t i = 0; i < fold.size(); ++i) fold[i] = static_cast<int>(i) % kFolds;
-  const auto fitted = predict::fit_ridge(
-      {.x = {.values = rows, .columns = kOneHot}, .y = ms, .fold = fold, .folds = kFolds});
-  if (!fitted) return tl::unexpected(fitted.error());
+  FLEETFIT_ASSIGN(
+      const auto fitted,
+      predict::fit_ridge(
+          {.x = {.values = rows, .columns = kOneHot}, .y = ms, .fold = fold, .folds = kFolds}));
   std::vector<double> predicted(test.size());
-  fitted->model->predict({.values = rows_of(test), .columns = kOneHot}, predicted);
+  fitted.model->predict({.values = rows_of(test), .columns = kOneHot}, predicted);
   return predicted;
 }
 
@@ -122,49 +123,44 @@ Result<std::vector<double>> predict_graph(const std::vector<Cell>& training,
   core::ThreadPool pool(core::ThreadPool::available_cpus());
   const core::SystemClock clock;
   const auto progress = core::make_terminal_progress(clock);
-  const auto trained =
+  FLEETFIT_ASSIGN(
+      const auto trained,
       train::train_graph_network({.features = names, .graphs = graphs, .ms = ms}, options.network,
-                                 {.pool = pool, .clock = clock, .progress = *progress});
-  if (!trained) return tl::unexpected(trained.error());
+                                 {.pool = pool, .clock = clock, .progress = *progress}));
   std::vector<NodeGraph> others;
   for (const auto& cell : test) others.push_back(graph_of(cell.ops));
-  return trained->network.predict(others);
+  return trained.network.predict(others);
 }
 
 Result<std::vector<Cell>> read_cells(const core::CsvTable& table, const std::string& device) {
-  const auto ops = table.column("ops");
-  if (!ops) return tl::unexpected(ops.error());
-  const auto times = table.numbers(device);
-  if (!times) return tl::unexpected(times.error());
+  FLEETFIT_ASSIGN(const auto ops, table.column("ops"));
+  FLEETFIT_ASSIGN(const auto times, table.numbers(device));
   std::vector<Cell> cells;
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    std::string code(table.cell(row, *ops));
+    std::string code(table.cell(row, ops));
     if (code.size() != 6 || code.find_first_not_of("01234") != std::string::npos)
-      return table.error_at(row, *ops, "expected six digits from 0 to 4");
-    if (is_connected(code)) cells.push_back({.ops = std::move(code), .ms = (*times)[row]});
+      return table.error_at(row, ops, "expected six digits from 0 to 4");
+    if (is_connected(code)) cells.push_back({.ops = std::move(code), .ms = times[row]});
   }
   return cells;
 }
 
 Status compare(const core::CsvTable& table, const std::string& device, const Options& options) {
-  auto cells = read_cells(table, device);
-  if (!cells) return tl::unexpected(cells.error());
-  if (cells->size() <= options.training)
+  FLEETFIT_ASSIGN(auto cells, read_cells(table, device));
+  if (cells.size() <= options.training)
     return fail(ErrorCode::invalid_input, "there are not that many cells");
-  core::Random(options.network.seed).split("cells").shuffle(*cells);
-  const auto middle = cells->begin() + static_cast<std::ptrdiff_t>(options.training);
-  const std::vector<Cell> training(cells->begin(), middle);
-  const std::vector<Cell> test(middle, cells->end());
+  core::Random(options.network.seed).split("cells").shuffle(cells);
+  const auto middle = cells.begin() + static_cast<std::ptrdiff_t>(options.training);
+  const std::vector<Cell> training(cells.begin(), middle);
+  const std::vector<Cell> test(middle, cells.end());
   const auto measured = times_of(test);
 
-  const auto linear = predict_linear(training, test);
-  if (!linear) return tl::unexpected(linear.error());
-  const auto graph = predict_graph(training, test, options);
-  if (!graph) return tl::unexpected(graph.error());
+  FLEETFIT_ASSIGN(const auto linear, predict_linear(training, test));
+  FLEETFIT_ASSIGN(const auto graph, predict_graph(training, test, options));
   fmt::print("{:<14} {:>6} {:>8.4f} {:>8.4f} {:>8.2f} {:>8.2f}\n", device, test.size(),
-             core::spearman(*linear, measured).value_or(0),
-             core::spearman(*graph, measured).value_or(0), predict::mape_percent(*linear, measured),
-             predict::mape_percent(*graph, measured));
+             core::spearman(linear, measured).value_or(0),
+             core::spearman(graph, measured).value_or(0), predict::mape_percent(linear, measured),
+             predict::mape_percent(graph, measured));
   std::fflush(stdout);
   return {};
 }
@@ -196,12 +192,11 @@ Result<int> run(const std::vector<std::string>& arguments) {
   if (names.size() < 2)
     return fail(ErrorCode::invalid_input,
                 "usage: graph_network_bench LATENCY.csv [--training N] DEVICE…");
-  const auto table = core::read_csv(names[0]);
-  if (!table) return tl::unexpected(table.error());
+  FLEETFIT_ASSIGN(const auto table, core::read_csv(names[0]));
   fmt::print("{:<14} {:>6} {:>17} {:>17}\n{:<14} {:>6} {:>8} {:>8} {:>8} {:>8}\n", "", "",
              "rank correlation", "MAPE %", "device", "cells", "linear", "graph", "linear", "graph");
   for (std::size_t i = 1; i < names.size(); ++i)
-    if (auto done = compare(*table, names[i], options); !done)
+    if (auto done = compare(table, names[i], options); !done)
       return core::within(names[i], done.error());
   return 0;
 }

@@ -93,12 +93,13 @@ Status add_network(const std::filesystem::path& file, NcnnTable& ncnn) {
   const auto name = file.stem().string();
   const auto architecture = architecture_of(file.filename().stem().string());
   const auto size = kSizes.contains(architecture) ? kSizes.at(architecture) : 224;
-  const auto model = graph::import_model(file, {.dimensions = {{"height", size}, {"width", size}}});
-  if (!model) return tl::unexpected(model.error());
-  auto features = learned::network_features(model->graph, architecture == name ? 0 : 1);
-  if (!features) return core::within(name, std::move(features.error()));
+  FLEETFIT_ASSIGN(const auto model,
+                  graph::import_model(file, {.dimensions = {{"height", size}, {"width", size}}}));
+  FLEETFIT_ASSIGN(
+      auto features,
+      core::within(name, learned::network_features(model.graph, architecture == name ? 0 : 1)));
   ncnn.table.networks.push_back(name);
-  ncnn.table.network_features.push_back(*std::move(features));
+  ncnn.table.network_features.push_back(std::move(features));
   ncnn.architectures.push_back(architecture);
   return {};
 }
@@ -108,8 +109,7 @@ Status read_networks(const std::filesystem::path& folder, NcnnTable& ncnn) {
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     if (entry.path().extension() == ".param") files.push_back(entry.path());
   std::ranges::sort(files);
-  for (const auto& file : files)
-    if (auto added = add_network(file, ncnn); !added) return added;
+  for (const auto& file : files) FLEETFIT_TRY(add_network(file, ncnn));
   return {};
 }
 
@@ -149,25 +149,22 @@ void name_columns(NcnnTable& ncnn) {
 Result<NcnnTable> read_ncnn(const std::filesystem::path& folder) {
   NcnnTable ncnn;
   ncnn.table.devices.name = "ncnn";
-  if (auto ok = read_networks(folder / "models/ncnn_params", ncnn); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(read_networks(folder / "models/ncnn_params", ncnn));
   name_columns(ncnn);
-  const auto runs = core::read_csv(folder / "latency/ncnn_runs.csv");
-  if (!runs) return tl::unexpected(runs.error());
-  const auto times = core::read_csv(folder / "latency/ncnn_latency.csv");
-  if (!times) return tl::unexpected(times.error());
+  FLEETFIT_ASSIGN(const auto runs, core::read_csv(folder / "latency/ncnn_runs.csv"));
+  FLEETFIT_ASSIGN(const auto times, core::read_csv(folder / "latency/ncnn_latency.csv"));
   std::map<std::string, std::size_t> rows;
-  for (std::size_t row = 0; row < runs->rows(); ++row) {
-    add_device(*runs, row, ncnn);
-    rows[std::string(runs->cell(row, *runs->find_column("run_id")))] = row;
+  for (std::size_t row = 0; row < runs.rows(); ++row) {
+    add_device(runs, row, ncnn);
+    rows[std::string(runs.cell(row, *runs.find_column("run_id")))] = row;
     ncnn.table.latency_ms.emplace_back(ncnn.table.networks.size(), kMissing);
   }
-  for (std::size_t row = 0; row < times->rows(); ++row) {
+  for (std::size_t row = 0; row < times.rows(); ++row) {
     const auto network =
-        std::ranges::find(ncnn.table.networks, times->cell(row, *times->find_column("model")));
-    const auto ms = times->number(row, *times->find_column("min_ms"));
+        std::ranges::find(ncnn.table.networks, times.cell(row, *times.find_column("model")));
+    const auto ms = times.number(row, *times.find_column("min_ms"));
     if (network == ncnn.table.networks.end() || !ms || *ms <= 0) continue;
-    const auto run = rows.at(std::string(times->cell(row, *times->find_column("run_id"))));
+    const auto run = rows.at(std::string(times.cell(row, *times.find_column("run_id"))));
     ncnn.table.latency_ms[run][static_cast<std::size_t>(network - ncnn.table.networks.begin())] =
         *ms;
   }

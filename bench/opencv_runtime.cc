@@ -25,14 +25,13 @@ class OpenCvRuntime final : public measure::Runtime {
 
   Result<LoadedModel> load(const std::filesystem::path& model,
                            const LoadOptions& options) override {
-    const auto imported = graph::import_model(model);
-    if (!imported) return tl::unexpected(imported.error());
+    FLEETFIT_ASSIGN(const auto imported, graph::import_model(model));
     try {
       cv::setNumThreads(options.threads);
       net_ = cv::dnn::readNetFromONNX(model.string());
       net_.setPreferableBackend(cv::dnn::DNN_BACKEND_OPENCV);
       net_.setPreferableTarget(cv::dnn::DNN_TARGET_CPU);
-      set_inputs(imported->graph);
+      set_inputs(imported.graph);
       net_.forward();
     } catch (const std::exception& error) {
       return fail(ErrorCode::unsupported, first_line(error.what()));

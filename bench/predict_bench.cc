@@ -59,14 +59,12 @@ struct Table {
 };
 
 Result<Table> read_table(const std::filesystem::path& file) {
-  const auto csv = core::read_csv(file);
-  if (!csv) return tl::unexpected(csv.error());
-  Table table{.columns = csv->columns() - 1};
-  for (std::size_t row = 0; row < csv->rows(); ++row) {
-    for (std::size_t column = 0; column < csv->columns(); ++column) {
-      const auto number = csv->number(row, column);
-      if (!number) return tl::unexpected(number.error());
-      (column < table.columns ? table.x : table.y).push_back(*number);
+  FLEETFIT_ASSIGN(const auto csv, core::read_csv(file));
+  Table table{.columns = csv.columns() - 1};
+  for (std::size_t row = 0; row < csv.rows(); ++row) {
+    for (std::size_t column = 0; column < csv.columns(); ++column) {
+      FLEETFIT_ASSIGN(const auto number, csv.number(row, column));
+      (column < table.columns ? table.x : table.y).push_back(number);
     }
   }
   return table;
@@ -81,22 +79,20 @@ std::vector<int> folds_of(std::size_t rows) {
 
 Status fit_and_try(const std::filesystem::path& train_file,
                    const std::filesystem::path& test_file) {
-  const auto train = read_table(train_file);
-  if (!train) return tl::unexpected(train.error());
-  const auto test = read_table(test_file);
-  if (!test) return tl::unexpected(test.error());
-  const auto fold = folds_of(train->y.size());
+  FLEETFIT_ASSIGN(const auto train, read_table(train_file));
+  FLEETFIT_ASSIGN(const auto test, read_table(test_file));
+  const auto fold = folds_of(train.y.size());
   core::ThreadPool pool(core::ThreadPool::available_cpus());
-  const predict::TrainingSet set{.x = train->rows(), .y = train->y, .fold = fold, .folds = 5};
+  const predict::TrainingSet set{.x = train.rows(), .y = train.y, .fold = fold, .folds = 5};
   const std::pair<const char*, predict::BoostTarget> targets[] = {
       {"logarithm", predict::BoostTarget::logarithm},
       {"correction", predict::BoostTarget::correction}};
   for (const auto& [name, target] : targets) {
-    const auto fitted = predict::fit_boosted_trees(set, core::Random(1), pool, {.target = target});
-    if (!fitted) return tl::unexpected(fitted.error());
-    std::vector<double> prices(test->y.size());
-    fitted->model->predict(test->rows(), prices);
-    fmt::print("{} {:.4f}\n", name, predict::mape_percent(prices, test->y));
+    FLEETFIT_ASSIGN(const auto fitted,
+                    predict::fit_boosted_trees(set, core::Random(1), pool, {.target = target}));
+    std::vector<double> prices(test.y.size());
+    fitted.model->predict(test.rows(), prices);
+    fmt::print("{} {:.4f}\n", name, predict::mape_percent(prices, test.y));
   }
   return {};
 }
@@ -111,9 +107,8 @@ double made_up_ms(const cost::KernelFeatures& kernel) {
 
 Result<std::vector<cost::KernelFeatures>> kernels_of(const graph::Graph& graph,
                                                      const cost::KernelRules& rules) {
-  const auto plan = cost::deduce_kernels(graph, rules);
-  if (!plan) return tl::unexpected(plan.error());
-  return cost::features_of(graph, plan->kernels);
+  FLEETFIT_ASSIGN(const auto plan, cost::deduce_kernels(graph, rules));
+  return cost::features_of(graph, plan.kernels);
 }
 
 /// A float network as a device runs it.
@@ -132,12 +127,10 @@ Result<std::vector<NetworkSample>> profiled_zoo(const std::vector<std::string>& 
                                                 const cost::KernelRules& rules) {
   std::vector<NetworkSample> samples;
   for (const auto& name : names) {
-    const auto graph = graph::build_zoo_network(name).and_then(as_run);
-    if (!graph) return tl::unexpected(graph.error());
-    const auto features = kernels_of(*graph, rules);
-    if (!features) return tl::unexpected(features.error());
+    FLEETFIT_ASSIGN(const auto graph, graph::build_zoo_network(name).and_then(as_run));
+    FLEETFIT_ASSIGN(const auto features, kernels_of(graph, rules));
     NetworkSample sample{.name = name, .overhead_ms = 0.05, .latency_ms = 0.05};
-    for (const auto& kernel : *features) {
+    for (const auto& kernel : features) {
       sample.kernels.push_back({.features = kernel, .ms = made_up_ms(kernel)});
       sample.latency_ms += sample.kernels.back().ms;
     }
@@ -193,14 +186,15 @@ double seconds_of_xgboost(const Table& table, const std::vector<float>& asked, i
 Status compare_with_xgboost(const Table& table) {
   core::ThreadPool pool(core::ThreadPool::available_cpus());
   const auto fold = folds_of(table.y.size());
-  const auto fitted = predict::fit_boosted_trees(
-      {.x = table.rows(), .y = table.y, .fold = fold, .folds = 5}, core::Random(1), pool,
-      {.stages = kStages,
-       .depths = {kDepth},
-       .least_child_samples = {1},
-       .target = predict::BoostTarget::logarithm});
-  if (!fitted) return tl::unexpected(fitted.error());
-  const auto& trees = dynamic_cast<const predict::TreeModel&>(*fitted->model);
+  FLEETFIT_ASSIGN(
+      const auto fitted,
+      predict::fit_boosted_trees({.x = table.rows(), .y = table.y, .fold = fold, .folds = 5},
+                                 core::Random(1), pool,
+                                 {.stages = kStages,
+                                  .depths = {kDepth},
+                                  .least_child_samples = {1},
+                                  .target = predict::BoostTarget::logarithm}));
+  const auto& trees = dynamic_cast<const predict::TreeModel&>(*fitted.model);
   std::vector<double> many;
   while (many.size() < 2'000 * table.columns)
     many.insert(many.end(), table.x.begin(), table.x.end());
@@ -221,11 +215,9 @@ Status compare_with_xgboost(const Table& table) {
 
 Status price_file(const std::filesystem::path& file, AsRun as_run,
                   const predict::OperatorPredictor& predictor, const cost::KernelRules& rules) {
-  auto model = graph::import_model(file);
-  if (!model) return tl::unexpected(model.error());
-  const auto run = as_run(std::move(model->graph));
-  if (!run) return tl::unexpected(run.error());
-  const auto kernels = kernels_of(*run, rules);
+  FLEETFIT_ASSIGN(auto model, graph::import_model(file));
+  FLEETFIT_ASSIGN(const auto run, as_run(std::move(model.graph)));
+  const auto kernels = kernels_of(run, rules);
   const auto price = kernels ? predictor.price(*kernels) : tl::unexpected(kernels.error());
   return price ? Status{} : tl::unexpected(price.error());
 }
@@ -240,27 +232,26 @@ struct Pricing {
 /// From a model's file in the system's cache, and from kernels that are known already.
 Status time_network(const std::string& name, const Pricing& pricing,
                     const std::filesystem::path& folder) {
-  const auto graph = graph::build_zoo_network(name);
-  if (!graph) return tl::unexpected(graph.error());
+  FLEETFIT_ASSIGN(const auto graph, graph::build_zoo_network(name));
   const auto file = folder / (name + ".onnx");
-  if (auto written = graph::export_onnx_file(*graph, file); !written) return written;
+  FLEETFIT_TRY(graph::export_onnx_file(graph, file));
   Status status;
   const double from_file = fastest([&] {
     auto priced = price_file(file, pricing.as_run, pricing.predictor, pricing.rules);
     if (!priced) status = std::move(priced);
   });
-  const auto kernels = pricing.as_run(*graph).and_then(
-      [&](const graph::Graph& run) { return kernels_of(run, pricing.rules); });
-  if (!kernels) return tl::unexpected(kernels.error());
+  FLEETFIT_ASSIGN(const auto kernels, pricing.as_run(graph).and_then([&](const graph::Graph& run) {
+    return kernels_of(run, pricing.rules);
+  }));
   const double known = fastest([&] {
-    const auto price = pricing.predictor.price(*kernels);
+    const auto price = pricing.predictor.price(kernels);
     if (!price) status = tl::unexpected(price.error());
   });
   fmt::print("{:<52} {:>14.2f}\n",
              fmt::format("ms from the file of {}, {} MB, to its price", name,
                          std::filesystem::file_size(file) / 1'000'000),
              1e3 * from_file);
-  fmt::print("{:<52} {:>14.3f}\n", fmt::format("  of them for its {} kernels", kernels->size()),
+  fmt::print("{:<52} {:>14.3f}\n", fmt::format("  of them for its {} kernels", kernels.size()),
              1e3 * known);
   return status;
 }
@@ -272,23 +263,21 @@ Status time_networks(const std::vector<NetworkSample>& samples, AsRun as_run,
   options.method = predict::Method::boosted_trees;
   options.boost.depths = {kDepth};
   options.boost.least_child_samples = {1};
-  const auto predictor = predict::train_operator_predictor(samples, options, pool);
-  if (!predictor) return tl::unexpected(predictor.error());
-  const auto folder = core::ScratchFolder::create();
-  if (!folder) return tl::unexpected(folder.error());
-  const auto file = folder->path() / "predictor.json";
-  if (auto written = predict::write_kernel_predictor(file, *predictor); !written) return written;
+  FLEETFIT_ASSIGN(const auto predictor, predict::train_operator_predictor(samples, options, pool));
+  FLEETFIT_ASSIGN(const auto folder, core::ScratchFolder::create());
+  const auto file = folder.path() / "predictor.json";
+  FLEETFIT_TRY(predict::write_kernel_predictor(file, predictor));
   Status status;
   const double load = fastest([&] {
     const auto read = predict::read_kernel_predictor(file);
     if (!read) status = tl::unexpected(read.error());
   });
   fmt::print("{:<52} {:>14.2f}\n",
-             fmt::format("ms to load a file of {} kinds, {} kB", predictor->kinds().size(),
+             fmt::format("ms to load a file of {} kinds, {} kB", predictor.kinds().size(),
                          std::filesystem::file_size(file) / 1000),
              1e3 * load);
   for (const auto* name : {"mobilenet_v2", "resnet50", "densenet121"}) {
-    auto timed = time_network(name, {*predictor, rules, as_run}, folder->path());
+    auto timed = time_network(name, {predictor, rules, as_run}, folder.path());
     if (!timed) return timed;
   }
   return status;
@@ -315,20 +304,17 @@ void time_designs() {
 }
 
 Status run() {
-  const auto rules = cost::KernelRules::builtin("engine");
-  if (!rules) return tl::unexpected(rules.error());
+  FLEETFIT_ASSIGN(const auto rules, cost::KernelRules::builtin("engine"));
   const std::vector<std::string> names{"mobilenet_v2",  "resnet18",           "resnet50",
                                        "squeezenet1_1", "mobilenet_v3_small", "efficientnet_b0",
                                        "mnasnet1_0",    "regnet_y_400mf",     "googlenet",
                                        "densenet121",   "shufflenet_v2_x1_0", "mobilenet_v1"};
-  const auto samples = profiled_zoo(names, as_it_is, *rules);
-  if (!samples) return tl::unexpected(samples.error());
-  if (auto done = compare_with_xgboost(kernels_of_kind(*samples, "conv2d")); !done) return done;
-  if (auto done = time_networks(*samples, as_it_is, *rules); !done) return done;
-  const auto in_int8 = profiled_zoo(names, as_int8, *rules);
-  if (!in_int8) return tl::unexpected(in_int8.error());
+  FLEETFIT_ASSIGN(const auto samples, profiled_zoo(names, as_it_is, rules));
+  FLEETFIT_TRY(compare_with_xgboost(kernels_of_kind(samples, "conv2d")));
+  FLEETFIT_TRY(time_networks(samples, as_it_is, rules));
+  FLEETFIT_ASSIGN(const auto in_int8, profiled_zoo(names, as_int8, rules));
   fmt::print("the same float files for a device in int8:\n");
-  if (auto done = time_networks(*in_int8, as_int8, *rules); !done) return done;
+  FLEETFIT_TRY(time_networks(in_int8, as_int8, rules));
   time_designs();
   return {};
 }

@@ -89,21 +89,19 @@ struct Tables {
 };
 
 Result<Tables> read_tables() {
-  const auto space = space::find_space("nasbench201");
-  if (!space) return tl::unexpected(space.error());
-  auto latency = space::read_design_table(data_folder() / "latency/nasbench201.csv", **space);
-  if (!latency) return tl::unexpected(latency.error());
-  const auto accuracy =
-      space::read_design_table(data_folder() / "accuracy/nasbench201.csv", **space,
-                               {.columns = {"c10_test_200ep"}, .cells = space::CellRule::any});
-  if (!accuracy) return tl::unexpected(accuracy.error());
-  Tables tables{.space = *space,
-                .latency = *std::move(latency),
+  FLEETFIT_ASSIGN(const auto space, space::find_space("nasbench201"));
+  FLEETFIT_ASSIGN(auto latency,
+                  space::read_design_table(data_folder() / "latency/nasbench201.csv", *space));
+  FLEETFIT_ASSIGN(
+      const auto accuracy,
+      space::read_design_table(data_folder() / "accuracy/nasbench201.csv", *space,
+                               {.columns = {"c10_test_200ep"}, .cells = space::CellRule::any}));
+  Tables tables{.space = space,
+                .latency = std::move(latency),
                 .accuracy = {},
-                .accuracy_source = space::table_source(*accuracy, 0)};
+                .accuracy_source = space::table_source(accuracy, 0)};
   tables.accuracy.resize(tables.latency.designs.size());
-  if (auto ok = tables.accuracy_source->evaluate(tables.latency.designs, tables.accuracy); !ok)
-    return tl::unexpected(ok.error());
+  FLEETFIT_TRY(tables.accuracy_source->evaluate(tables.latency.designs, tables.accuracy));
   return tables;
 }
 

@@ -50,27 +50,24 @@ class Bench {
            .params = fmt::format(
                R"({{"layers":18,"batch_size":{},"learning_rate":{},"momentum":{},"threads":2}})",
                32 + i % 480, random_.uniform(), random_.uniform())});
-    const auto added = studies_.add_trials("bench", trials);
-    if (!added) return tl::unexpected(added.error());
-    return *added ? Status{} : fail(ErrorCode::internal, "somebody else added trials");
+    FLEETFIT_ASSIGN(const auto added, studies_.add_trials("bench", trials));
+    return added ? Status{} : fail(ErrorCode::internal, "somebody else added trials");
   }
 
   Status work(std::int64_t count) {
-    const auto claimed = studies_.claim_trials(
-        "bench", "worker", now(), now() + std::chrono::minutes(1), static_cast<std::size_t>(count));
-    if (!claimed) return tl::unexpected(claimed.error());
+    FLEETFIT_ASSIGN(const auto claimed,
+                    studies_.claim_trials("bench", "worker", now(), now() + std::chrono::minutes(1),
+                                          static_cast<std::size_t>(count)));
     std::vector<LevelEnd> ends;
     std::vector<TrialDecision> decisions;
-    for (const auto& trial : *claimed) {
+    for (const auto& trial : claimed) {
       ends.push_back(end_of(trial));
       decisions.emplace_back(
           store::SaveScore{.trial = trial.number, .score = -ends.back().level.accuracy});
       decisions.emplace_back(store::EndTrial{.trial = trial.number, .state = TrialState::finished});
     }
-    const auto holds = studies_.end_levels(ends);
-    if (!holds) return tl::unexpected(holds.error());
-    const auto decided = studies_.decide("bench", decisions);
-    if (!decided) return tl::unexpected(decided.error());
+    FLEETFIT_TRY(studies_.end_levels(ends));
+    FLEETFIT_TRY(studies_.decide("bench", decisions));
     return {};
   }
 
@@ -78,8 +75,8 @@ class Bench {
   Result<double> time(std::int64_t count, std::int64_t batch) {
     const auto start = Clock::now();
     for (std::int64_t done = 0; done < count; done += batch) {
-      if (auto added = add(batch); !added) return tl::unexpected(added.error());
-      if (auto worked = work(batch); !worked) return tl::unexpected(worked.error());
+      FLEETFIT_TRY(add(batch));
+      FLEETFIT_TRY(work(batch));
     }
     return seconds_since(start);
   }
@@ -110,40 +107,35 @@ class Bench {
 template <class Call>
 Status print_time(std::string_view what, const Call& call) {
   const auto start = Clock::now();
-  const auto result = call();
-  if (!result) return tl::unexpected(result.error());
+  FLEETFIT_TRY(call());
   fmt::print("{:<44} {:>10.2f} ms\n", what, 1000 * seconds_since(start));
   return {};
 }
 
 Status print_singles(Bench& bench, std::int64_t stored) {
-  const auto seconds = bench.time(kSingles, 1);
-  if (!seconds) return tl::unexpected(seconds.error());
+  FLEETFIT_ASSIGN(const auto seconds, bench.time(kSingles, 1));
   fmt::print("{:<44} {:>10.0f} trials/s\n", fmt::format("one by one, {} trials stored", stored),
-             static_cast<double>(kSingles) / *seconds);
+             static_cast<double>(kSingles) / seconds);
   return {};
 }
 
 Status print_batches(Bench& bench, std::int64_t trials) {
   for (std::int64_t stored = 0; stored < trials; stored += kWindow) {
     const auto count = std::min(kWindow, trials - stored);
-    const auto seconds = bench.time(count, std::min(kBatch, count));
-    if (!seconds) return tl::unexpected(seconds.error());
+    FLEETFIT_ASSIGN(const auto seconds, bench.time(count, std::min(kBatch, count)));
     fmt::print("{:<44} {:>10.0f} trials/s\n",
                fmt::format("batches of {}, up to {} trials", kBatch, stored + count),
-               static_cast<double>(count) / *seconds);
+               static_cast<double>(count) / seconds);
     std::fflush(stdout);
   }
   return {};
 }
 
 Status print_questions(store::StudyStore& studies) {
-  const auto counts = studies.count_trials("bench");
-  if (!counts) return tl::unexpected(counts.error());
-  const std::int64_t newest = std::max<std::int64_t>(counts->all() - 10'000, 0);
-  const auto last = studies.find_trial("bench", counts->all() - 1);
-  if (!last) return tl::unexpected(last.error());
-  const std::int64_t before = (*last)->change - 100;
+  FLEETFIT_ASSIGN(const auto counts, studies.count_trials("bench"));
+  const std::int64_t newest = std::max<std::int64_t>(counts.all() - 10'000, 0);
+  FLEETFIT_ASSIGN(const auto last, studies.find_trial("bench", counts.all() - 1));
+  const std::int64_t before = last->change - 100;
   const auto steps = {
       print_time("counts by state", [&] { return studies.count_trials("bench"); }),
       print_time("best 10", [&] { return studies.best_trials("bench", 10); }),
@@ -158,15 +150,14 @@ Status print_questions(store::StudyStore& studies) {
 
 Status run(std::int64_t trials, const std::filesystem::path& folder) {
   const auto file = folder / "bench.db";
-  const auto store = store::open_store("sqlite:" + file.string());
-  if (!store) return tl::unexpected(store.error());
-  auto& studies = (*store)->studies();
-  if (auto made = studies.create_study({.name = "bench", .created = now()}); !made) return made;
+  FLEETFIT_ASSIGN(const auto store, store::open_store("sqlite:" + file.string()));
+  auto& studies = store->studies();
+  FLEETFIT_TRY(studies.create_study({.name = "bench", .created = now()}));
   Bench bench(studies);
-  if (auto done = print_singles(bench, 0); !done) return done;
-  if (auto done = print_batches(bench, trials); !done) return done;
-  if (auto done = print_singles(bench, trials); !done) return done;
-  if (auto done = print_questions(studies); !done) return done;
+  FLEETFIT_TRY(print_singles(bench, 0));
+  FLEETFIT_TRY(print_batches(bench, trials));
+  FLEETFIT_TRY(print_singles(bench, trials));
+  FLEETFIT_TRY(print_questions(studies));
   fmt::print("{:<44} {:>10.1f} MB\n", "file",
              static_cast<double>(std::filesystem::file_size(file)) / 1e6);
   return {};

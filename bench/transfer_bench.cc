@@ -103,9 +103,8 @@ void bench_pricing(const space::DesignTable& table) {
 }
 
 Result<space::DesignTable> read(const char* file, const char* space) {
-  const auto found = space::find_space(space);
-  if (!found) return tl::unexpected(found.error());
-  return space::read_design_table(data_folder() / "latency" / file, **found);
+  FLEETFIT_ASSIGN(const auto found, space::find_space(space));
+  return space::read_design_table(data_folder() / "latency" / file, *found);
 }
 
 int run() {

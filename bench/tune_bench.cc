@@ -211,20 +211,18 @@ Result<Arguments> parse(std::span<char*> words) {
 }
 
 Result<nlohmann::json> run(const Arguments& arguments) {
-  const auto functions = read_functions(arguments.functions, data_folder());
-  if (!functions) return tl::unexpected(functions.error());
+  FLEETFIT_ASSIGN(const auto functions, read_functions(arguments.functions, data_folder()));
   if (arguments.verb == "--evaluate") {
     const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
-    const auto asked = core::parse_json(text, "stdin");
-    if (!asked) return tl::unexpected(asked.error());
-    return evaluate(*functions, *asked);
+    FLEETFIT_ASSIGN(const auto asked, core::parse_json(text, "stdin"));
+    return evaluate(functions, asked);
   }
   if (arguments.verb == "--overhead") {
-    const auto six = std::find_if(functions->begin(), functions->end(),
+    const auto six = std::find_if(functions.begin(), functions.end(),
                                   [](const Function& one) { return one.name == "hartmann6"; });
     return overhead(*six);
   }
-  return regrets(*functions, arguments.set, arguments.seeds);
+  return regrets(functions, arguments.set, arguments.seeds);
 }
 
 int run_program(std::span<char*> words) {

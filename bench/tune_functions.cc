@@ -208,17 +208,14 @@ std::size_t cell_number(Numbers p) {
 
 /// One column, ordered by cell. The tables are known to be whole.
 Result<Table> read_table(const std::filesystem::path& file, const std::string& column) {
-  auto table = core::read_csv(file);
-  if (!table) return tl::unexpected(table.error());
-  const auto values = table->numbers(column);
-  if (!values) return tl::unexpected(values.error());
-  const auto ops = table->column("ops");
-  if (!ops) return tl::unexpected(ops.error());
-  Table cells(table->rows());
-  for (std::size_t row = 0; row < table->rows(); ++row) {
+  FLEETFIT_ASSIGN(auto table, core::read_csv(file));
+  FLEETFIT_ASSIGN(const auto values, table.numbers(column));
+  FLEETFIT_ASSIGN(const auto ops, table.column("ops"));
+  Table cells(table.rows());
+  for (std::size_t row = 0; row < table.rows(); ++row) {
     std::vector<double> digits;
-    for (const char digit : table->cell(row, *ops)) digits.push_back(digit - '0');
-    cells.at(cell_number(digits)) = (*values)[row];
+    for (const char digit : table.cell(row, ops)) digits.push_back(digit - '0');
+    cells.at(cell_number(digits)) = values[row];
   }
   return cells;
 }
@@ -241,18 +238,15 @@ Status take_table(Function& function, const std::filesystem::path& data) {
     return fail(ErrorCode::invalid_input, function.name + ": no such function");
   }
   const std::filesystem::path accuracies = data / "accuracy/nasbench201.csv";
-  auto accuracy = read_table(accuracies, found->second);
-  if (!accuracy) return tl::unexpected(accuracy.error());
-  Table values = error_of(*std::move(accuracy));
+  FLEETFIT_ASSIGN(auto accuracy, read_table(accuracies, found->second));
+  Table values = error_of(std::move(accuracy));
   if (function.name == "nasbench201_latency") {
-    const auto latency = read_table(data / "latency/nasbench201.csv", "raspi4");
-    if (!latency) return tl::unexpected(latency.error());
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.2 * (*latency)[i];
+    FLEETFIT_ASSIGN(const auto latency, read_table(data / "latency/nasbench201.csv", "raspi4"));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.2 * latency[i];
   }
   if (!function.levels.empty()) {
-    auto low = read_table(accuracies, "c10_val_12ep");
-    if (!low) return tl::unexpected(low.error());
-    function.low_fidelity = lookup(error_of(*std::move(low)));
+    FLEETFIT_ASSIGN(auto low, read_table(accuracies, "c10_val_12ep"));
+    function.low_fidelity = lookup(error_of(std::move(low)));
   }
   function.optimum = *std::min_element(values.begin(), values.end());
   function.value = lookup(std::move(values));
@@ -297,9 +291,7 @@ Result<Function> read_function(const nlohmann::json& json, const std::filesystem
   for (const auto& parameter : json.at("parameters")) {
     parameters.push_back(read_parameter(parameter, parameters));
   }
-  auto created = tune::Parameters::create(std::move(parameters));
-  if (!created) return tl::unexpected(created.error());
-  function.parameters = *std::move(created);
+  FLEETFIT_ASSIGN(function.parameters, tune::Parameters::create(std::move(parameters)));
   const auto formula = formulas().find(function.name);
   if (formula != formulas().end()) {
     function.value = formula->second;
@@ -314,13 +306,11 @@ Result<Function> read_function(const nlohmann::json& json, const std::filesystem
 
 Result<std::vector<Function>> read_functions(const std::filesystem::path& file,
                                              const std::filesystem::path& data) {
-  const auto json = core::read_json(file);
-  if (!json) return tl::unexpected(json.error());
+  FLEETFIT_ASSIGN(const auto json, core::read_json(file));
   std::vector<Function> functions;
-  for (const auto& entry : *json) {
-    auto function = read_function(entry, data);
-    if (!function) return tl::unexpected(function.error());
-    functions.push_back(*std::move(function));
+  for (const auto& entry : json) {
+    FLEETFIT_ASSIGN(auto function, read_function(entry, data));
+    functions.push_back(std::move(function));
   }
   return functions;
 }

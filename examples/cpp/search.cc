@@ -25,12 +25,10 @@ class Counted final : public space::Source {
 
   fleetfit::Status evaluate(space::DesignBatch designs, std::span<double> out) const override {
     for (std::size_t i = 0; i < designs.size(); ++i) {
-      const auto network = space_.lower(designs[i]);
-      if (!network) return tl::unexpected(network.error());
-      const auto counted = cost::count_cost(*network);
-      if (!counted) return tl::unexpected(counted.error());
-      out[i] = what_ == Count::mflops ? static_cast<double>(counted->total.flops) / 1e6
-                                      : static_cast<double>(counted->total.params);
+      FLEETFIT_ASSIGN(const auto network, space_.lower(designs[i]));
+      FLEETFIT_ASSIGN(const auto counted, cost::count_cost(network));
+      out[i] = what_ == Count::mflops ? static_cast<double>(counted.total.flops) / 1e6
+                                      : static_cast<double>(counted.total.params);
     }
     return {};
   }

@@ -312,9 +312,8 @@ transfer::AdaptedProxy adapt(const Space& space, const py::tuple& proxy, const p
                                  .columns = {"proxy"},
                                  .values = {known_ms}};
   return interruptible([&](const std::stop_token&) -> Result<transfer::AdaptedProxy> {
-    const auto linear = transfer::LinearProxy::fit(table, 0);
-    if (!linear) return tl::unexpected(linear.error());
-    return transfer::adapt(*linear, {.designs = measured, .latency_ms = measured_ms},
+    FLEETFIT_ASSIGN(const auto linear, transfer::LinearProxy::fit(table, 0));
+    return transfer::adapt(linear, {.designs = measured, .latency_ms = measured_ms},
                            {.validation = validation});
   });
 }

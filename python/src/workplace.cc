@@ -117,7 +117,7 @@ void add_devices(Bound& bound) {
           "remove_device",
           [](Workplace& self, const std::string& name) {
             self.with([&](app::Workplace& place) -> Result<bool> {
-              if (auto ok = app::remove_device(place, name); !ok) return tl::unexpected(ok.error());
+              FLEETFIT_TRY(app::remove_device(place, name));
               return true;
             });
           },
@@ -404,7 +404,7 @@ class Study {
     return workplace_->answer([&](app::Workplace&) -> Result<std::vector<app::Told>> {
       auto answer = dialogue_.tell({&told, 1});
       if (!answer) return answer;
-      if (auto settled = dialogue_.settle(); !settled) return tl::unexpected(settled.error());
+      FLEETFIT_TRY(dialogue_.settle());
       return answer;
     });
   }

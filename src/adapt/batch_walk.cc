@@ -10,21 +10,19 @@ Result<BatchWalk::Feature> BatchWalk::feature(std::size_t node) {
   if (node == 0) return Feature{.bytes = std::as_bytes(parts_.images)};
   if (const auto stored = parts_.store.find(node, parts_.batch); !stored.empty())
     return Feature{.bytes = stored};
-  auto program = parts_.programs.get(parts_.tree.node(node).branch);
-  if (!program) return tl::unexpected(std::move(program.error()));
-  if ((*program)->holds != node) {
-    if (auto ok = run(node, **program); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_ASSIGN(auto program, parts_.programs.get(parts_.tree.node(node).branch));
+  if (program->holds != node) {
+    FLEETFIT_TRY(run(node, *program));
   }
-  return Feature{.bytes = (*program)->program.output(0), .owner = *program};
+  return Feature{.bytes = program->program.output(0), .owner = program};
 }
 
 Status BatchWalk::run(std::size_t node, BranchProgram& program) {
   const std::size_t parent = parts_.tree.node(node).parent;
-  const auto before = feature(parent);
-  if (!before) return tl::unexpected(before.error());
+  FLEETFIT_ASSIGN(const auto before, feature(parent));
   const auto start = std::chrono::steady_clock::now();
-  std::ranges::copy(before->bytes, program.program.input(0).begin());
-  if (auto ok = program.program.run(); !ok) return ok;
+  std::ranges::copy(before.bytes, program.program.input(0).begin());
+  FLEETFIT_TRY(program.program.run());
   program.holds = node;
   parts_.store.store(node, parts_.batch, program.program.output(0));
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;

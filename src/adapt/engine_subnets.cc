@@ -73,14 +73,12 @@ class EnginePreparer final : public SubnetPreparer {
 
  private:
   Result<Program> prepare_program(const std::string& subnet) {
-    const auto design = space_.parse(subnet);
-    if (!design) return tl::unexpected(design.error());
-    const auto graph = elastic::join(models_, space_.path(*design));
-    if (!graph) return tl::unexpected(graph.error());
-    auto program = Program::prepare(*graph, options_);
+    FLEETFIT_ASSIGN(const auto design, space_.parse(subnet));
+    FLEETFIT_ASSIGN(const auto graph, elastic::join(models_, space_.path(design)));
+    auto program = Program::prepare(graph, options_);
     if (!program) return program;
     options_.known.insert(program->new_choices().begin(), program->new_choices().end());
-    if (auto ok = check_ports(*program); !ok) return tl::unexpected(std::move(ok.error()));
+    FLEETFIT_TRY(check_ports(*program));
     return program;
   }
 

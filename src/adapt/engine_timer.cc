@@ -17,7 +17,7 @@ struct Running {
 
 Result<double> run_once(engine::Program& program) {
   const auto start = std::chrono::steady_clock::now();
-  if (auto ok = program.run(); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(program.run());
   const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
   return taken.count();
 }
@@ -25,9 +25,8 @@ Result<double> run_once(engine::Program& program) {
 Status run_round(Running& running, int runs) {
   std::vector<double> run_ms;
   for (int i = 0; i < runs; ++i) {
-    const auto ms = run_once(running.program);
-    if (!ms) return tl::unexpected(ms.error());
-    run_ms.push_back(*ms);
+    FLEETFIT_ASSIGN(const auto ms, run_once(running.program));
+    run_ms.push_back(ms);
   }
   running.series.add_round(run_ms);
   return {};
@@ -35,8 +34,7 @@ Status run_round(Running& running, int runs) {
 
 Status run_profiled(Running& running, int runs) {
   running.program.reset_times();
-  for (int i = 0; i < runs; ++i)
-    if (auto ok = running.program.run_timed(); !ok) return ok;
+  for (int i = 0; i < runs; ++i) FLEETFIT_TRY(running.program.run_timed());
   std::vector<NodeTime> nodes;
   for (auto& step : running.program.step_times())
     nodes.push_back({.node = std::move(step.name), .ms = step.mean_ms});
@@ -51,10 +49,9 @@ class InProcess final : public EngineTimer {
   Result<std::vector<NetworkTime>> time_in_turns(std::span<const graph::Graph> networks) override {
     std::vector<NetworkTime> times;
     while (times.size() < networks.size()) {
-      auto group = prepare_group(networks.subspan(times.size()));
-      if (!group) return tl::unexpected(std::move(group.error()));
-      if (auto ok = run_group(*group); !ok) return tl::unexpected(std::move(ok.error()));
-      for (const auto& running : *group) times.push_back(running.series.result(options_.timing));
+      FLEETFIT_ASSIGN(auto group, prepare_group(networks.subspan(times.size())));
+      FLEETFIT_TRY(run_group(group));
+      for (const auto& running : group) times.push_back(running.series.result(options_.timing));
     }
     return times;
   }
@@ -67,10 +64,9 @@ class InProcess final : public EngineTimer {
     std::vector<Running> group;
     std::size_t bytes = 0;
     for (const auto& network : networks) {
-      auto program = prepare(network);
-      if (!program) return tl::unexpected(std::move(program.error()));
-      bytes += program->arena_bytes() + program->weight_bytes();
-      group.push_back({*std::move(program)});
+      FLEETFIT_ASSIGN(auto program, prepare(network));
+      bytes += program.arena_bytes() + program.weight_bytes();
+      group.push_back({std::move(program)});
       if (bytes >= options_.program_bytes) break;
     }
     return group;
@@ -86,22 +82,19 @@ class InProcess final : public EngineTimer {
       found_[question] = answer;
     }
     const auto inputs = graph::random_inputs(network, 1);
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      if (auto ok = program->set_input(i, inputs[i]); !ok)
-        return tl::unexpected(std::move(ok.error()));
+    for (std::size_t i = 0; i < inputs.size(); ++i) FLEETFIT_TRY(program->set_input(i, inputs[i]));
     return program;
   }
 
   Status run_group(std::vector<Running>& group) {
     for (auto& running : group)
-      for (int i = 0; i < kWarmUpRuns; ++i)
-        if (const auto ms = run_once(running.program); !ms) return tl::unexpected(ms.error());
+      for (int i = 0; i < kWarmUpRuns; ++i) FLEETFIT_TRY(run_once(running.program));
     for (int round = 0; round < options_.timing.rounds; ++round) {
       for (std::size_t i = 0; i < group.size(); ++i) {
         auto& running = group[round % 2 == 0 ? i : group.size() - 1 - i];
         const int runs = running.series.runs_per_round(options_.timing);
-        if (auto ok = run_round(running, runs); !ok) return ok;
-        if (auto ok = run_profiled(running, (runs + 3) / 4); !ok) return ok;
+        FLEETFIT_TRY(run_round(running, runs));
+        FLEETFIT_TRY(run_profiled(running, (runs + 3) / 4));
       }
     }
     return {};

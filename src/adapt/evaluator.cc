@@ -84,14 +84,13 @@ class Evaluator::Work {
 
   Status prepare() {
     const std::size_t size = parts_.images.batch_size();
-    const auto first = parts_.images.batch(0);
-    if (!first) return tl::unexpected(first.error());
+    FLEETFIT_ASSIGN(const auto first, parts_.images.batch(0));
     for (const auto& model : parts_.models) {
       const auto& blocks = model.blocks;
-      if (auto ok = check_input(blocks.front().branches.front().graph, *first, size); !ok)
+      if (auto ok = check_input(blocks.front().branches.front().graph, first, size); !ok)
         return core::within("model " + model.name, ok.error());
       const auto form =
-          score_form(blocks.back().branches.front().graph, size, labels_of_image(*first));
+          score_form(blocks.back().branches.front().graph, size, labels_of_image(first));
       if (!form) return core::within("model " + model.name, form.error());
       forms_.push_back(*form);
     }
@@ -103,8 +102,7 @@ class Evaluator::Work {
     for (std::size_t i = 0; i < designs.size(); ++i)
       if (!known_.find(designs[i])) fresh.add(designs[i]);
     if (fresh.size() > 0) {
-      if (auto ok = evaluate_fresh(fresh.designs()); !ok)
-        return tl::unexpected(std::move(ok.error()));
+      FLEETFIT_TRY(evaluate_fresh(fresh.designs()));
     }
     std::vector<Evaluation> evaluations;
     for (std::size_t i = 0; i < designs.size(); ++i)
@@ -146,9 +144,8 @@ class Evaluator::Work {
   Status check_labels() const {
     const auto classes = std::ranges::min(forms_, {}, &ScoreForm::classes).classes;
     for (std::size_t b = 0; b < parts_.images.batches(); ++b) {
-      const auto batch = parts_.images.batch(b);
-      if (!batch) return tl::unexpected(batch.error());
-      for (const std::int64_t label : batch->labels) {
+      FLEETFIT_ASSIGN(const auto batch, parts_.images.batch(b));
+      for (const std::int64_t label : batch.labels) {
         if (label >= 0 && static_cast<std::size_t>(label) < classes) continue;
         return fail(ErrorCode::invalid_input,
                     fmt::format("the model tells {} classes apart, {} is of class {}", classes,
@@ -163,12 +160,10 @@ class Evaluator::Work {
     tree_.begin_round();
     const std::size_t end = tree_.add(path, costs_of(path));
     for (std::size_t b = 0; b < parts_.images.batches(); ++b) {
-      const auto batch = load(b);
-      if (!batch) return tl::unexpected(batch.error());
-      BatchWalk walk({tree_, store_, programs_.front(), batch->values, b});
-      const auto feature = walk.feature(end);
-      if (!feature) return tl::unexpected(feature.error());
-      labels_.push_back(best_classes(floats(feature->bytes), forms_[0], batch->labels.size()));
+      FLEETFIT_ASSIGN(const auto batch, load(b));
+      BatchWalk walk({tree_, store_, programs_.front(), batch.values, b});
+      FLEETFIT_ASSIGN(const auto feature, walk.feature(end));
+      labels_.push_back(best_classes(floats(feature.bytes), forms_[0], batch.labels.size()));
     }
     return {};
   }
@@ -205,11 +200,10 @@ class Evaluator::Work {
     const std::size_t on_the_way = tree_.plan(
         {.bytes = options_.reuse_bytes, .workers = workers(), .batches = parts_.images.batches()});
     store_.follow_plan(tree_, on_the_way);
-    const auto sums = run_batches(round);
-    if (!sums) return tl::unexpected(sums.error());
+    FLEETFIT_ASSIGN(const auto sums, run_batches(round));
     for (std::size_t i = 0; i < designs.size(); ++i) {
       known_.add(designs[i]);
-      evaluations_.push_back(mean_of(*sums, i));
+      evaluations_.push_back(mean_of(sums, i));
       for (const std::size_t node : tree_.way_to(ends[i]))
         runs_without_[tree_.node(node).branch] += parts_.images.batches();
     }
@@ -252,23 +246,20 @@ class Evaluator::Work {
     });
     for (const auto& of_worker : times)
       for (const auto& [id, time] : of_worker) times_[id].add(time);
-    for (auto& failure : failures)
-      if (!failure) return tl::unexpected(std::move(failure.error()));
+    for (auto& failure : failures) FLEETFIT_TRY(failure);
     return sums;
   }
 
   Result<std::vector<ScoreSums>> run_batch(std::size_t number, BranchPrograms& programs,
                                            const Round& round, RunTimes& times) {
-    const auto batch = load(number);
-    if (!batch) return tl::unexpected(batch.error());
-    BatchWalk walk({tree_, store_, programs, batch->values, number});
+    FLEETFIT_ASSIGN(const auto batch, load(number));
+    BatchWalk walk({tree_, store_, programs, batch.values, number});
     std::vector<ScoreSums> sums(round.order.size());
     for (const std::size_t end : round.order) {
       if (stop_.stop_requested()) return fail(ErrorCode::cancelled, "the evaluation was stopped");
-      const auto scores = walk.feature(end);
-      if (!scores) return tl::unexpected(scores.error());
+      FLEETFIT_ASSIGN(const auto scores, walk.feature(end));
       sums[round.subnet_of.at(end)] =
-          sum_scores(floats(scores->bytes), batch->labels, forms_[tree_.node(end).branch.model]);
+          sum_scores(floats(scores.bytes), batch.labels, forms_[tree_.node(end).branch.model]);
     }
     for (const auto& [id, time] : walk.times()) times[id].add(time);
     return sums;
@@ -297,7 +288,7 @@ Result<std::unique_ptr<Evaluator>> Evaluator::create(const EvaluatorParts& parts
                                                      const EvaluatorOptions& options) {
   if (parts.images.images() == 0) return fail(ErrorCode::invalid_input, "there are no images");
   auto work = std::make_unique<Work>(parts, options);
-  if (auto ok = work->prepare(); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(work->prepare());
   return std::unique_ptr<Evaluator>(new Evaluator(std::move(work)));
 }
 

@@ -5,15 +5,13 @@
 namespace fleetfit::adapt {
 
 Status check_header(const core::JsonView& json, std::string_view format, std::int64_t version) {
-  const auto found = json.text("format");
-  if (!found) return tl::unexpected(found.error());
-  if (*found != format)
-    return json.error(fmt::format(R"(format: this is "{}", not "{}")", *found, format));
-  const auto number = json.integer("version", {.min = 1});
-  if (!number) return tl::unexpected(number.error());
-  if (*number > version)
+  FLEETFIT_ASSIGN(const auto found, json.text("format"));
+  if (found != format)
+    return json.error(fmt::format(R"(format: this is "{}", not "{}")", found, format));
+  FLEETFIT_ASSIGN(const auto number, json.integer("version", {.min = 1}));
+  if (number > version)
     return json.error(
-        fmt::format("version: {} is newer than the {} that this program knows", *number, version));
+        fmt::format("version: {} is newer than the {} that this program knows", number, version));
   return {};
 }
 

@@ -168,9 +168,8 @@ Result<std::vector<graph::Graph>> join_all(const std::vector<Supernet>& models,
                                            std::span<const Path> paths) {
   std::vector<graph::Graph> networks;
   for (const auto& path : paths) {
-    auto network = elastic::join(models, path);
-    if (!network) return tl::unexpected(std::move(network.error()));
-    networks.push_back(*std::move(network));
+    FLEETFIT_ASSIGN(auto network, elastic::join(models, path));
+    networks.push_back(std::move(network));
   }
   return networks;
 }
@@ -178,9 +177,8 @@ Result<std::vector<graph::Graph>> join_all(const std::vector<Supernet>& models,
 }  // namespace
 
 Result<NetworkTime> NetworkTimer::time(const graph::Graph& network) {
-  auto times = time_in_turns(std::span(&network, 1));
-  if (!times) return tl::unexpected(std::move(times.error()));
-  return std::move(times->front());
+  FLEETFIT_ASSIGN(auto times, time_in_turns(std::span(&network, 1)));
+  return std::move(times.front());
 }
 
 double LatencyTable::subnet_ms(std::span<const BranchId> path) const {
@@ -210,17 +208,15 @@ Result<LatencyTable> profile_branches(const std::vector<Supernet>& models,
        random_paths(space, core::Random(options.seed).split("profile"), options.check_subnets))
     paths.push_back(std::move(path));
   core::ProgressTask task(progress, {.name = "profile", .total = paths.size(), .unit = "subnets"});
-  const auto networks = join_all(models, paths);
-  if (!networks) return tl::unexpected(networks.error());
-  const auto times = timer.time_in_turns(*networks);
-  if (!times) return tl::unexpected(times.error());
+  FLEETFIT_ASSIGN(const auto networks, join_all(models, paths));
+  FLEETFIT_ASSIGN(const auto times, timer.time_in_turns(networks));
   task.advance(paths.size());
   if (options.stop.stop_requested()) return fail(ErrorCode::cancelled, "profiling was stopped");
   LatencyTable table{.ms = mean_branch_times(models, std::span(paths).first(covering),
-                                             std::span(*times).first(covering))};
+                                             std::span(times).first(covering))};
   std::vector<TimedSubnet> checks;
   for (std::size_t i = covering; i < paths.size(); ++i)
-    checks.push_back({.path = paths[i], .ms = (*times)[i].ms});
+    checks.push_back({.path = paths[i], .ms = times[i].ms});
   return correct_table(std::move(table), checks);
 }
 

@@ -28,43 +28,34 @@ Result<std::vector<double>> branches_from(const core::JsonView& json, const elas
 
 Result<std::vector<std::vector<double>>> blocks_from(const core::JsonView& json,
                                                      const elastic::Supernet& model) {
-  const auto items = json.items();
-  if (!items) return tl::unexpected(items.error());
-  if (items->size() != model.blocks.size())
-    return json.error(fmt::format("there are {} blocks, the model {} has {}", items->size(),
+  FLEETFIT_ASSIGN(const auto items, json.items());
+  if (items.size() != model.blocks.size())
+    return json.error(fmt::format("there are {} blocks, the model {} has {}", items.size(),
                                   model.name, model.blocks.size()));
   std::vector<std::vector<double>> blocks;
-  for (std::size_t b = 0; b < items->size(); ++b) {
-    auto branches = branches_from((*items)[b], model.blocks[b]);
-    if (!branches) return tl::unexpected(std::move(branches.error()));
-    blocks.push_back(*std::move(branches));
+  for (std::size_t b = 0; b < items.size(); ++b) {
+    FLEETFIT_ASSIGN(auto branches, branches_from(items[b], model.blocks[b]));
+    blocks.push_back(std::move(branches));
   }
   return blocks;
 }
 
 Result<LatencyTable> table_from(const core::JsonView& json,
                                 const std::vector<elastic::Supernet>& models) {
-  if (auto ok = check_header(json, kFormat, kVersion); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check_header(json, kFormat, kVersion));
   LatencyTable table;
-  auto device = json.text("device");
-  if (!device) return tl::unexpected(std::move(device.error()));
-  table.device = *std::move(device);
+  FLEETFIT_ASSIGN(table.device, json.text("device"));
   for (const auto& [key, field] : {std::pair{"overhead_ms", &LatencyTable::overhead_ms},
                                    std::pair{"error_percent", &LatencyTable::error_percent}}) {
-    const auto value = json.number(key);
-    if (!value) return tl::unexpected(value.error());
-    table.*field = *value;
+    FLEETFIT_ASSIGN(table.*field, json.number(key));
   }
-  const auto items = json.items("ms");
-  if (!items) return tl::unexpected(items.error());
-  if (items->size() != models.size())
+  FLEETFIT_ASSIGN(const auto items, json.items("ms"));
+  if (items.size() != models.size())
     return json.error(
-        fmt::format("ms: there are {} models, the bundle has {}", items->size(), models.size()));
+        fmt::format("ms: there are {} models, the bundle has {}", items.size(), models.size()));
   for (std::size_t m = 0; m < models.size(); ++m) {
-    auto blocks = blocks_from((*items)[m], models[m]);
-    if (!blocks) return tl::unexpected(std::move(blocks.error()));
-    table.ms.push_back(*std::move(blocks));
+    FLEETFIT_ASSIGN(auto blocks, blocks_from(items[m], models[m]));
+    table.ms.push_back(std::move(blocks));
   }
   return table;
 }
@@ -83,9 +74,8 @@ Status write_latency_table(const LatencyTable& table, const std::filesystem::pat
 
 Result<LatencyTable> read_latency_table(const std::filesystem::path& file,
                                         const std::vector<elastic::Supernet>& models) {
-  const auto document = core::read_json(file);
-  if (!document) return tl::unexpected(document.error());
-  return table_from(core::JsonView(*document, file.string()), models);
+  FLEETFIT_ASSIGN(const auto document, core::read_json(file));
+  return table_from(core::JsonView(document, file.string()), models);
 }
 
 }  // namespace fleetfit::adapt

@@ -34,23 +34,16 @@ Result<double> positive(const core::JsonView& json, std::string_view key) {
 
 Result<PoolEntry> entry_from(const core::JsonView& json) {
   PoolEntry entry;
-  auto subnet = json.text("subnet");
-  if (!subnet) return tl::unexpected(std::move(subnet.error()));
-  entry.subnet = *std::move(subnet);
+  FLEETFIT_ASSIGN(entry.subnet, json.text("subnet"));
   for (const auto& [key, field] : {std::pair{"latency_ms", &PoolEntry::latency_ms},
                                    std::pair{"relative", &PoolEntry::relative}}) {
-    const auto value = positive(json, key);
-    if (!value) return tl::unexpected(value.error());
-    entry.*field = *value;
+    FLEETFIT_ASSIGN(entry.*field, positive(json, key));
   }
-  const auto accuracy = json.number("accuracy");
-  if (!accuracy) return tl::unexpected(accuracy.error());
-  if (!(*accuracy >= 0 && *accuracy <= 1))
-    return json.error(fmt::format("accuracy: {} is not a share from 0 to 1", *accuracy));
-  entry.accuracy = *accuracy;
-  const auto measured = json.boolean_or("measured", false);
-  if (!measured) return tl::unexpected(measured.error());
-  entry.measured = *measured;
+  FLEETFIT_ASSIGN(const auto accuracy, json.number("accuracy"));
+  if (!(accuracy >= 0 && accuracy <= 1))
+    return json.error(fmt::format("accuracy: {} is not a share from 0 to 1", accuracy));
+  entry.accuracy = accuracy;
+  FLEETFIT_ASSIGN(entry.measured, json.boolean_or("measured", false));
   return entry;
 }
 
@@ -63,39 +56,29 @@ Status check_follows(const PoolEntry& entry, const PoolEntry& before, const core
 }
 
 Result<std::vector<PoolEntry>> entries_from(const core::JsonView& json) {
-  const auto items = json.items("entries");
-  if (!items) return tl::unexpected(items.error());
-  if (items->empty()) return json.error("entries: there is none");
+  FLEETFIT_ASSIGN(const auto items, json.items("entries"));
+  if (items.empty()) return json.error("entries: there is none");
   std::vector<PoolEntry> entries;
-  for (const auto& item : *items) {
-    auto entry = entry_from(item);
-    if (!entry) return tl::unexpected(std::move(entry.error()));
+  for (const auto& item : items) {
+    FLEETFIT_ASSIGN(auto entry, entry_from(item));
     if (!entries.empty()) {
-      if (auto ok = check_follows(*entry, entries.back(), item); !ok)
-        return tl::unexpected(std::move(ok.error()));
+      FLEETFIT_TRY(check_follows(entry, entries.back(), item));
     }
-    entries.push_back(*std::move(entry));
+    entries.push_back(std::move(entry));
   }
   return entries;
 }
 
 Result<SubnetPool> pool_from(const core::JsonView& json) {
-  if (auto ok = check_header(json, kFormat, kVersion); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check_header(json, kFormat, kVersion));
   SubnetPool pool;
   for (const auto& [key, field] : {std::pair{"device", &SubnetPool::device},
                                    std::pair{"bundle_sha256", &SubnetPool::bundle_sha256},
                                    std::pair{"best", &SubnetPool::best}}) {
-    auto value = json.text(key);
-    if (!value) return tl::unexpected(std::move(value.error()));
-    pool.*field = *std::move(value);
+    FLEETFIT_ASSIGN(pool.*field, json.text(key));
   }
-  const auto budget = positive(json, "budget_ms");
-  if (!budget) return tl::unexpected(budget.error());
-  pool.budget_ms = *budget;
-  auto entries = entries_from(json);
-  if (!entries) return tl::unexpected(std::move(entries.error()));
-  pool.entries = *std::move(entries);
+  FLEETFIT_ASSIGN(pool.budget_ms, positive(json, "budget_ms"));
+  FLEETFIT_ASSIGN(pool.entries, entries_from(json));
   if (std::ranges::find(pool.entries, pool.best, &PoolEntry::subnet) == pool.entries.end())
     return json.error(fmt::format("best: {} is not among the entries", pool.best));
   return pool;
@@ -116,9 +99,8 @@ Status write_pool(const SubnetPool& pool, const std::filesystem::path& file) {
 }
 
 Result<SubnetPool> read_pool(const std::filesystem::path& file) {
-  const auto document = core::read_json(file);
-  if (!document) return tl::unexpected(document.error());
-  return pool_from(core::JsonView(*document, file.string()));
+  FLEETFIT_ASSIGN(const auto document, core::read_json(file));
+  return pool_from(core::JsonView(document, file.string()));
 }
 
 }  // namespace fleetfit::adapt

@@ -50,21 +50,20 @@ bool collect(const json& value, std::size_t most, std::vector<float>& out) {
 }
 
 Result<std::vector<float>> from_npy(const JsonView& view, std::span<const std::int64_t> shape) {
-  const auto text = view.text("npy_base64");
-  if (!text) return tl::unexpected(text.error());
-  const auto bytes = core::decode_base64(*text);
+  FLEETFIT_ASSIGN(const auto text, view.text("npy_base64"));
+  const auto bytes = core::decode_base64(text);
   if (!bytes) return view.error("npy_base64: it is not base64");
-  const auto value = graph::parse_npy(std::as_bytes(std::span(*bytes)), view.place());
-  if (!value) return tl::unexpected(value.error());
-  const std::span<const std::int64_t> given(value->shape);
+  FLEETFIT_ASSIGN(const auto value,
+                  graph::parse_npy(std::as_bytes(std::span(*bytes)), view.place()));
+  const std::span<const std::int64_t> given(value.shape);
   const bool same =
       std::ranges::equal(given, shape) ||
       (!shape.empty() && shape[0] == 1 && std::ranges::equal(given, shape.subspan(1)));
-  if (value->dtype != graph::DType::f32 || !same) {
+  if (value.dtype != graph::DType::f32 || !same) {
     return view.error(fmt::format("expected float32 [{}], found {} [{}]", fmt::join(shape, ", "),
-                                  graph::to_string(value->dtype), fmt::join(given, ", ")));
+                                  graph::to_string(value.dtype), fmt::join(given, ", ")));
   }
-  const auto values = value->data.as<float>();
+  const auto values = value.data.as<float>();
   return std::vector<float>(values.begin(), values.end());
 }
 
@@ -82,13 +81,12 @@ Result<std::vector<float>> from_numbers(const JsonView& view, std::span<const st
 
 Result<std::vector<float>> parse_input(const JsonView& request,
                                        std::span<const std::int64_t> shape) {
-  const auto input = request.at("input");
-  if (!input) return tl::unexpected(input.error());
-  auto values = input->value().is_object() ? from_npy(*input, shape) : from_numbers(*input, shape);
+  FLEETFIT_ASSIGN(const auto input, request.at("input"));
+  auto values = input.value().is_object() ? from_npy(input, shape) : from_numbers(input, shape);
   if (!values) return values;
   const auto bad = std::ranges::find_if_not(*values, [](float v) { return std::isfinite(v); });
   if (bad == values->end()) return values;
-  return input->error(fmt::format("value {} is not a finite number", bad - values->begin()));
+  return input.error(fmt::format("value {} is not a finite number", bad - values->begin()));
 }
 
 struct ParsedText {

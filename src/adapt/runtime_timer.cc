@@ -24,8 +24,7 @@ class OnRuntime final : public NetworkTimer {
   Result<std::vector<NetworkTime>> time_in_turns(std::span<const graph::Graph> networks) override {
     std::vector<RunSeries> series(networks.size());
     for (std::size_t i = 0; i < networks.size(); ++i)
-      if (auto ok = graph::export_onnx_file(networks[i], file(i)); !ok)
-        return tl::unexpected(std::move(ok.error()));
+      FLEETFIT_TRY(graph::export_onnx_file(networks[i], file(i)));
     // A runtime holds one network at a time, and loading it takes longer than a round: half of the
     // rounds, each twice as long.
     TimingOptions timing = timing_;
@@ -34,8 +33,7 @@ class OnRuntime final : public NetworkTimer {
     for (int round = 0; round < timing.rounds; ++round) {
       for (std::size_t i = 0; i < networks.size(); ++i) {
         const std::size_t turn = round % 2 == 0 ? i : networks.size() - 1 - i;
-        if (auto ok = run_round(file(turn), series[turn], timing); !ok)
-          return tl::unexpected(std::move(ok.error()));
+        FLEETFIT_TRY(run_round(file(turn), series[turn], timing));
       }
     }
     std::vector<NetworkTime> times;
@@ -50,21 +48,17 @@ class OnRuntime final : public NetworkTimer {
 
   Status run_round(const std::filesystem::path& model, RunSeries& series,
                    const TimingOptions& timing) {
-    const auto loaded = runtime_.load(model, load_);
-    if (!loaded) return tl::unexpected(loaded.error());
-    learn(loaded->choices);
-    const auto warm = runtime_.run(kWarmUpRuns, false);
-    if (!warm) return tl::unexpected(warm.error());
+    FLEETFIT_ASSIGN(const auto loaded, runtime_.load(model, load_));
+    learn(loaded.choices);
+    FLEETFIT_ASSIGN(const auto warm, runtime_.run(kWarmUpRuns, false));
     RunSeries trial;
-    trial.add_round(warm->ms);
+    trial.add_round(warm.ms);
     const int runs = trial.runs_per_round(timing);
-    const auto plain = runtime_.run(runs, false);
-    if (!plain) return tl::unexpected(plain.error());
-    series.add_round(plain->ms);
-    const auto profiled = runtime_.run((runs + 3) / 4, true);
-    if (!profiled) return tl::unexpected(profiled.error());
+    FLEETFIT_ASSIGN(const auto plain, runtime_.run(runs, false));
+    series.add_round(plain.ms);
+    FLEETFIT_ASSIGN(const auto profiled, runtime_.run((runs + 3) / 4, true));
     std::vector<NodeTime> nodes;
-    for (const auto& op : profiled->operators) nodes.push_back({.node = op.name, .ms = op.ms});
+    for (const auto& op : profiled.operators) nodes.push_back({.node = op.name, .ms = op.ms});
     // Branches of a network may be run in another order in each session.
     std::ranges::stable_sort(nodes, {}, &NodeTime::node);
     if (!nodes.empty()) series.add_nodes(std::move(nodes));
@@ -95,9 +89,8 @@ class OnRuntime final : public NetworkTimer {
 Result<std::unique_ptr<NetworkTimer>> make_runtime_timer(measure::Runtime& runtime,
                                                          measure::LoadOptions load,
                                                          const TimingOptions& timing) {
-  auto folder = core::ScratchFolder::create();
-  if (!folder) return tl::unexpected(std::move(folder.error()));
-  return std::make_unique<OnRuntime>(runtime, std::move(load), timing, *std::move(folder));
+  FLEETFIT_ASSIGN(auto folder, core::ScratchFolder::create());
+  return std::make_unique<OnRuntime>(runtime, std::move(load), timing, std::move(folder));
 }
 
 }  // namespace fleetfit::adapt

@@ -51,7 +51,7 @@ Result<SearchedSubnets> search_subnets(const SubnetProblem& problem, SubnetQuali
       searched.stopped = true;
       return searched;
     }
-    if (!evaluations) return tl::unexpected(evaluations.error());
+    FLEETFIT_TRY(evaluations);
     const Round round(problem, designs, *evaluations);
     for (std::size_t i = 0; i < designs.size(); ++i) {
       const auto design = std::as_const(designs)[i];

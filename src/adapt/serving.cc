@@ -148,7 +148,7 @@ Status Server::begin() {
 Result<Answer> Server::serve(std::span<const float> input, std::optional<std::int64_t> label) {
   const std::lock_guard lock(mutex_);
   const auto before = clock_.now();
-  if (auto ok = running_->run(input); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(running_->run(input));
   const double ms = static_cast<double>((clock_.now() - before).count()) / kMilli;
   const auto scores = running_->output();
   Answer answer{.best_class = best_class(scores, output_shape_),
@@ -346,9 +346,9 @@ Status check(const SubnetPool& pool, const ServerOptions& options) {
 Result<std::unique_ptr<SubnetServer>> SubnetServer::start(SubnetPool pool, SubnetPreparer& preparer,
                                                           const core::Clock& clock,
                                                           ServerOptions options) {
-  if (auto ok = check(pool, options); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check(pool, options));
   auto server = std::make_unique<Server>(std::move(pool), preparer, clock, std::move(options));
-  if (auto ok = server->begin(); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(server->begin());
   return server;
 }
 

@@ -308,15 +308,14 @@ Result<std::unique_ptr<Agent>> open_agent(AgentOptions options, fleet::Client& s
   fs::create_directories(state, error);
   if (!error) fs::permissions(state, fs::perms::owner_all, error);
   if (error) return fail(ErrorCode::io, fmt::format("{}: {}", state.string(), error.message()));
-  auto lock = FolderLock::take(state);
-  if (!lock) return tl::unexpected(std::move(lock.error()));
+  FLEETFIT_ASSIGN(auto lock, FolderLock::take(state));
   fs::remove_all(state / "jobs", error);
   const auto since_1970 =
       std::chrono::floor<std::chrono::milliseconds>(clock.date()).time_since_epoch();
-  auto spool = Spool::open(state / "spool", std::max<std::int64_t>(1, since_1970.count()));
-  if (!spool) return tl::unexpected(std::move(spool.error()));
+  FLEETFIT_ASSIGN(auto spool,
+                  Spool::open(state / "spool", std::max<std::int64_t>(1, since_1970.count())));
   return std::make_unique<FleetAgent>(std::move(options), server, processes, clock, std::move(log),
-                                      *std::move(lock), *std::move(spool));
+                                      std::move(lock), std::move(spool));
 }
 
 void run_agent(Agent& agent, const core::Clock& clock, const std::stop_token& stop) {

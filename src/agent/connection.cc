@@ -13,20 +13,15 @@ std::string connection_text(const fleet::ClientOptions& options) {
 }
 
 Result<fleet::ClientOptions> parse_connection(std::string_view text) {
-  const auto json = core::parse_json(text, "connection");
-  if (!json) return tl::unexpected(json.error());
-  const core::JsonView view(*json, "connection");
+  FLEETFIT_ASSIGN(const auto json, core::parse_json(text, "connection"));
+  const core::JsonView view(json, "connection");
   fleet::ClientOptions options;
   for (const auto& [key, field] : {std::pair{"server", &fleet::ClientOptions::server},
                                    std::pair{"token", &fleet::ClientOptions::token},
                                    std::pair{"device", &fleet::ClientOptions::device}}) {
-    auto value = view.text(key);
-    if (!value) return tl::unexpected(std::move(value.error()));
-    options.*field = *std::move(value);
+    FLEETFIT_ASSIGN(options.*field, view.text(key));
   }
-  const auto authority = view.text("authority");
-  if (!authority) return tl::unexpected(authority.error());
-  options.authority = *authority;
+  FLEETFIT_ASSIGN(options.authority, view.text("authority"));
   return options;
 }
 

@@ -48,7 +48,7 @@ std::vector<CachedFile> files_in(const fs::path& folder) {
 }  // namespace
 
 Result<fs::path> FileCache::fetch(const std::string& hash, const std::stop_token& stop) {
-  if (auto ok = fleet::check_hash(hash); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(fleet::check_hash(hash));
   std::error_code error;
   fs::create_directories(options_.folder, error);
   if (error)
@@ -56,7 +56,7 @@ Result<fs::path> FileCache::fetch(const std::string& hash, const std::stop_token
   auto file = options_.folder / hash;
   if (fs::exists(file, error) && !has_hash(file, hash)) fs::remove(file, error);
   if (!fs::exists(file, error)) {
-    if (auto ok = download(hash, file, stop); !ok) return tl::unexpected(std::move(ok.error()));
+    FLEETFIT_TRY(download(hash, file, stop));
   }
   fs::last_write_time(file, fs::file_time_type::clock::now(), error);
   in_use_.insert(hash);

@@ -29,28 +29,22 @@ Result<std::map<std::string, fs::path>> fetch_files(const JobFile& job, std::str
   const auto hashes = fleet::files_of(job.assignment.request);
   std::map<std::string, fs::path> files;
   if (hashes.empty()) return files;
-  auto options = parse_connection(connection);
-  if (!options) return tl::unexpected(std::move(options.error()));
-  options->max_download_bytes = job.options.cache_bytes;
-  const auto client = fleet::make_client(*options);
-  if (!client) return tl::unexpected(client.error());
+  FLEETFIT_ASSIGN(auto options, parse_connection(connection));
+  options.max_download_bytes = job.options.cache_bytes;
+  FLEETFIT_ASSIGN(const auto client, fleet::make_client(options));
   FileCache cache({.folder = job.options.state / "files",
                    .most_bytes = job.options.cache_bytes,
                    .pinned = names_in(job.options.state / "deployed"),
                    .sleep = core::sleep_unless_stopped},
-                  **client);
+                  *client);
   for (const auto& hash : hashes) {
-    auto file = cache.fetch(hash, stop);
-    if (!file) return tl::unexpected(std::move(file.error()));
-    files[hash] = *std::move(file);
+    FLEETFIT_ASSIGN(files[hash], cache.fetch(hash, stop));
   }
   return files;
 }
 
 Result<nlohmann::ordered_json> fetch_and_perform(JobPlace& place, std::string_view connection) {
-  auto files = fetch_files(place.job, connection, place.stop);
-  if (!files) return tl::unexpected(std::move(files.error()));
-  place.files = *std::move(files);
+  FLEETFIT_ASSIGN(place.files, fetch_files(place.job, connection, place.stop));
   place.teller.tell({{"line", "started"}});
   const auto choices = place.job.options.state / "kernels.json";
   load_kernel_choices(*place.workplace.store, choices);
@@ -81,11 +75,10 @@ Status JobPlace::pin(const std::string& bundle) const {
 Status do_job(const fs::path& folder, std::string_view connection, const core::Clock& clock,
               const std::function<void(std::string_view)>& write_line,
               const std::stop_token& stop) {
-  auto job = read_job_file(folder);
-  if (!job) return tl::unexpected(std::move(job.error()));
+  FLEETFIT_ASSIGN(auto job, read_job_file(folder));
   Teller teller(write_line);
   const auto progress = make_event_progress(teller, clock);
-  JobPlace place{.job = *std::move(job),
+  JobPlace place{.job = std::move(job),
                  .folder = folder,
                  .workplace = {.store = store::open_memory_store(), .clock = clock},
                  .teller = teller,

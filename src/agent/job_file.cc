@@ -14,16 +14,11 @@ constexpr const char* kName = "job.json";
 
 Result<JobOptions> options_from(const core::JsonView& json) {
   JobOptions options;
-  const auto state = json.text("state");
-  if (!state) return tl::unexpected(state.error());
-  const auto key = json.text("public_key");
-  if (!key) return tl::unexpected(key.error());
-  const auto cache = json.integer("cache_bytes", {.min = 0});
-  if (!cache) return tl::unexpected(cache.error());
-  const auto exec = json.boolean("allow_exec");
-  if (!exec) return tl::unexpected(exec.error());
-  return JobOptions{
-      .state = *state, .public_key = *key, .cache_bytes = *cache, .allow_exec = *exec};
+  FLEETFIT_ASSIGN(const auto state, json.text("state"));
+  FLEETFIT_ASSIGN(const auto key, json.text("public_key"));
+  FLEETFIT_ASSIGN(const auto cache, json.integer("cache_bytes", {.min = 0}));
+  FLEETFIT_ASSIGN(const auto exec, json.boolean("allow_exec"));
+  return JobOptions{.state = state, .public_key = key, .cache_bytes = cache, .allow_exec = exec};
 }
 
 }  // namespace
@@ -42,20 +37,15 @@ Status write_job_file(const std::filesystem::path& folder, const JobFile& file) 
 }
 
 Result<JobFile> read_job_file(const std::filesystem::path& folder) {
-  const auto json = core::read_json(folder / kName);
-  if (!json) return tl::unexpected(json.error());
-  const core::JsonView view(*json, (folder / kName).string());
-  auto jobs = fleet::parse_assignments(view);
-  if (!jobs) return tl::unexpected(std::move(jobs.error()));
-  if (jobs->size() != 1) return view.error("jobs: expected one");
-  const auto device = view.text("device");
-  if (!device) return tl::unexpected(device.error());
-  const auto part = view.at("options");
-  if (!part) return tl::unexpected(part.error());
-  auto options = options_from(*part);
-  if (!options) return tl::unexpected(std::move(options.error()));
+  FLEETFIT_ASSIGN(const auto json, core::read_json(folder / kName));
+  const core::JsonView view(json, (folder / kName).string());
+  FLEETFIT_ASSIGN(auto jobs, fleet::parse_assignments(view));
+  if (jobs.size() != 1) return view.error("jobs: expected one");
+  FLEETFIT_ASSIGN(const auto device, view.text("device"));
+  FLEETFIT_ASSIGN(const auto part, view.at("options"));
+  FLEETFIT_ASSIGN(auto options, options_from(part));
   return JobFile{
-      .assignment = std::move(jobs->front()), .device = *device, .options = *std::move(options)};
+      .assignment = std::move(jobs.front()), .device = device, .options = std::move(options)};
 }
 
 }  // namespace fleetfit::agent

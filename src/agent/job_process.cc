@@ -115,13 +115,13 @@ class ChildProcesses final : public JobProcesses {
                                             const std::string& input) override {
     // OpenMP's threads would otherwise spin all the time between operators.
     core::ProcessOptions options{.environment = {{"GOMP_SPINCOUNT", "5000"}}, .grace = 500ms};
-    auto process = core::Process::start({program_.string(), "job", folder.string()}, options);
-    if (!process) return tl::unexpected(std::move(process.error()));
+    FLEETFIT_ASSIGN(auto process,
+                    core::Process::start({program_.string(), "job", folder.string()}, options));
     // One that does not read its order crashed or will fail: its end says why, better than the
     // pipe.
-    static_cast<void>(process->write(input + "\n", 5s));
-    process->close_stdin();
-    return std::make_unique<ChildProcess>(*std::move(process));
+    static_cast<void>(process.write(input + "\n", 5s));
+    process.close_stdin();
+    return std::make_unique<ChildProcess>(std::move(process));
   }
 
  private:

@@ -11,16 +11,13 @@ namespace {
 constexpr std::size_t kMostChoices = 20'000;
 
 Result<std::vector<store::KernelChoiceRecord>> read_choices(const core::JsonView& view) {
-  const auto owners = view.members();
-  if (!owners) return tl::unexpected(owners.error());
+  FLEETFIT_ASSIGN(const auto owners, view.members());
   std::vector<store::KernelChoiceRecord> records;
-  for (const auto& owner : *owners) {
-    const auto choices = owner.value.members();
-    if (!choices) return tl::unexpected(choices.error());
-    for (const auto& choice : *choices) {
-      auto kernel = choice.value.as_text();
-      if (!kernel) return tl::unexpected(std::move(kernel.error()));
-      records.push_back({.cpu = owner.key, .key = choice.key, .choice = *std::move(kernel)});
+  for (const auto& owner : owners) {
+    FLEETFIT_ASSIGN(const auto choices, owner.value.members());
+    for (const auto& choice : choices) {
+      FLEETFIT_ASSIGN(auto kernel, choice.value.as_text());
+      records.push_back({.cpu = owner.key, .key = choice.key, .choice = std::move(kernel)});
     }
   }
   return records;

@@ -52,8 +52,7 @@ Result<std::string> device_for(JobPlace& place, const fleet::MeasureJob& job) {
                         request.cores.empty() && request.precision == local.precision &&
                         !request.cpu_quota_percent && request.memory_limit.empty();
   if (is_local) return std::string(app::kLocalDevice);
-  auto added = app::add_device(place.workplace, request);
-  if (!added) return core::within("settings", std::move(added.error()));
+  FLEETFIT_TRY(core::within("settings", app::add_device(place.workplace, request)));
   return request.name;
 }
 
@@ -61,28 +60,26 @@ struct Performer {
   JobPlace& place;
 
   Result<Json> operator()(const fleet::ProbeJob& job) const {
-    const auto probed = app::probe_this_device(place.workplace, {.seconds = job.seconds},
-                                               place.progress, place.stop);
-    if (!probed) return tl::unexpected(probed.error());
-    return app::to_json(*probed);
+    FLEETFIT_ASSIGN(const auto probed,
+                    app::probe_this_device(place.workplace, {.seconds = job.seconds},
+                                           place.progress, place.stop));
+    return app::to_json(probed);
   }
 
   Result<Json> operator()(const fleet::MeasureJob& job) const {
-    const auto file = named(place, job.model, job.name);
-    if (!file) return tl::unexpected(file.error());
-    const auto device = device_for(place, job);
-    if (!device) return tl::unexpected(device.error());
+    FLEETFIT_ASSIGN(const auto file, named(place, job.model, job.name));
+    FLEETFIT_ASSIGN(const auto device, device_for(place, job));
     app::MeasureRequest request;
-    request.models = {*file};
-    request.devices = {*device};
+    request.models = {file};
+    request.devices = {device};
     request.protocol = measure::protocol_within(job.max_time_s);
     request.protocol.target = job.target_ci_percent / 100;
     request.protocol.operators = job.operators;
-    const auto measured = app::measure_models(place.workplace, request, place.progress, place.stop);
-    if (!measured) return tl::unexpected(measured.error());
-    if (measured->empty() || place.stop.stop_requested())
+    FLEETFIT_ASSIGN(const auto measured,
+                    app::measure_models(place.workplace, request, place.progress, place.stop));
+    if (measured.empty() || place.stop.stop_requested())
       return fail(ErrorCode::cancelled, "the job was stopped");
-    auto json = app::to_json(measured->front());
+    auto json = app::to_json(measured.front());
     json["model"] = job.name;
     if (!job.space.empty()) json["space"] = job.space;
     if (!job.design.empty()) json["design"] = job.design;
@@ -90,21 +87,17 @@ struct Performer {
   }
 
   Result<Json> operator()(const fleet::ProfileJob& job) const {
-    const auto bundle =
-        elastic::read_bundle(place.file(job.bundle), {.public_key = place.public_key()});
-    if (!bundle) return tl::unexpected(bundle.error());
-    const elastic::SubnetSpace space(bundle->models);
+    FLEETFIT_ASSIGN(const auto bundle, elastic::read_bundle(place.file(job.bundle),
+                                                            {.public_key = place.public_key()}));
+    const elastic::SubnetSpace space(bundle.models);
     const auto timer = adapt::make_engine_timer({.threads = job.threads});
-    auto table = adapt::profile_branches(bundle->models, space, *timer, {.stop = place.stop},
-                                         place.progress);
-    if (!table) return tl::unexpected(std::move(table.error()));
-    table->device = place.job.device;
+    FLEETFIT_ASSIGN(auto table, adapt::profile_branches(bundle.models, space, *timer,
+                                                        {.stop = place.stop}, place.progress));
+    table.device = place.job.device;
     const auto file = place.folder / "table.json";
-    if (auto ok = adapt::write_latency_table(*table, file); !ok)
-      return tl::unexpected(std::move(ok.error()));
-    const auto json = core::read_json(file);
-    if (!json) return tl::unexpected(json.error());
-    return Json(*json);
+    FLEETFIT_TRY(adapt::write_latency_table(table, file));
+    FLEETFIT_ASSIGN(const auto json, core::read_json(file));
+    return Json(json);
   }
 
   Result<Json> operator()(const fleet::AdaptJob& job) const {
@@ -117,13 +110,13 @@ struct Performer {
                                     .budget_ms = job.budget_ms,
                                     .strategy = job.strategy,
                                     .pool = pool};
-    const auto report = app::adapt_bundle(place.workplace, request, place.progress, place.stop);
-    if (!report) return tl::unexpected(report.error());
-    if (report->stopped) return fail(ErrorCode::cancelled, "the job was stopped");
-    if (report->best) {
-      if (auto ok = place.pin(job.bundle); !ok) return tl::unexpected(std::move(ok.error()));
+    FLEETFIT_ASSIGN(const auto report,
+                    app::adapt_bundle(place.workplace, request, place.progress, place.stop));
+    if (report.stopped) return fail(ErrorCode::cancelled, "the job was stopped");
+    if (report.best) {
+      FLEETFIT_TRY(place.pin(job.bundle));
     }
-    auto json = app::to_json(*report);
+    auto json = app::to_json(report);
     json["device"] = place.job.device;
     return json;
   }
@@ -136,48 +129,45 @@ struct Performer {
                   "pool: the device has none of this bundle yet; an adapt or deploy job brings it");
     }
     const auto events = place.folder / "events.jsonl";
-    const auto serving = app::open_serving(place.workplace, {.bundle = place.file(job.bundle),
-                                                             .public_key = place.public_key(),
-                                                             .pool = pool,
-                                                             .budget_ms = job.budget_ms,
-                                                             .events = events,
-                                                             .data = job.data});
-    if (!serving) return tl::unexpected(serving.error());
+    FLEETFIT_ASSIGN(const auto serving,
+                    app::open_serving(place.workplace, {.bundle = place.file(job.bundle),
+                                                        .public_key = place.public_key(),
+                                                        .pool = pool,
+                                                        .budget_ms = job.budget_ms,
+                                                        .events = events,
+                                                        .data = job.data}));
     Status served;
     {
-      const ServingWatch watch(**serving, events, place.teller);
-      served = (*serving)->serve_data({.seconds = job.seconds}, place.progress, place.stop);
+      const ServingWatch watch(*serving, events, place.teller);
+      served = serving->serve_data({.seconds = job.seconds}, place.progress, place.stop);
     }
-    if (!served) return tl::unexpected(std::move(served.error()));
-    return app::to_json((*serving)->summary());
+    FLEETFIT_TRY(served);
+    return app::to_json(serving->summary());
   }
 
   Result<Json> operator()(const fleet::DeployJob& job) const {
-    const auto bundle =
-        elastic::read_bundle(place.file(job.bundle), {.public_key = place.public_key()});
-    if (!bundle) return tl::unexpected(bundle.error());
+    FLEETFIT_ASSIGN(const auto bundle, elastic::read_bundle(place.file(job.bundle),
+                                                            {.public_key = place.public_key()}));
     if (!job.pool.empty()) {
-      if (auto ok = take_pool(job, bundle->manifest_sha256); !ok)
-        return tl::unexpected(std::move(ok.error()));
+      FLEETFIT_TRY(take_pool(job, bundle.manifest_sha256));
     }
-    if (auto ok = place.pin(job.bundle); !ok) return tl::unexpected(std::move(ok.error()));
+    FLEETFIT_TRY(place.pin(job.bundle));
     return Json{{"bundle", job.bundle},
-                {"manifest_sha256", bundle->manifest_sha256},
+                {"manifest_sha256", bundle.manifest_sha256},
                 {"signature", place.public_key() ? "valid" : "not checked"},
-                {"models", bundle->models.size()},
+                {"models", bundle.models.size()},
                 {"pool", !job.pool.empty()}};
   }
 
   Status take_pool(const fleet::DeployJob& job, const std::string& manifest) const {
     const auto& file = place.file(job.pool);
-    const auto pool = adapt::read_pool(file);
-    if (!pool) return tl::unexpected(pool.error());
-    if (pool->bundle_sha256 != manifest)
+    FLEETFIT_ASSIGN(const auto pool, adapt::read_pool(file));
+    if (pool.bundle_sha256 != manifest)
       return fail(ErrorCode::invalid_input, "pool: it is one of another bundle");
     const auto target = place.pool_of(job.bundle);
     std::error_code error;
     fs::create_directories(target.parent_path(), error);
-    return adapt::write_pool(*pool, target);
+    return adapt::write_pool(pool, target);
   }
 };
 

@@ -84,44 +84,38 @@ void log_line(std::string_view text) {
 
 Result<AgentOptions> options_of(Flags& flags) {
   if (flags.connection.server.empty()) return refuse("--server: nothing says which server to ask");
-  auto token = read_token(flags.token_file);
-  if (!token) return tl::unexpected(std::move(token.error()));
-  flags.connection.token = *std::move(token);
-  auto registration = describe_this_device(flags.name.empty() ? host_name() : flags.name);
-  if (!registration) return tl::unexpected(std::move(registration.error()));
-  flags.connection.device = registration->name;
+  FLEETFIT_ASSIGN(flags.connection.token, read_token(flags.token_file));
+  FLEETFIT_ASSIGN(auto registration,
+                  describe_this_device(flags.name.empty() ? host_name() : flags.name));
+  flags.connection.device = registration.name;
   if (!flags.connection.authority.empty())
     flags.connection.authority = fs::absolute(flags.connection.authority);
-  auto state = state_folder(flags.state);
-  if (!state) return tl::unexpected(std::move(state.error()));
+  FLEETFIT_ASSIGN(auto state, state_folder(flags.state));
   const auto cache = measure::parse_bytes(flags.cache);
   if (!cache) return core::within("--cache", cache.error());
   AgentOptions options{
-      .registration = *std::move(registration),
-      .jobs = {.state = *std::move(state), .cache_bytes = *cache, .allow_exec = flags.allow_exec},
+      .registration = std::move(registration),
+      .jobs = {.state = std::move(state), .cache_bytes = *cache, .allow_exec = flags.allow_exec},
       .connection = connection_text(flags.connection),
       .heartbeat_s = flags.heartbeat_s,
       .seed = std::random_device{}()};
   if (!flags.public_key.empty()) {
-    if (auto key = core::read_file(flags.public_key); !key)
-      return tl::unexpected(std::move(key.error()));
+    FLEETFIT_TRY(core::read_file(flags.public_key));
     options.jobs.public_key = fs::absolute(flags.public_key);
   }
   return options;
 }
 
 Result<int> run(Flags& flags) {
-  auto options = options_of(flags);
-  if (!options) return tl::unexpected(std::move(options.error()));
-  const auto client = fleet::make_client(flags.connection);
-  if (!client) return tl::unexpected(client.error());
+  FLEETFIT_ASSIGN(auto options, options_of(flags));
+  FLEETFIT_ASSIGN(const auto client, fleet::make_client(flags.connection));
   const core::Interrupt interrupt;
   const core::SystemClock clock;
   const auto processes = make_job_processes("/proc/self/exe");
-  const auto agent = open_agent(*std::move(options), **client, *processes, clock, log_line);
-  if (!agent) return tl::unexpected(agent.error());
+  FLEETFIT_ASSIGN(const auto agent,
+                  open_agent(std::move(options), *client, *processes, clock, log_line));
   log_line(fmt::format("fleetfit-agent {} for {}", core::version(), flags.connection.server));
-  run_agent(**agent, clock, interrupt.token());
+  run_agent(*agent, clock, interrupt.token());
   log_line("stopped");
   return core::kDone;
 }

@@ -82,18 +82,17 @@ void RunningJob::take_line(const std::string& line, const std::function<void(New
 
 Status RunningJob::take_message(const core::JsonView& message,
                                 const std::function<void(NewEvent)>& on_event) {
-  const auto what = message.text("line");
-  if (!what) return tl::unexpected(what.error());
-  if (*what == "started") {
+  FLEETFIT_ASSIGN(const auto what, message.text("line"));
+  if (what == "started") {
     works_ = true;
     begun_ = clock_.now();
     return {};
   }
-  if (*what == "event") {
+  if (what == "event") {
     auto kind = message.text("kind");
     const auto body = message.at("body");
-    if (!kind) return tl::unexpected(kind.error());
-    if (!body) return tl::unexpected(body.error());
+    FLEETFIT_TRY(kind);
+    FLEETFIT_TRY(body);
     NewEvent event{.time = time_text(clock_.date()),
                    .kind = *std::move(kind),
                    .job = assignment_.attempt.job,
@@ -102,13 +101,13 @@ Status RunningJob::take_message(const core::JsonView& message,
     on_event(std::move(event));
     return {};
   }
-  if (*what != "outcome") return message.error("line: expected started, event or outcome");
+  if (what != "outcome") return message.error("line: expected started, event or outcome");
   const auto finished = message.boolean("finished");
   auto reason = message.text_or("reason", "");
   const auto result = message.at("result");
-  if (!finished) return tl::unexpected(finished.error());
-  if (!reason) return tl::unexpected(reason.error());
-  if (!result) return tl::unexpected(result.error());
+  FLEETFIT_TRY(finished);
+  FLEETFIT_TRY(reason);
+  FLEETFIT_TRY(result);
   // What a process says when it is told to end is no result.
   if (!stop_reason_.empty()) return {};
   outcome_ = fleet::Outcome{.attempt = assignment_.attempt,

@@ -83,10 +83,9 @@ std::vector<Thing> read_first(std::size_t most, std::deque<Key>& keys, const Fil
 
 Result<Spool> Spool::open(const fs::path& folder, std::int64_t first_number,
                           const SpoolLimits& limits) {
-  for (const auto* part : {"results", "events"})
-    if (auto ok = make_folder(folder / part); !ok) return tl::unexpected(std::move(ok.error()));
+  for (const auto* part : {"results", "events"}) FLEETFIT_TRY(make_folder(folder / part));
   Spool spool(folder, limits);
-  if (auto ok = spool.read_folder(first_number); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(spool.read_folder(first_number));
   return spool;
 }
 
@@ -113,7 +112,7 @@ Status Spool::read_folder(std::int64_t first_number) {
 }
 
 Status Spool::reserve_numbers(std::int64_t up_to) {
-  if (auto ok = core::write_file(folder_ / "sequence", fmt::to_string(up_to)); !ok) return ok;
+  FLEETFIT_TRY(core::write_file(folder_ / "sequence", fmt::to_string(up_to)));
   reserved_ = up_to;
   return {};
 }
@@ -128,8 +127,7 @@ fs::path Spool::event_file(std::int64_t sequence) const {
 
 Status Spool::add_outcome(const fleet::Outcome& outcome) {
   const auto json = fleet::to_json(std::vector{outcome});
-  if (auto ok = core::write_file(outcome_file(outcome.attempt), core::format_json(json)); !ok)
-    return ok;
+  FLEETFIT_TRY(core::write_file(outcome_file(outcome.attempt), core::format_json(json)));
   outcomes_.push_back(outcome.attempt);
   return {};
 }
@@ -150,7 +148,7 @@ void Spool::remove_outcome(const fleet::Attempt& attempt) {
 
 Status Spool::add_event(const NewEvent& event) {
   if (next_ > reserved_) {
-    if (auto ok = reserve_numbers(next_ + kReserve); !ok) return ok;
+    FLEETFIT_TRY(reserve_numbers(next_ + kReserve));
   }
   const fleet::Event numbered{.sequence = next_,
                               .time = event.time,
@@ -158,8 +156,7 @@ Status Spool::add_event(const NewEvent& event) {
                               .job = event.job,
                               .body = event.body};
   const auto text = core::format_json(fleet::to_json(std::vector{numbered}));
-  if (auto ok = core::write_file(event_file(next_), text, core::Durability::scratch); !ok)
-    return ok;
+  FLEETFIT_TRY(core::write_file(event_file(next_), text, core::Durability::scratch));
   events_.push_back(next_++);
   while (events_.size() > limits_.most_events) remove_events(events_.front());
   return {};

@@ -58,30 +58,26 @@ class OnRuntime final : public DeviceTimer {
 Result<std::unique_ptr<DeviceTimer>> open_timer(Workplace& workplace, std::string_view name,
                                                 const adapt::TimingOptions& timing,
                                                 std::size_t program_bytes) {
-  const auto found = find_device(workplace, name);
-  if (!found) return tl::unexpected(found.error());
-  const auto& device = found->device;
+  FLEETFIT_ASSIGN(const auto found, find_device(workplace, name));
+  const auto& device = found.device;
   if (device.precision != measure::Precision::fp32)
     return fail(ErrorCode::unsupported,
                 fmt::format("device {}: it runs int8, subnets are float", name));
   KernelChoices choices(workplace);
-  auto known = choices.known(device);
-  if (!known) return tl::unexpected(std::move(known.error()));
+  FLEETFIT_ASSIGN(auto known, choices.known(device));
   if (is_this_process(device)) {
     return std::make_unique<InProcess>(
         device, std::move(choices),
         adapt::EngineTimerOptions{.library = library_of(device.runtime),
-                                  .known = parse_choices(*known),
+                                  .known = parse_choices(known),
                                   .timing = timing,
                                   .program_bytes = program_bytes});
   }
-  auto opened = open_device(workplace, name);
-  if (!opened) return tl::unexpected(std::move(opened.error()));
-  auto load = load_options(opened->device);
-  load.known_choices = *std::move(known);
-  auto timer = adapt::make_runtime_timer(opened->runtime(), std::move(load), timing);
-  if (!timer) return tl::unexpected(std::move(timer.error()));
-  return std::make_unique<OnRuntime>(*std::move(opened), *std::move(timer));
+  FLEETFIT_ASSIGN(auto opened, open_device(workplace, name));
+  auto load = load_options(opened.device);
+  load.known_choices = std::move(known);
+  FLEETFIT_ASSIGN(auto timer, adapt::make_runtime_timer(opened.runtime(), std::move(load), timing));
+  return std::make_unique<OnRuntime>(std::move(opened), std::move(timer));
 }
 
 }  // namespace fleetfit::app

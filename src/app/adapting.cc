@@ -99,12 +99,12 @@ class Adapting {
     report_.budget_ms = request_.budget_ms;
     report_.labels = request_.labels;
     for (const auto step : {&Adapting::open, &Adapting::make_table, &Adapting::look_at_fastest})
-      if (auto ok = (this->*step)(); !ok) return tl::unexpected(std::move(ok.error()));
+      FLEETFIT_TRY((this->*step)());
     if (report_.fastest.latency_ms <= request_.budget_ms) {
       for (const auto step : {&Adapting::search, &Adapting::judge, &Adapting::write})
-        if (auto ok = (this->*step)(); !ok) return tl::unexpected(std::move(ok.error()));
+        FLEETFIT_TRY((this->*step)());
     }
-    if (auto ok = timer_->keep_kernels(); !ok) return tl::unexpected(std::move(ok.error()));
+    FLEETFIT_TRY(timer_->keep_kernels());
     report_.total_s = seconds_since(started_);
     report_.peak_memory_bytes = core::peak_memory_bytes();
     return std::move(report_);
@@ -120,23 +120,17 @@ class Adapting {
   }
 
   Status open() {
-    if (auto ok = check_request(request_); !ok) return ok;
-    const auto labels = parse_labels(request_.labels);
-    if (!labels) return tl::unexpected(labels.error());
-    labels_ = *labels;
-    const auto quantile = adapt::parse_tail(request_.tail);
-    if (!quantile) return tl::unexpected(quantile.error());
+    FLEETFIT_TRY(check_request(request_));
+    FLEETFIT_ASSIGN(labels_, parse_labels(request_.labels));
+    FLEETFIT_ASSIGN(const auto quantile, adapt::parse_tail(request_.tail));
     for (const auto& [text, field] :
          {std::pair{&request_.reuse_memory, &Adapting::reuse_bytes_},
           std::pair{&request_.program_memory, &Adapting::program_bytes_}}) {
       if (*text == "0") continue;
-      const auto bytes = measure::parse_bytes(*text);
-      if (!bytes) return core::within("memory", bytes.error());
-      this->*field = static_cast<std::size_t>(*bytes);
+      FLEETFIT_ASSIGN(const auto bytes, core::within("memory", measure::parse_bytes(*text)));
+      this->*field = static_cast<std::size_t>(bytes);
     }
-    auto bundle = open_bundle(request_, 1);
-    if (!bundle) return tl::unexpected(std::move(bundle.error()));
-    bundle_ = *std::move(bundle);
+    FLEETFIT_ASSIGN(bundle_, open_bundle(request_, 1));
     std::error_code ignored;
     report_.bundle_bytes =
         static_cast<std::int64_t>(std::filesystem::file_size(request_.bundle, ignored));
@@ -149,17 +143,14 @@ class Adapting {
     }
     for (auto* images : {&validation_, &test_}) {
       const bool is_test = images == &test_;
-      auto opened =
+      FLEETFIT_ASSIGN(
+          *images,
           open_images({.bundle = request_.bundle, .data = request_.data, .seed = request_.seed},
-                      bundle_, is_test ? data::Split::test : data::Split::validation);
-      if (!opened) return tl::unexpected(std::move(opened.error()));
-      *images = *std::move(opened);
+                      bundle_, is_test ? data::Split::test : data::Split::validation));
     }
     auto timing = request_.timing;
-    timing.quantile = *quantile;
-    auto timer = open_timer(workplace_, request_.device, timing, program_bytes_);
-    if (!timer) return tl::unexpected(std::move(timer.error()));
-    timer_ = *std::move(timer);
+    timing.quantile = quantile;
+    FLEETFIT_ASSIGN(timer_, open_timer(workplace_, request_.device, timing, program_bytes_));
     return {};
   }
 
@@ -179,9 +170,7 @@ class Adapting {
 
   Status make_table() {
     const auto start = workplace_.clock.now();
-    auto table = open_table();
-    if (!table) return tl::unexpected(std::move(table.error()));
-    table_ = *std::move(table);
+    FLEETFIT_ASSIGN(table_, open_table());
     table_.device = request_.device;
     report_.table_error_percent = table_.error_percent;
     report_.profile_s = seconds_since(start);
@@ -193,48 +182,44 @@ class Adapting {
 
   Status look_at_fastest() {
     const auto path = adapt::fastest_subnet(bundle_.models, table_);
-    const auto network = elastic::join(bundle_.models, path);
-    if (!network) return tl::unexpected(network.error());
-    const auto time = timer_->timer().time(*network);
-    if (!time) return tl::unexpected(time.error());
+    FLEETFIT_ASSIGN(const auto network, elastic::join(bundle_.models, path));
+    FLEETFIT_ASSIGN(const auto time, timer_->timer().time(network));
     report_.fastest = {.subnet = space_->format(adapt::design_of(*space_, path)),
-                       .latency_ms = time->ms};
+                       .latency_ms = time.ms};
     return {};
   }
 
   Result<std::unique_ptr<adapt::Evaluator>> evaluator(const adapt::ImageBatches& images) {
-    auto made = adapt::Evaluator::create({large_.models, *space_, table_, images},
-                                         {.labels = labels_,
-                                          .reuse_bytes = reuse_bytes_,
-                                          .program_bytes = program_bytes_,
-                                          .threads = request_.threads});
-    if (!made) return core::within(request_.data, std::move(made.error()));
+    FLEETFIT_ASSIGN(auto made,
+                    core::within(request_.data,
+                                 adapt::Evaluator::create({large_.models, *space_, table_, images},
+                                                          {.labels = labels_,
+                                                           .reuse_bytes = reuse_bytes_,
+                                                           .program_bytes = program_bytes_,
+                                                           .threads = request_.threads})));
     // A search that was stopped still tells what it has found.
-    (*made)->watch(&progress_, searched_.stopped ? std::stop_token() : stop_);
+    made->watch(&progress_, searched_.stopped ? std::stop_token() : stop_);
     return made;
   }
 
   Status search() {
-    auto large = open_bundle(request_, kImageBatch);
-    if (!large) return tl::unexpected(std::move(large.error()));
-    large_ = *std::move(large);
+    FLEETFIT_ASSIGN(large_, open_bundle(request_, kImageBatch));
     const adapt::SubnetProblem problem{bundle_.models, *space_, table_, request_.budget_ms};
-    const auto strategy =
-        make_strategy(request_.strategy, problem, core::Random(request_.seed).split("search"));
-    if (!strategy) return tl::unexpected(strategy.error());
+    FLEETFIT_ASSIGN(
+        const auto strategy,
+        make_strategy(request_.strategy, problem, core::Random(request_.seed).split("search")));
     const auto images = validation_.part(0, request_.samples);
     report_.searched_images = images->images();
     const auto start = workplace_.clock.now();
-    const auto quality = evaluator(*images);
-    if (!quality) return tl::unexpected(quality.error());
-    auto searched = adapt::search_subnets(
-        problem, **quality, **strategy,
-        {.stop = stop_, .observe = [&](const auto& so_far) { say_how_far(so_far); }});
-    if (!searched) return tl::unexpected(std::move(searched.error()));
-    searched_ = *std::move(searched);
+    FLEETFIT_ASSIGN(const auto quality, evaluator(*images));
+    FLEETFIT_ASSIGN(searched_,
+                    adapt::search_subnets(problem, *quality, *strategy,
+                                          {.stop = stop_, .observe = [&](const auto& so_far) {
+                                             say_how_far(so_far);
+                                           }}));
     report_.elapsed_s = seconds_since(start);
-    report_.evaluated = (*quality)->evaluated();
-    report_.reuse = (*quality)->reuse();
+    report_.evaluated = quality->evaluated();
+    report_.reuse = quality->reuse();
     report_.stopped = searched_.stopped;
     return {};
   }
@@ -263,7 +248,7 @@ class Adapting {
     for (const std::size_t i : numbers)
       judged_.push_back({.subnet = space_->format(searched_.subnets[i].design)});
     if (!request_.compare.empty()) judged_.push_back({.subnet = request_.compare});
-    if (auto ok = time_judged(); !ok) return ok;
+    FLEETFIT_TRY(time_judged());
     std::vector<std::size_t> within;
     std::vector<std::size_t> levels;
     for (std::size_t place = 0; const std::size_t i : numbers) {
@@ -279,14 +264,12 @@ class Adapting {
   Status time_judged() {
     std::vector<graph::Graph> networks;
     for (const auto& subnet : judged_) {
-      auto network = space_->lower(space_->parse(subnet.subnet).value());
-      if (!network) return tl::unexpected(std::move(network.error()));
-      networks.push_back(*std::move(network));
+      FLEETFIT_ASSIGN(auto network, space_->lower(space_->parse(subnet.subnet).value()));
+      networks.push_back(std::move(network));
     }
-    const auto times = timer_->timer().time_in_turns(networks);
-    if (!times) return tl::unexpected(times.error());
+    FLEETFIT_ASSIGN(const auto times, timer_->timer().time_in_turns(networks));
     for (std::size_t i = 0; i < judged_.size(); ++i) {
-      judged_[i].latency_ms = (*times)[i].ms;
+      judged_[i].latency_ms = times[i].ms;
       judged_[i].measured = true;
     }
     const auto fastest = std::ranges::min_element(judged_, {}, &adapt::JudgedSubnet::latency_ms);
@@ -302,12 +285,12 @@ class Adapting {
         return judged_[i].latency_ms <= request_.budget_ms;
       });
     if (within.empty()) return {};
-    const auto choice = evaluate_on(*choice_images(), within, report_.choice_images);
-    if (!choice) return tl::unexpected(choice.error());
+    FLEETFIT_ASSIGN(const auto choice,
+                    evaluate_on(*choice_images(), within, report_.choice_images));
     std::vector<adapt::JudgedSubnet> candidates;
     for (std::size_t i = 0; i < within.size(); ++i) {
       candidates.push_back(judged_[within[i]]);
-      candidates.back().choice = (*choice)[i].score();
+      candidates.back().choice = choice[i].score();
     }
     const std::size_t best = within[*adapt::choose_best(candidates, request_.budget_ms)];
     std::erase(levels, best);
@@ -318,12 +301,12 @@ class Adapting {
   /// `places` begins with the best.
   Status fill_pool(std::vector<std::size_t> places) {
     if (!request_.compare.empty()) places.push_back(judged_.size() - 1);
-    const auto accuracy = evaluate_on(*test_.part(0, request_.test), places, report_.test_images);
-    if (!accuracy) return tl::unexpected(accuracy.error());
+    FLEETFIT_ASSIGN(const auto accuracy,
+                    evaluate_on(*test_.part(0, request_.test), places, report_.test_images));
     std::vector<adapt::JudgedSubnet> members;
     for (std::size_t i = 0; i < places.size(); ++i) {
       members.push_back(judged_[places[i]]);
-      members.back().accuracy = (*accuracy)[i].accuracy;
+      members.back().accuracy = accuracy[i].accuracy;
     }
     if (!request_.compare.empty()) {
       const auto& other = members.back();
@@ -348,9 +331,8 @@ class Adapting {
     count = images.images();
     space::Population designs(space_->genes().size());
     for (const std::size_t i : places) designs.add(space_->parse(judged_[i].subnet).value());
-    const auto quality = evaluator(images);
-    if (!quality) return tl::unexpected(quality.error());
-    return (*quality)->evaluate(designs);
+    FLEETFIT_ASSIGN(const auto quality, evaluator(images));
+    return quality->evaluate(designs);
   }
 
   Status write() {

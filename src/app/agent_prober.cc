@@ -45,29 +45,27 @@ class AgentProber final : public Prober {
       : place_(place), from_(std::move(from)), client_(std::move(client)), count_(count) {}
 
   Result<std::vector<Probe>> measure(space::DesignBatch designs) override {
-    if (auto ok = read_store(); !ok) return tl::unexpected(std::move(ok.error()));
+    FLEETFIT_TRY(read_store());
     const auto start = place_.workplace.clock.now();
     std::map<std::string, std::int64_t> jobs;  // by design
     for (std::size_t i = 0; i < designs.size(); ++i) {
       const auto text = from_.space.space.format(designs[i]);
       ++count_.asked;
       if (known_.contains(text) || jobs.contains(text)) continue;
-      const auto job = ask_for(designs[i], text);
-      if (!job) return tl::unexpected(job.error());
-      jobs.emplace(text, *job);
+      FLEETFIT_ASSIGN(const auto job, ask_for(designs[i], text));
+      jobs.emplace(text, job);
     }
-    auto problems = wait_for(jobs);
-    if (!problems) return tl::unexpected(std::move(problems.error()));
+    FLEETFIT_ASSIGN(auto problems, wait_for(jobs));
     if (!jobs.empty()) {
       const std::chrono::duration<double> took = place_.workplace.clock.now() - start;
-      count_.made += jobs.size() - problems->size();
+      count_.made += jobs.size() - problems.size();
       count_.seconds += took.count();
     }
     std::vector<Probe> probes;
     for (std::size_t i = 0; i < designs.size(); ++i) {
       const auto text = from_.space.space.format(designs[i]);
       const auto known = known_.find(text);
-      probes.push_back(known == known_.end() ? Probe{.problem = problems->at(text)}
+      probes.push_back(known == known_.end() ? Probe{.problem = problems.at(text)}
                                              : probe_of(known->second, from_.budgets));
     }
     return probes;
@@ -82,11 +80,11 @@ class AgentProber final : public Prober {
   /// Measurements of the newest device of that name count; a board that was changed is another one.
   Status read_store() {
     if (std::exchange(is_read_, true)) return {};
-    auto records = place_.workplace.store->list_measurements(
-        {.device = device(), .space = from_.space.name, .operators = false});
-    if (!records) return tl::unexpected(std::move(records.error()));
-    for (auto& record : *records) {
-      const bool same = record.device_fingerprint == records->front().device_fingerprint;
+    FLEETFIT_ASSIGN(auto records,
+                    place_.workplace.store->list_measurements(
+                        {.device = device(), .space = from_.space.name, .operators = false}));
+    for (auto& record : records) {
+      const bool same = record.device_fingerprint == records.front().device_fingerprint;
       if (same && record.design && record.status != store::MeasurementStatus::failed)
         known_.try_emplace(*record.design, record);
     }
@@ -95,9 +93,8 @@ class AgentProber final : public Prober {
 
   /// Gives the job's number.
   Result<std::int64_t> ask_for(space::Design design, const std::string& text) {
-    const auto hash = send_model(design, text);
-    if (!hash) return tl::unexpected(hash.error());
-    const fleet::MeasureJob measure{.model = *hash,
+    FLEETFIT_ASSIGN(const auto hash, send_model(design, text));
+    const fleet::MeasureJob measure{.model = hash,
                                     .name = "design.onnx",
                                     .settings = from_.settings,
                                     .as = from_.as,
@@ -116,11 +113,10 @@ class AgentProber final : public Prober {
                      {"kind", "measure"},
                      {"request", request},
                      {"key", times == 0 ? key : fmt::format("{}-{}", key, times)}};
-      const auto answer = call([&] { return client_->post("/jobs", job); });
-      if (!answer) return tl::unexpected(answer.error());
-      auto id = core::JsonView(*answer, "the server's answer").integer("id");
+      FLEETFIT_ASSIGN(const auto answer, call([&] { return client_->post("/jobs", job); }));
+      auto id = core::JsonView(answer, "the server's answer").integer("id");
       if (!id) return id;
-      const auto state = text_of(*answer, "state");
+      const auto state = text_of(answer, "state");
       const bool was_in_vain = state == "failed" || state == "cancelled";
       if (was_in_vain && !asked_.contains(*id)) continue;
       asked_.insert(*id);
@@ -129,16 +125,13 @@ class AgentProber final : public Prober {
   }
 
   Result<std::string> send_model(space::Design design, const std::string& text) {
-    const auto graph = from_.space.space.lower(design);
-    if (!graph) return core::within(text, graph.error());
-    const auto folder = core::ScratchFolder::create();
-    if (!folder) return tl::unexpected(folder.error());
-    const auto file = folder->path() / "design.onnx";
-    if (auto ok = graph::export_onnx_file(*graph, file, core::Durability::scratch); !ok)
-      return tl::unexpected(std::move(ok.error()));
-    const auto answer = call([&] { return client_->upload("/files?name=design.onnx", file); });
-    if (!answer) return tl::unexpected(answer.error());
-    return core::JsonView(*answer, "the server's answer").text("hash");
+    FLEETFIT_ASSIGN(const auto graph, core::within(text, from_.space.space.lower(design)));
+    FLEETFIT_ASSIGN(const auto folder, core::ScratchFolder::create());
+    const auto file = folder.path() / "design.onnx";
+    FLEETFIT_TRY(graph::export_onnx_file(graph, file, core::Durability::scratch));
+    FLEETFIT_ASSIGN(const auto answer,
+                    call([&] { return client_->upload("/files?name=design.onnx", file); }));
+    return core::JsonView(answer, "the server's answer").text("hash");
   }
 
   /// Calls the server, again and again while it is away but no longer than an agent is waited for.
@@ -194,14 +187,13 @@ class AgentProber final : public Prober {
     bool any = false;
     for (auto job = jobs.begin(); job != jobs.end();) {
       const auto path = fmt::format("/jobs/{}", job->second);
-      const auto answer = call([&] { return client_->get(path); });
-      if (!answer) return tl::unexpected(answer.error());
-      const auto state = text_of(*answer, "state");
+      FLEETFIT_ASSIGN(const auto answer, call([&] { return client_->get(path); }));
+      const auto state = text_of(answer, "state");
       if (state == "waiting" || state == "running") {
         ++job;
         continue;
       }
-      if (auto problem = take(*answer, state, job->first)) problems.emplace(job->first, *problem);
+      if (auto problem = take(answer, state, job->first)) problems.emplace(job->first, *problem);
       job = jobs.erase(job);
       any = true;
     }
@@ -257,11 +249,11 @@ Result<std::unique_ptr<fleet::Client>> call_server(const Fleet& fleet) {
                 fmt::format("{}: a device with an agent needs server: URL and token_file: FILE",
                             fleet.file.string()));
   }
-  auto token = core::read_file(fleet.located(fleet.token_file), {.max_bytes = 4096});
-  if (!token) return tl::unexpected(std::move(token.error()));
-  token->erase(token->find_last_not_of(" \r\n\t") + 1);
+  FLEETFIT_ASSIGN(auto token,
+                  core::read_file(fleet.located(fleet.token_file), {.max_bytes = 4096}));
+  token.erase(token.find_last_not_of(" \r\n\t") + 1);
   return fleet::make_client({.server = fleet.server,
-                             .token = *std::move(token),
+                             .token = std::move(token),
                              .authority = fleet.located(fleet.authority)});
 }
 

@@ -51,33 +51,30 @@ class Bisecting {
 
   Result<BisectReport> run() {
     const auto costs = costs_of(request_);
-    if (auto ok = check_costs(costs); !ok) return tl::unexpected(std::move(ok.error()));
+    FLEETFIT_TRY(check_costs(costs));
     ProblemRequest problem{
         .space = request_.space, .accuracy = request_.accuracy, .sources = request_.sources};
     for (const auto& cost : costs) problem.costs.emplace_back(cost.quantity, cost.proxy);
-    auto proxy = open_problem({workplace_, progress_, stop_}, problem);
-    if (!proxy) return tl::unexpected(std::move(proxy.error()));
-    report_.space = proxy->problem.space;
-    report_.sources = proxy->reports();
-    for (const auto& cost : costs)
-      if (auto ok = open_target(cost, *proxy); !ok) return tl::unexpected(std::move(ok.error()));
-    if (auto ok = bisect(*proxy); !ok) return tl::unexpected(std::move(ok.error()));
+    FLEETFIT_ASSIGN(auto proxy, open_problem({workplace_, progress_, stop_}, problem));
+    report_.space = proxy.problem.space;
+    report_.sources = proxy.reports();
+    for (const auto& cost : costs) FLEETFIT_TRY(open_target(cost, proxy));
+    FLEETFIT_TRY(bisect(proxy));
     return std::move(report_);
   }
 
  private:
   Status open_target(const CostPair& cost, OpenedProblem& proxy) {
-    auto source = open_source({*report_.space, workplace_, progress_, stop_}, cost.target->source,
-                              cost.quantity, request_.sources);
-    if (!source) return tl::unexpected(std::move(source.error()));
+    FLEETFIT_ASSIGN(auto source, open_source({*report_.space, workplace_, progress_, stop_},
+                                             cost.target->source, cost.quantity, request_.sources));
     // A table can be "measured" only where it has numbers.
-    if (auto ok = keep_known(*report_.space, *source, proxy.listed); !ok) return ok;
+    FLEETFIT_TRY(keep_known(*report_.space, source, proxy.listed));
     report_.sources.push_back(
-        report_of(fmt::format("target_{}", to_string(cost.quantity)), *source));
+        report_of(fmt::format("target_{}", to_string(cost.quantity)), source));
     report_.costs.emplace_back(to_string(cost.quantity));
     report_.budgets.push_back(*cost.target->budget);
-    device_.push_back({.source = source->source.get(), .limit = *cost.target->budget});
-    targets_.push_back(*std::move(source));
+    device_.push_back({.source = source.source.get(), .limit = *cost.target->budget});
+    targets_.push_back(std::move(source));
     return {};
   }
 
@@ -85,19 +82,18 @@ class Bisecting {
     core::ThreadPool pool(request_.sources.threads);
     const auto start = workplace_.clock.now();
     const auto listed = proxy.listed ? proxy.listed->batch() : space::DesignBatch();
-    auto solutions = search::ProxySolutions::prepare(
-        proxy.problem, pool, {.evolution = request_.evolution, .seed = request_.sources.seed},
-        listed);
-    if (!solutions) return tl::unexpected(std::move(solutions.error()));
-    auto result = search::bisect(*solutions, device_,
-                                 {.max_measurements = request_.max_measurements, .stop = stop_});
-    if (!result) return tl::unexpected(std::move(result.error()));
-    report_.result = *std::move(result);
+    FLEETFIT_ASSIGN(auto solutions,
+                    search::ProxySolutions::prepare(
+                        proxy.problem, pool,
+                        {.evolution = request_.evolution, .seed = request_.sources.seed}, listed));
+    FLEETFIT_ASSIGN(report_.result,
+                    search::bisect(solutions, device_,
+                                   {.max_measurements = request_.max_measurements, .stop = stop_}));
     const std::chrono::duration<double> took = workplace_.clock.now() - start;
     report_.elapsed_s = took.count();
     count_costs();
     if (request_.compare_scaling) {
-      if (auto ok = scale_depth(*solutions, proxy, pool); !ok) return ok;
+      FLEETFIT_TRY(scale_depth(solutions, proxy, pool));
     }
     if (!request_.compare_predictor.empty()) return search_own_predictor(proxy, pool);
     return {};
@@ -117,7 +113,7 @@ class Bisecting {
     const auto strategy = search::make_listed(std::move(listed));
     auto found = search::run_search(problem, *strategy, pool, {.stop = stop_});
     if (!found && found.error().code == ErrorCode::not_found) return std::nullopt;
-    if (!found) return tl::unexpected(std::move(found.error()));
+    FLEETFIT_TRY(found);
     return std::move(found->best);
   }
 
@@ -125,14 +121,11 @@ class Bisecting {
   Status scale_depth(search::ProxySolutions& solutions, const OpenedProblem& proxy,
                      core::ThreadPool& pool) {
     const double each = 0.5 / static_cast<double>(device_.size());
-    const auto middle = solutions.solve(std::vector<double>(device_.size(), each));
-    if (!middle) return tl::unexpected(middle.error());
+    FLEETFIT_ASSIGN(const auto middle, solutions.solve(std::vector<double>(device_.size(), each)));
     Baseline baseline{.name = "scaling"};
-    const auto scaled = search::scaled_designs(*report_.space, solutions.designs()[*middle]);
+    const auto scaled = search::scaled_designs(*report_.space, solutions.designs()[middle]);
     if (scaled) {
-      auto best = best_measured(proxy, *scaled, pool);
-      if (!best) return tl::unexpected(std::move(best.error()));
-      baseline.best = *std::move(best);
+      FLEETFIT_ASSIGN(baseline.best, best_measured(proxy, *scaled, pool));
       baseline.measurements = scaled->size();
       if (!baseline.best) baseline.remark = "no scaled design keeps the budgets";
     } else {
@@ -144,31 +137,28 @@ class Bisecting {
 
   /// What a predictor made for the device finds, as the device has it.
   Status search_own_predictor(const OpenedProblem& proxy, core::ThreadPool& pool) {
-    const auto own =
-        open_source({*report_.space, workplace_, progress_, stop_}, request_.compare_predictor,
-                    Quantity::latency_ms, request_.sources);
-    if (!own) return tl::unexpected(own.error());
+    FLEETFIT_ASSIGN(const auto own, open_source({*report_.space, workplace_, progress_, stop_},
+                                                request_.compare_predictor, Quantity::latency_ms,
+                                                request_.sources));
     auto problem = proxy.problem;
     problem.costs.resize(1);
-    problem.costs[0].source = own->source.get();
+    problem.costs[0].source = own.source.get();
     problem.costs[0].limit = device_[0].limit;
     Result<std::unique_ptr<search::Strategy>> strategy =
         proxy.listed ? search::make_listed(*proxy.listed)
                      : search::make_evolution(*report_.space, core::Random(request_.sources.seed),
                                               request_.evolution);
-    if (!strategy) return tl::unexpected(std::move(strategy.error()));
-    const auto found = search::run_search(problem, **strategy, pool, {.stop = stop_});
-    if (!found) return tl::unexpected(found.error());
+    FLEETFIT_TRY(strategy);
+    FLEETFIT_ASSIGN(const auto found,
+                    search::run_search(problem, **strategy, pool, {.stop = stop_}));
     Baseline baseline{.name = "own predictor"};
-    if (found->best) {
-      const auto& design = found->best->design;
-      auto best = best_measured(proxy, {design, design.size()}, pool);
-      if (!best) return tl::unexpected(std::move(best.error()));
-      baseline.best = *std::move(best);
+    if (found.best) {
+      const auto& design = found.best->design;
+      FLEETFIT_ASSIGN(baseline.best, best_measured(proxy, {design, design.size()}, pool));
       baseline.measurements = 1;
     }
     if (!baseline.best) baseline.remark = "the design that it promises does not keep the budgets";
-    report_.sources.push_back(report_of("own_latency_ms", *own));
+    report_.sources.push_back(report_of("own_latency_ms", own));
     report_.baselines.push_back(std::move(baseline));
     return {};
   }
@@ -218,8 +208,7 @@ Result<BisectReport> bisect_on_device(Workplace& workplace, const BisectRequest&
                                       core::Progress& progress, const std::stop_token& stop) {
   auto report = Bisecting(workplace, request, progress, stop).run();
   if (!report || request.plot.empty()) return report;
-  if (auto ok = core::write_file(request.plot, bisection_page(*report)); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(core::write_file(request.plot, bisection_page(*report)));
   return report;
 }
 

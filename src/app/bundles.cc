@@ -26,15 +26,14 @@ std::vector<std::int64_t> shape_of(const graph::Graph& graph, graph::TensorId id
 
 Result<BranchSummary> summarize(const elastic::Block& block, std::size_t index) {
   const auto& branch = block.branches[index];
-  const auto cost = cost::count_cost(branch.graph);
-  if (!cost) return tl::unexpected(cost.error());
+  FLEETFIT_ASSIGN(const auto cost, cost::count_cost(branch.graph));
   return BranchSummary{.code = elastic::branch_code(block, index),
                        .kind = branch.kind,
                        .span = branch.span,
                        .share = branch.share,
-                       .macs = cost->total.flops / 2,
-                       .params = cost->total.params,
-                       .weight_bytes = cost->total.weight_bytes};
+                       .macs = cost.total.flops / 2,
+                       .params = cost.total.params,
+                       .weight_bytes = cost.total.weight_bytes};
 }
 
 Result<BlockSummary> summarize(const elastic::Block& block) {
@@ -43,9 +42,8 @@ Result<BlockSummary> summarize(const elastic::Block& block) {
                        .input = shape_of(original, original.inputs.front()),
                        .output = shape_of(original, original.outputs.front())};
   for (std::size_t i = 0; i < block.branches.size(); ++i) {
-    auto branch = summarize(block, i);
-    if (!branch) return core::within(block.name, branch.error());
-    summary.branches.push_back(std::move(*branch));
+    FLEETFIT_ASSIGN(auto branch, core::within(block.name, summarize(block, i)));
+    summary.branches.push_back(std::move(branch));
   }
   return summary;
 }
@@ -53,11 +51,10 @@ Result<BlockSummary> summarize(const elastic::Block& block) {
 Result<ElasticModelSummary> summarize(const Supernet& model) {
   ElasticModelSummary summary{.name = model.name};
   for (const auto& block : model.blocks) {
-    auto added = summarize(block);
-    if (!added) return tl::unexpected(added.error());
-    summary.macs += added->branches.front().macs;
-    summary.params += added->branches.front().params;
-    summary.blocks.push_back(std::move(*added));
+    FLEETFIT_ASSIGN(auto added, summarize(block));
+    summary.macs += added.branches.front().macs;
+    summary.params += added.branches.front().params;
+    summary.blocks.push_back(std::move(added));
   }
   return summary;
 }
@@ -77,7 +74,7 @@ std::uintmax_t size_of_file(const fs::path& file) {
 }
 
 Result<WrittenBundle> write(const Bundle& bundle, const fs::path& file) {
-  if (auto ok = elastic::write_bundle(bundle, file); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(elastic::write_bundle(bundle, file));
   const auto subnets = SubnetSpace(bundle.models).size();
   WrittenBundle written{.file = file.string(),
                         .bytes = size_of_file(file),
@@ -101,9 +98,8 @@ std::int64_t milliseconds_since_1970(const core::Clock& clock) {
 /// The same subnet's text in a space whose model `first` is the other space's first.
 Result<std::string> text_in(const SubnetSpace& joined, std::size_t first, const SubnetSpace& space,
                             const std::string& text) {
-  const auto design = space.parse(text);
-  if (!design) return tl::unexpected(design.error());
-  const auto path = space.path(*design);
+  FLEETFIT_ASSIGN(const auto design, space.parse(text));
+  const auto path = space.path(design);
   auto translated = joined.original(first + path.front().model);
   for (const auto& [model, block, branch] : path) {
     const auto gene = joined.gene_of(first + model, block);
@@ -116,9 +112,8 @@ Status add_samples(const Bundle& from, std::size_t first, const SubnetSpace& joi
                    Bundle& bundle) {
   const SubnetSpace space(from.models);
   for (auto sample : from.info.samples) {
-    auto text = text_in(joined, first, space, sample.subnet);
-    if (!text) return tl::unexpected(text.error());
-    sample.subnet = std::move(*text);
+    FLEETFIT_ASSIGN(auto text, text_in(joined, first, space, sample.subnet));
+    sample.subnet = std::move(text);
     bundle.info.samples.push_back(std::move(sample));
   }
   return {};
@@ -138,56 +133,48 @@ Status add_info(const elastic::BundleInfo& from, const std::string& name,
 }  // namespace
 
 Result<BundleSummary> show_bundle(const fs::path& file) {
-  const auto bundle = elastic::read_bundle(file);
-  if (!bundle) return tl::unexpected(bundle.error());
-  auto check = elastic::verify_bundle(file);
-  if (!check) return tl::unexpected(check.error());
-  const SubnetSpace space(bundle->models);
+  FLEETFIT_ASSIGN(const auto bundle, elastic::read_bundle(file));
+  FLEETFIT_ASSIGN(auto check, elastic::verify_bundle(file));
+  const SubnetSpace space(bundle.models);
   BundleSummary summary{.file = file.string(),
-                        .info = bundle->info,
-                        .check = std::move(*check),
-                        .manifest_sha256 = bundle->manifest_sha256,
+                        .info = bundle.info,
+                        .check = std::move(check),
+                        .manifest_sha256 = bundle.manifest_sha256,
                         .subnets = space.size().decimal(),
                         .subnets_approximate = space.size().approximate(),
                         .original = space.format(space.original())};
-  for (const auto& model : bundle->models) {
-    auto added = summarize(model);
-    if (!added) return core::within(file.string(), added.error());
-    summary.models.push_back(std::move(*added));
+  for (const auto& model : bundle.models) {
+    FLEETFIT_ASSIGN(auto added, core::within(file.string(), summarize(model)));
+    summary.models.push_back(std::move(added));
   }
   return summary;
 }
 
 Result<VerifiedBundle> verify_bundle(const fs::path& file,
                                      const std::optional<fs::path>& public_key) {
-  auto check = elastic::verify_bundle(file, {.public_key = public_key});
-  if (!check) return tl::unexpected(check.error());
-  return VerifiedBundle{.file = file.string(), .check = std::move(*check)};
+  FLEETFIT_ASSIGN(auto check, elastic::verify_bundle(file, {.public_key = public_key}));
+  return VerifiedBundle{.file = file.string(), .check = std::move(check)};
 }
 
 Result<VerifiedBundle> sign_bundle(const fs::path& file, const fs::path& private_key) {
-  if (auto ok = elastic::sign_bundle(file, private_key); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(elastic::sign_bundle(file, private_key));
   return verify_bundle(file, std::nullopt);
 }
 
 Result<WrittenSubnet> extract_subnet(const fs::path& bundle,
                                      const std::optional<std::string>& subnet,
                                      const fs::path& file) {
-  const auto read = elastic::read_bundle(bundle);
-  if (!read) return tl::unexpected(read.error());
-  const SubnetSpace space(read->models);
-  const auto design = find_subnet(space, subnet);
-  if (!design) return core::within(bundle.string(), design.error());
-  const auto graph = space.lower(*design);
-  if (!graph) return core::within(bundle.string(), graph.error());
-  const auto cost = cost::count_cost(*graph);
-  if (!cost) return tl::unexpected(cost.error());
-  if (auto ok = graph::export_onnx_file(*graph, file); !ok) return tl::unexpected(ok.error());
-  return WrittenSubnet{.subnet = space.format(*design),
+  FLEETFIT_ASSIGN(const auto read, elastic::read_bundle(bundle));
+  const SubnetSpace space(read.models);
+  FLEETFIT_ASSIGN(const auto design, core::within(bundle.string(), find_subnet(space, subnet)));
+  FLEETFIT_ASSIGN(const auto graph, core::within(bundle.string(), space.lower(design)));
+  FLEETFIT_ASSIGN(const auto cost, cost::count_cost(graph));
+  FLEETFIT_TRY(graph::export_onnx_file(graph, file));
+  return WrittenSubnet{.subnet = space.format(design),
                        .file = file.string(),
                        .bytes = size_of_file(file),
-                       .macs = cost->total.flops / 2,
-                       .params = cost->total.params};
+                       .macs = cost.total.flops / 2,
+                       .params = cost.total.params};
 }
 
 Result<WrittenBundle> join_bundles(const std::vector<fs::path>& bundles, const fs::path& file) {
@@ -195,13 +182,11 @@ Result<WrittenBundle> join_bundles(const std::vector<fs::path>& bundles, const f
   Bundle joined{.info = {.created_by = fmt::format("fleetfit {}", core::version())}};
   std::vector<Bundle> parts;
   for (const auto& path : bundles) {
-    auto part = elastic::read_bundle(path);
-    if (!part) return tl::unexpected(part.error());
-    if (auto ok = add_info(part->info, path.string(), joined.info); !ok)
-      return tl::unexpected(ok.error());
-    if (std::ranges::find(data, part->info.data) == data.end()) data.push_back(part->info.data);
-    joined.models.insert(joined.models.end(), part->models.begin(), part->models.end());
-    parts.push_back(std::move(*part));
+    FLEETFIT_ASSIGN(auto part, elastic::read_bundle(path));
+    FLEETFIT_TRY(add_info(part.info, path.string(), joined.info));
+    if (std::ranges::find(data, part.info.data) == data.end()) data.push_back(part.info.data);
+    joined.models.insert(joined.models.end(), part.models.begin(), part.models.end());
+    parts.push_back(std::move(part));
   }
   if (auto ok = elastic::check_supernets(joined.models); !ok)
     return core::within(file.string(), ok.error());
@@ -209,7 +194,7 @@ Result<WrittenBundle> join_bundles(const std::vector<fs::path>& bundles, const f
   const SubnetSpace space(joined.models);
   std::size_t first = 0;
   for (const auto& part : parts) {
-    if (auto ok = add_samples(part, first, space, joined); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(add_samples(part, first, space, joined));
     first += part.models.size();
   }
   return write(joined, file);
@@ -217,15 +202,14 @@ Result<WrittenBundle> join_bundles(const std::vector<fs::path>& bundles, const f
 
 Result<WrittenBundle> draft_bundle(const fs::path& model, const elastic::ExpandOptions& options,
                                    const core::Clock& clock, const fs::path& file) {
-  const auto imported = graph::import_model(model);
-  if (!imported) return tl::unexpected(imported.error());
-  auto supernet = elastic::expand(imported->graph, options);
-  if (!supernet) return core::within(model.string(), supernet.error());
-  if (supernet->name.empty()) supernet->name = model.stem().string();
+  FLEETFIT_ASSIGN(const auto imported, graph::import_model(model));
+  FLEETFIT_ASSIGN(auto supernet,
+                  core::within(model.string(), elastic::expand(imported.graph, options)));
+  if (supernet.name.empty()) supernet.name = model.stem().string();
   Bundle bundle{.info = {.created_by = fmt::format("fleetfit {}", core::version()),
                          .created = milliseconds_since_1970(clock),
                          .model_bytes = static_cast<std::int64_t>(size_of_file(model))}};
-  bundle.models.push_back(std::move(*supernet));
+  bundle.models.push_back(std::move(supernet));
   return write(bundle, file);
 }
 

@@ -59,28 +59,26 @@ const Conductor::Price* Conductor::price_of(const Known& known) const {
 
 Result<Conductor::Step> Conductor::step() {
   if (!loaded_) {
-    if (auto loaded = load(); !loaded) return tl::unexpected(loaded.error());
+    FLEETFIT_TRY(load());
   }
-  const auto changed = follow_changes();
-  if (!changed) return tl::unexpected(changed.error());
-  const auto answered = take_answer();
-  if (!answered) return tl::unexpected(answered.error());
+  FLEETFIT_ASSIGN(const auto changed, follow_changes());
+  FLEETFIT_ASSIGN(const auto answered, take_answer());
   auto decided = decide();
-  if (decided && *decided == Step::idle && (*changed || *answered)) return Step::moved;
+  if (decided && *decided == Step::idle && (changed || answered)) return Step::moved;
   return decided;
 }
 
 // The tuner wants new trials in the order of their numbers.
 Status Conductor::load() {
   for (;;) {
-    const auto trials = store_.list_trials(study_.name, static_cast<std::int64_t>(trials_.size()),
-                                           kAtOnce, store::LevelDetail::all);
-    if (!trials) return tl::unexpected(trials.error());
-    for (const auto& record : *trials) {
-      if (auto absorbed = absorb(record); !absorbed) return absorbed;
+    FLEETFIT_ASSIGN(const auto trials,
+                    store_.list_trials(study_.name, static_cast<std::int64_t>(trials_.size()),
+                                       kAtOnce, store::LevelDetail::all));
+    for (const auto& record : trials) {
+      FLEETFIT_TRY(absorb(record));
       last_change_ = std::max(last_change_, record.change);
     }
-    if (trials->size() < kAtOnce) break;
+    if (trials.size() < kAtOnce) break;
   }
   loaded_ = true;
   progress_.loaded();
@@ -90,39 +88,35 @@ Status Conductor::load() {
 Result<bool> Conductor::follow_changes() {
   bool any = false;
   for (;;) {
-    auto changes = store_.list_changes(study_.name, last_change_, kAtOnce);
-    if (!changes) return tl::unexpected(changes.error());
-    if (changes->empty()) return any;
-    const auto last = changes->back().change;
+    FLEETFIT_ASSIGN(auto changes, store_.list_changes(study_.name, last_change_, kAtOnce));
+    if (changes.empty()) return any;
+    const auto last = changes.back().change;
     const auto is_new = [&](const TrialRecord& record) {
       return record.number >= static_cast<std::int64_t>(trials_.size());
     };
-    const auto known = std::ranges::stable_partition(*changes, is_new);
-    std::ranges::sort(changes->begin(), known.begin(), {}, &TrialRecord::number);
-    for (const auto& record : *changes)
-      if (auto absorbed = absorb(record); !absorbed) return tl::unexpected(absorbed.error());
+    const auto known = std::ranges::stable_partition(changes, is_new);
+    std::ranges::sort(changes.begin(), known.begin(), {}, &TrialRecord::number);
+    for (const auto& record : changes) FLEETFIT_TRY(absorb(record));
     last_change_ = last;
     any = true;
   }
 }
 
 Status Conductor::absorb_again(std::int64_t trial) {
-  const auto record = store_.find_trial(study_.name, trial);
-  if (!record) return tl::unexpected(record.error());
-  if (!*record) return {};
-  return absorb(**record);
+  FLEETFIT_ASSIGN(const auto record, store_.find_trial(study_.name, trial));
+  if (!record) return {};
+  return absorb(*record);
 }
 
 Status Conductor::absorb(const TrialRecord& record) {
-  auto trial = trial_from_record(study_, record, {});
-  if (!trial) return tl::unexpected(std::move(trial.error()));
+  FLEETFIT_ASSIGN(auto trial, trial_from_record(study_, record, {}));
   const auto number = static_cast<std::size_t>(record.number);
   const bool is_new = number >= trials_.size();
   if (is_new) trials_.resize(number + 1);
   auto& known = trials_[number];
   const Known before = is_new ? Known{.state = TrialState::paused, .levels = 1} : known;
   known = {.state = record.state,
-           .key = study_.parameters.key(trial->point, tune::Group::model),
+           .key = study_.parameters.key(trial.point, tune::Group::model),
            .structure = record.structure,
            .worker = record.worker,
            .attempts = record.attempts,
@@ -139,20 +133,20 @@ Status Conductor::absorb(const TrialRecord& record) {
   for (std::size_t i = before.levels; loaded_ && !is_new && i < record.levels.size(); ++i)
     if (record.levels[i].training_j) energy_ = energy_.value_or(0) + *record.levels[i].training_j;
 
-  for (std::size_t i = 0; i < trial->results.size(); ++i)
-    trial->results[i].order = record.levels[i].ended.time_since_epoch().count();
-  trial->stop_requested = record.stop_requested;
+  for (std::size_t i = 0; i < trial.results.size(); ++i)
+    trial.results[i].order = record.levels[i].ended.time_since_epoch().count();
+  trial.stop_requested = record.stop_requested;
   learn_structure(record, known.key);
   if (const auto* price = price_of(known); price != nullptr && price->problem.empty())
-    trial->inference = price->inference;
-  if (!study_.inference) trial->inference = std::vector<tune::Inference>();
+    trial.inference = price->inference;
+  if (!study_.inference) trial.inference = std::vector<tune::Inference>();
   if (known.is_held()) {
-    trial->state = tune::TrialState::queued;
+    trial.state = tune::TrialState::queued;
     if (must_wait_for_price(known)) ask_untrained(known.key, record.params);
   }
-  known.is_priced = trial->inference.has_value();
-  tuner_.told(*trial);
-  if (auto saved = save_score(record, *trial); !saved) return saved;
+  known.is_priced = trial.inference.has_value();
+  tuner_.told(trial);
+  FLEETFIT_TRY(save_score(record, trial));
   return enforce(record.number);
 }
 
@@ -200,8 +194,7 @@ Result<bool> Conductor::end(std::int64_t trial, TrialState state, const std::str
 
 Status Conductor::release(std::int64_t trial) {
   const auto level = trials_[static_cast<std::size_t>(trial)].level;
-  const auto queued = store_.queue_level(study_.name, trial, level);
-  if (!queued) return tl::unexpected(queued.error());
+  FLEETFIT_TRY(store_.queue_level(study_.name, trial, level));
   return {};
 }
 
@@ -220,7 +213,7 @@ Result<bool> Conductor::take_answer() {
   while (pricing_ != nullptr) {
     if (!answer_) answer_ = pricing_->wait(milliseconds(0), {});
     if (!answer_) return any;
-    if (auto applied = apply_answer(*answer_); !applied) return tl::unexpected(applied.error());
+    FLEETFIT_TRY(apply_answer(*answer_));
     answer_.reset();
     any = true;
   }
@@ -245,12 +238,12 @@ Status Conductor::apply_answer(Pricing::Answer answer) {
     const auto number = static_cast<std::int64_t>(i);
     // A network that shows itself only when it is trained is priced then.
     if (answer.structure.empty() && known.key == answer.key && known.is_held()) {
-      if (auto released = release(number); !released) return released;
+      FLEETFIT_TRY(release(number));
     }
     if (answer.structure.empty() || structure_of(known) != answer.structure) continue;
     const bool matters = !store::has_ended(known.state) || known.levels > 0;
     if (!matters || known.is_priced) continue;
-    if (auto absorbed = absorb_again(number); !absorbed) return absorbed;
+    FLEETFIT_TRY(absorb_again(number));
   }
   return {};
 }
@@ -278,9 +271,8 @@ Result<Conductor::Step> Conductor::decide() {
         tuner_.next(active_ < options_.ahead ? tune::Room::some : tune::Room::none);
     if (std::holds_alternative<tune::Done>(decision)) return finish();
     if (std::holds_alternative<tune::Wait>(decision)) break;
-    const auto done = carry_out(decision);
-    if (!done) return tl::unexpected(done.error());
-    if (!*done) return Step::idle;  // somebody was quicker: what they wrote comes with the changes
+    FLEETFIT_ASSIGN(const auto done, carry_out(decision));
+    if (!done) return Step::idle;  // somebody was quicker: what they wrote comes with the changes
     moved = true;
   }
   return moved ? Step::moved : Step::idle;
@@ -300,8 +292,7 @@ Result<bool> Conductor::carry_out(const tune::Decision& decision) {
     written = end(static_cast<std::int64_t>(number), state_in_store(ending->state), ending->reason);
   }
   if (!written || !*written) return written;
-  if (auto absorbed = absorb_again(static_cast<std::int64_t>(number)); !absorbed)
-    return tl::unexpected(absorbed.error());
+  FLEETFIT_TRY(absorb_again(static_cast<std::int64_t>(number)));
   return true;
 }
 
@@ -333,7 +324,7 @@ Result<bool> Conductor::start(const tune::StartTrial& decision) {
   auto added = store_.add_trials(study_.name, std::span(&record, 1));
   if (!added || !*added) return added;
   if (prices_networks()) ask_untrained(known.key, record.params);
-  if (auto absorbed = absorb(record); !absorbed) return tl::unexpected(absorbed.error());
+  FLEETFIT_TRY(absorb(record));
   return true;
 }
 
@@ -342,10 +333,9 @@ Result<Conductor::Step> Conductor::finish() {
   if (pricing_ == nullptr || !study_.inference) return Step::done;
   if (pricing_->open() > 0 || answer_) return Step::idle;
   if (!study_.algorithm.hierarchical) return Step::done;
-  const auto best = store_.best_trials(study_.name, 1);
-  if (!best) return tl::unexpected(best.error());
-  if (best->empty() || best->front().structure.empty()) return Step::done;
-  const auto& trial = best->front();
+  FLEETFIT_ASSIGN(const auto best, store_.best_trials(study_.name, 1));
+  if (best.empty() || best.front().structure.empty()) return Step::done;
+  const auto& trial = best.front();
   if (!asked_.insert(trial.structure).second) return Step::done;
   pricing_->ask({.structure = trial.structure, .model = trial.model_file});
   return Step::moved;

@@ -25,24 +25,18 @@ std::optional<double> positive_number(std::string_view text) {
 
 /// Peaks that a probe has measured: arithmetic in float, and reads from memory.
 Result<transfer::Peaks> probed_peaks(const std::filesystem::path& file) {
-  const auto document = core::read_json(file);
-  if (!document) return tl::unexpected(document.error());
-  const core::JsonView json(*document, file.string());
-  const auto features = json.at("features");
-  if (!features) return tl::unexpected(features.error());
-  const auto gflops = features->number("peak_fp32_gflop_per_s");
-  if (!gflops) return tl::unexpected(gflops.error());
-  const auto gbytes = features->number("memory_read_gb_per_s");
-  if (!gbytes) return tl::unexpected(gbytes.error());
-  return transfer::Peaks{.gflops = *gflops, .gbytes_per_second = *gbytes};
+  FLEETFIT_ASSIGN(const auto document, core::read_json(file));
+  const core::JsonView json(document, file.string());
+  FLEETFIT_ASSIGN(const auto features, json.at("features"));
+  FLEETFIT_ASSIGN(const auto gflops, features.number("peak_fp32_gflop_per_s"));
+  FLEETFIT_ASSIGN(const auto gbytes, features.number("memory_read_gb_per_s"));
+  return transfer::Peaks{.gflops = gflops, .gbytes_per_second = gbytes};
 }
 
 Result<transfer::Work> work_of(const space::Space& space, space::Design design) {
-  const auto graph = space.lower(design);
-  if (!graph) return tl::unexpected(graph.error());
-  const auto cost = cost::count_cost(*graph);
-  if (!cost) return tl::unexpected(cost.error());
-  const auto& total = cost->total;
+  FLEETFIT_ASSIGN(const auto graph, space.lower(design));
+  FLEETFIT_ASSIGN(const auto cost, cost::count_cost(graph));
+  const auto& total = cost.total;
   return transfer::Work{
       .flops = static_cast<double>(total.flops),
       .bytes = static_cast<double>(total.input_bytes + total.output_bytes + total.weight_bytes)};
@@ -53,14 +47,12 @@ Result<std::vector<transfer::Work>> table_work(const space::DesignTable& table,
                                                const CorrelationRequest& request) {
   std::vector<std::size_t> all(table.designs.size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-  const auto rows =
-      sample_rows(all, std::min(all.size(), request.roofline_designs), request.seed, "designs");
-  if (!rows) return tl::unexpected(rows.error());
+  FLEETFIT_ASSIGN(const auto rows, sample_rows(all, std::min(all.size(), request.roofline_designs),
+                                               request.seed, "designs"));
   std::vector<transfer::Work> work;
-  for (const auto row : *rows) {
-    const auto one = work_of(*table.space, table.designs[row]);
-    if (!one) return tl::unexpected(one.error());
-    work.push_back(*one);
+  for (const auto row : rows) {
+    FLEETFIT_ASSIGN(const auto one, work_of(*table.space, table.designs[row]));
+    work.push_back(one);
   }
   return work;
 }
@@ -79,17 +71,15 @@ Status compare_peaks(const space::DesignTable& table, const CorrelationRequest& 
   if (request.peaks.empty()) return {};
   if (request.peaks.size() < 2)
     return fail(ErrorCode::invalid_input, "peaks of one device alone explain nothing: give two");
-  const auto work = table_work(table, request);
-  if (!work) return tl::unexpected(work.error());
+  FLEETFIT_ASSIGN(const auto work, table_work(table, request));
   for (std::size_t i = 0; i < request.peaks.size(); ++i) {
     for (std::size_t j = i + 1; j < request.peaks.size(); ++j) {
       const auto& a = request.peaks[i];
       const auto& b = request.peaks[j];
-      const auto comparison = transfer::compare_rooflines(*work, a.peaks, b.peaks);
-      if (!comparison) return tl::unexpected(comparison.error());
+      FLEETFIT_ASSIGN(const auto comparison, transfer::compare_rooflines(work, a.peaks, b.peaks));
       report.rooflines.push_back({.a = a,
                                   .b = b,
-                                  .comparison = *comparison,
+                                  .comparison = comparison,
                                   .srcc = measured_srcc(report.matrix, a.device, b.device)});
     }
   }
@@ -108,9 +98,7 @@ Result<DevicePeaks> peaks_from(const std::string& text) {
   DevicePeaks result{.device = text.substr(0, equals)};
   const auto rest = text.substr(equals + 1);
   if (rest.ends_with(".json")) {
-    const auto peaks = probed_peaks(rest);
-    if (!peaks) return tl::unexpected(peaks.error());
-    result.peaks = *peaks;
+    FLEETFIT_ASSIGN(result.peaks, probed_peaks(rest));
     return result;
   }
   const auto comma = rest.find(',');
@@ -123,20 +111,18 @@ Result<DevicePeaks> peaks_from(const std::string& text) {
 }
 
 Result<CorrelationReport> correlate_devices(const CorrelationRequest& request) {
-  const auto table =
-      read_device_table(request.table.file, request.table.space, request.table.devices);
-  if (!table) return tl::unexpected(table.error());
-  auto matrix = transfer::correlation_matrix({table->columns, table->values});
-  if (!matrix) return core::within(request.table.file.string(), matrix.error());
+  FLEETFIT_ASSIGN(const auto table, read_device_table(request.table.file, request.table.space,
+                                                      request.table.devices));
+  FLEETFIT_ASSIGN(auto matrix,
+                  core::within(request.table.file.string(),
+                               transfer::correlation_matrix({table.columns, table.values})));
   CorrelationReport report{
-      .space = request.table.space, .matrix = *std::move(matrix), .designs = table->designs.size()};
+      .space = request.table.space, .matrix = std::move(matrix), .designs = table.designs.size()};
   for (std::size_t i = 0; i < report.matrix.devices.size(); ++i)
     report.empty_cells += report.designs - report.matrix.designs[i][i];
-  if (auto done = compare_peaks(*table, request, report); !done)
-    return tl::unexpected(std::move(done.error()));
+  FLEETFIT_TRY(compare_peaks(table, request, report));
   if (!request.heat_map) return report;
-  if (auto written = core::write_file(*request.heat_map, correlation_page(report)); !written)
-    return tl::unexpected(std::move(written.error()));
+  FLEETFIT_TRY(core::write_file(*request.heat_map, correlation_page(report)));
   return report;
 }
 

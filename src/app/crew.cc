@@ -22,14 +22,13 @@ Crew::Crew(tune::Executor& executor, const core::Clock& clock, Options options)
     : executor_(executor), clock_(clock), options_(std::move(options)), places_(options_.workers) {}
 
 Status Crew::look_after() {
-  const auto statuses = executor_.poll();
-  if (!statuses) return tl::unexpected(statuses.error());
+  FLEETFIT_ASSIGN(const auto statuses, executor_.poll());
   std::vector<std::size_t> missing;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     if (const auto worker = places_[i].worker) {
-      const auto& status = statuses->at(*worker);
+      const auto& status = statuses.at(*worker);
       if (status.state != tune::WorkerState::ended) continue;
-      if (auto noted = note_end(places_[i], status); !noted) return noted;
+      FLEETFIT_TRY(note_end(places_[i], status));
     }
     missing.push_back(i);
   }
@@ -55,10 +54,9 @@ Status Crew::replace(const std::vector<std::size_t>& places) {
     if (place < options_.cores.size()) spec.cores = options_.cores[place];
     specs.push_back(std::move(spec));
   }
-  const auto workers = executor_.submit_all(specs);
-  if (!workers) return tl::unexpected(workers.error());
+  FLEETFIT_ASSIGN(const auto workers, executor_.submit_all(specs));
   for (std::size_t i = 0; i < places.size(); ++i)
-    places_[places[i]] = {.worker = workers->at(i), .since = clock_.now()};
+    places_[places[i]] = {.worker = workers.at(i), .since = clock_.now()};
   return {};
 }
 

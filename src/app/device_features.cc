@@ -29,19 +29,16 @@ Result<std::vector<std::size_t>> reference_rows(const ReferenceRequest& request,
 }
 
 Result<DeviceFeatures> read_references(const ReferenceRequest& request, std::uint64_t seed) {
-  const auto space = space::find_space(request.space);
-  if (!space) return tl::unexpected(space.error());
-  const auto table = space::read_design_table(request.table, **space, {.columns = request.devices});
-  if (!table) return tl::unexpected(table.error());
-  const auto rows = reference_rows(request, *table, seed);
-  if (!rows) return tl::unexpected(rows.error());
-  return learned::reference_features(*table, *rows);
+  FLEETFIT_ASSIGN(const auto space, space::find_space(request.space));
+  FLEETFIT_ASSIGN(const auto table,
+                  space::read_design_table(request.table, *space, {.columns = request.devices}));
+  FLEETFIT_ASSIGN(const auto rows, reference_rows(request, table, seed));
+  return learned::reference_features(table, rows);
 }
 
 Result<DeviceFeatures> read_probe(const ProbeFile& probe) {
-  const auto json = core::read_json(probe.file);
-  if (!json) return tl::unexpected(json.error());
-  return learned::probe_features(probe.device, core::JsonView(*json, probe.file.string()));
+  FLEETFIT_ASSIGN(const auto json, core::read_json(probe.file));
+  return learned::probe_features(probe.device, core::JsonView(json, probe.file.string()));
 }
 
 double value_of(const DeviceFeatures& features, std::size_t device,
@@ -72,28 +69,24 @@ Result<DeviceFeatures> read_probes(const std::vector<ProbeFile>& probes) {
       return fail(ErrorCode::invalid_input,
                   fmt::format("there are two probes of the device '{}'", probe.device));
     }
-    auto features = read_probe(probe);
-    if (!features) return tl::unexpected(std::move(features.error()));
-    parts.push_back(*std::move(features));
+    FLEETFIT_ASSIGN(auto features, read_probe(probe));
+    parts.push_back(std::move(features));
   }
   return stack_devices(parts);
 }
 
 Result<learned::SheetFeatures> read_sheet(const SheetRequest& request) {
-  const auto csv = core::read_csv(request.file);
-  if (!csv) return tl::unexpected(csv.error());
-  return learned::sheet_features(*csv, request.file.string(), request.device_column);
+  FLEETFIT_ASSIGN(const auto csv, core::read_csv(request.file));
+  return learned::sheet_features(csv, request.file.string(), request.device_column);
 }
 
 Status add(Result<DeviceFeatures> more, DeviceFeatures& all) {
-  if (!more) return tl::unexpected(std::move(more.error()));
+  FLEETFIT_TRY(more);
   if (all.columns.empty()) {
     all = *std::move(more);
     return {};
   }
-  auto joined = learned::join_features(all, *more);
-  if (!joined) return tl::unexpected(std::move(joined.error()));
-  all = *std::move(joined);
+  FLEETFIT_ASSIGN(all, learned::join_features(all, *more));
   return {};
 }
 
@@ -113,8 +106,7 @@ Result<MadeFeatures> make_device_features(const FeaturesRequest& request) {
   if (parts.empty())
     return fail(ErrorCode::invalid_input, "name a table, a probe, a sheet or a file of features");
   for (auto& part : parts) {
-    auto added = add(std::move(part), made.features);
-    if (!added) return tl::unexpected(std::move(added.error()));
+    FLEETFIT_TRY(add(std::move(part), made.features));
   }
   return made;
 }

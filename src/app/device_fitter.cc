@@ -103,18 +103,15 @@ Status DeviceFitter::measure(space::DesignBatch designs, std::span<const double>
   if (designs.empty()) return {};
   std::vector<ExpectedRange> expected;
   if (confirms) {
-    auto ranges = expect(designs);
-    if (!ranges) return tl::unexpected(std::move(ranges.error()));
-    expected = *std::move(ranges);
+    FLEETFIT_ASSIGN(expected, expect(designs));
   }
-  auto probes = parts_.prober.measure(designs);
-  if (!probes) return tl::unexpected(std::move(probes.error()));
+  FLEETFIT_ASSIGN(auto probes, parts_.prober.measure(designs));
   const bool missing =
-      std::ranges::any_of(*probes, [](const Probe& probe) { return probe.costs.empty(); });
+      std::ranges::any_of(probes, [](const Probe& probe) { return probe.costs.empty(); });
   if (missing && parts_.prober.waits_for_others()) {
     space::Population open(designs.genes());
     for (std::size_t i = 0; i < designs.size(); ++i)
-      if ((*probes)[i].costs.empty()) open.add(designs[i]);
+      if (probes[i].costs.empty()) open.add(designs[i]);
     wait_for(open);
   }
   const std::size_t costs = device_.budgets.size();
@@ -123,8 +120,7 @@ Status DeviceFitter::measure(space::DesignBatch designs, std::span<const double>
     if (confirms)
       point.expected.assign(expected.begin() + static_cast<std::ptrdiff_t>(i * costs),
                             expected.begin() + static_cast<std::ptrdiff_t>((i + 1) * costs));
-    if (auto ok = note(designs[i], accuracy[i], std::move((*probes)[i]), std::move(point)); !ok)
-      return ok;
+    FLEETFIT_TRY(note(designs[i], accuracy[i], std::move(probes[i]), std::move(point)));
   }
   return {};
 }
@@ -190,9 +186,8 @@ Result<std::vector<ExpectedRange>> DeviceFitter::expect(space::DesignBatch desig
         all[i * costs + cost] = {*same, *same, *same};
       continue;
     }
-    const auto fitted = model(cost);
-    if (!fitted) return tl::unexpected(fitted.error());
-    (*fitted)->predict(designs, predicted);
+    FLEETFIT_ASSIGN(const auto fitted, model(cost));
+    fitted->predict(designs, predicted);
     const double doubt = doubts_[cost].factor();
     for (std::size_t i = 0; i < designs.size(); ++i) {
       const auto& [ms, low, high] = predicted[i];
@@ -217,14 +212,13 @@ bool DeviceFitter::keeps_budgets(std::span<const double> costs) const {
 }
 
 Result<std::vector<double>> DeviceFitter::within(space::DesignBatch designs) const {
-  const auto expected = expect(designs);
-  if (!expected) return tl::unexpected(expected.error());
+  FLEETFIT_ASSIGN(const auto expected, expect(designs));
   const std::size_t costs = device_.budgets.size();
   std::vector<double> chances;
   for (std::size_t i = 0; i < designs.size(); ++i) {
     const auto known = index_.find(designs[i]);
     chances.push_back(known ? (keeps_budgets(seen_[*known].costs) ? 1 : 0)
-                            : chance(std::span(*expected).subspan(i * costs, costs)));
+                            : chance(std::span(expected).subspan(i * costs, costs)));
   }
   return chances;
 }
@@ -256,21 +250,18 @@ void DeviceFitter::fill_in(const Prospects& prospects) {
 Status DeviceFitter::confirm(const Prospects& prospects, const ConfirmPlan& plan) {
   fill_in(prospects);
   for (std::size_t step = 0; step < plan.most && is_open_; ++step) {
-    const auto chances = within(prospects.designs);
-    if (!chances) return tl::unexpected(chances.error());
+    FLEETFIT_ASSIGN(const auto chances, within(prospects.designs));
     std::vector<search::Prospect> open(prospects.designs.size());
     for (std::size_t i = 0; i < open.size(); ++i) {
       if (std::isnan(prospects.accuracy[i]) || index_.find(prospects.designs[i])) continue;
-      open[i] = {.accuracy = prospects.accuracy[i], .within = (*chances)[i]};
+      open[i] = {.accuracy = prospects.accuracy[i], .within = chances[i]};
     }
     auto next = search::next_to_confirm(open, {.sure = sure(), .least_gain = plan.least_gain});
     if (!next && !sure()) {
-      const auto cheapest = nearest_to_budgets(prospects);
-      if (!cheapest) return tl::unexpected(cheapest.error());
-      next = *cheapest;
+      FLEETFIT_ASSIGN(next, nearest_to_budgets(prospects));
     }
     if (!next) break;
-    if (auto ok = confirm_one(prospects.designs[*next], prospects.accuracy[*next]); !ok) return ok;
+    FLEETFIT_TRY(confirm_one(prospects.designs[*next], prospects.accuracy[*next]));
   }
   return {};
 }
@@ -278,15 +269,14 @@ Status DeviceFitter::confirm(const Prospects& prospects, const ConfirmPlan& plan
 /// Of the designs that were not measured, the one that is expected to break budgets the least.
 Result<std::optional<std::size_t>> DeviceFitter::nearest_to_budgets(
     const Prospects& prospects) const {
-  const auto expected = expect(prospects.designs);
-  if (!expected) return tl::unexpected(expected.error());
+  FLEETFIT_ASSIGN(const auto expected, expect(prospects.designs));
   const std::size_t costs = device_.budgets.size();
   double least = std::numeric_limits<double>::infinity();
   std::optional<std::size_t> nearest;
   std::vector<double> values(costs);
   for (std::size_t i = 0; i < prospects.designs.size(); ++i) {
     if (std::isnan(prospects.accuracy[i]) || index_.find(prospects.designs[i])) continue;
-    for (std::size_t c = 0; c < costs; ++c) values[c] = (*expected)[i * costs + c].value;
+    for (std::size_t c = 0; c < costs; ++c) values[c] = expected[i * costs + c].value;
     if (excess(values) >= least) continue;
     least = excess(values);
     nearest = i;
@@ -332,18 +322,17 @@ Status DeviceFitter::conclude(const Prospects& prospects) {
   if (best != nullptr) device_.best = *best;
   if (best == nullptr && nearest != nullptr) device_.nearest = *nearest;
 
-  auto expected = expect(prospects.designs);
-  if (!expected) return tl::unexpected(std::move(expected.error()));
+  FLEETFIT_ASSIGN(auto expected, expect(prospects.designs));
   std::vector<double> first(prospects.designs.size());
   for (std::size_t i = 0; i < first.size(); ++i) {
     const auto number = index_.find(prospects.designs[i]);
     const bool known = number && !seen_[*number].costs.empty();
-    first[i] = known ? seen_[*number].costs[0] : (*expected)[i * costs].value;
+    first[i] = known ? seen_[*number].costs[0] : expected[i * costs].value;
   }
   const auto places = pareto_places(prospects.accuracy, first);
   const auto point_at = [&](std::size_t i) {
     return point_of(prospects.designs[i], prospects.accuracy[i],
-                    std::span(*expected).subspan(i * costs, costs));
+                    std::span(expected).subspan(i * costs, costs));
   };
   const auto is_best = [&](std::size_t i) {
     return best != nullptr && parts_.space.format(prospects.designs[i]) == best->design;

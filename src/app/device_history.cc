@@ -23,11 +23,11 @@ bool settled(const store::MeasurementRecord& record) {
 }  // namespace
 
 Result<DeviceHistory> load_history(Workplace& workplace, const std::string& fingerprint) {
-  const auto records = workplace.store->list_measurements(
-      {.device_fingerprint = fingerprint, .limit = kNewest, .operators = false});
-  if (!records) return tl::unexpected(records.error());
+  FLEETFIT_ASSIGN(const auto records,
+                  workplace.store->list_measurements(
+                      {.device_fingerprint = fingerprint, .limit = kNewest, .operators = false}));
   DeviceHistory history;
-  for (const auto& record : *records) {
+  for (const auto& record : records) {
     if (!record.latency || !(record.latency->median_ms > 0) || !settled(record)) continue;
     history.measurements.push_back(
         {.model = record.model_hash,

@@ -29,9 +29,7 @@ Result<measure::Device> variant_of(measure::Device device, const measure::Hardwa
     device.threads = static_cast<int>(*setting.threads);
   }
   if (setting.precision) {
-    const auto precision = measure::parse_precision(*setting.precision);
-    if (!precision) return tl::unexpected(precision.error());
-    device.precision = *precision;
+    FLEETFIT_ASSIGN(device.precision, measure::parse_precision(*setting.precision));
   }
   return device;
 }
@@ -39,7 +37,7 @@ Result<measure::Device> variant_of(measure::Device device, const measure::Hardwa
 Result<BatchedModel> BatchedModel::open(const std::filesystem::path& file, ModelOptions options) {
   options.batch = 1;
   auto imported = graph::import_model(file, import_options(options));
-  if (!imported) return tl::unexpected(std::move(imported.error()));
+  FLEETFIT_TRY(imported);
   // One that cannot be changed is known by the batch that it has.
   auto one = graph::with_batch(imported->graph, 1);
   BatchedModel model{.graph = one ? *std::move(one) : std::move(imported->graph),
@@ -50,11 +48,10 @@ Result<BatchedModel> BatchedModel::open(const std::filesystem::path& file, Model
 }
 
 Result<ModelFiles> BatchedModel::files(std::int64_t batch, int threads) const {
-  auto batched = graph::with_batch(graph, batch);
-  if (!batched) return tl::unexpected(std::move(batched.error()));
+  FLEETFIT_ASSIGN(auto batched, graph::with_batch(graph, batch));
   const auto what = fmt::format("structure {} in batches of {}", structure, batch);
   return ModelFiles::of_graph(
-      {.graph = *std::move(batched), .name = name, .origin = what, .hash = core::sha256_hex(what)},
+      {.graph = std::move(batched), .name = name, .origin = what, .hash = core::sha256_hex(what)},
       threads);
 }
 

@@ -40,16 +40,14 @@ engine::Choices parse_choices(const std::string& text) {
 }
 
 Result<engine::EngineOptions> engine_options(Workplace& workplace, std::string_view name) {
-  const auto found = find_device(workplace, name);
-  if (!found) return tl::unexpected(found.error());
-  const auto& device = found->device;
+  FLEETFIT_ASSIGN(const auto found, find_device(workplace, name));
+  const auto& device = found.device;
   if (const auto why = why_not_here(device); !why.empty())
     return fail(ErrorCode::unsupported, fmt::format("device {}: {}", name, why));
-  const auto known = KernelChoices(workplace).known(device);
-  if (!known) return tl::unexpected(known.error());
+  FLEETFIT_ASSIGN(const auto known, KernelChoices(workplace).known(device));
   return engine::EngineOptions{.threads = device.threads,
                                .library = library_of(device.runtime),
-                               .known = parse_choices(*known)};
+                               .known = parse_choices(known)};
 }
 
 }  // namespace fleetfit::app

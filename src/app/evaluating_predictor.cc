@@ -34,14 +34,13 @@ class Evaluating {
   }
 
   Status take(const ProfiledNetwork& network) {
-    const auto predicted = pricing_.price(network.graph, network.name);
-    if (!predicted) return tl::unexpected(predicted.error());
+    FLEETFIT_ASSIGN(const auto predicted, pricing_.price(network.graph, network.name));
     evaluation_.networks.push_back({.name = network.name,
                                     .measured_ms = network.record.latency->median_ms,
-                                    .predicted_ms = predicted->latency_ms,
-                                    .interval90 = predicted->interval90,
-                                    .unpriced = predicted->unpriced.size()});
-    for (const auto& kernel : predicted->unpriced) ++guessed_[kernel.kind];
+                                    .predicted_ms = predicted.latency_ms,
+                                    .interval90 = predicted.interval90,
+                                    .unpriced = predicted.unpriced.size()});
+    for (const auto& kernel : predicted.unpriced) ++guessed_[kernel.kind];
     return take_kernels(network);
   }
 
@@ -61,17 +60,18 @@ class Evaluating {
 
  private:
   Status take_kernels(const ProfiledNetwork& network) {
-    const auto sample = sample_of(network.graph, pricing_.rules(), network.record);
-    if (!sample) return core::within(network.name, sample.error());
+    FLEETFIT_ASSIGN(
+        const auto sample,
+        core::within(network.name, sample_of(network.graph, pricing_.rules(), network.record)));
     std::vector<cost::KernelFeatures> features;
-    for (const auto& kernel : sample->kernels) features.push_back(kernel.features);
-    const auto price = pricing_.predictor().price(features);
-    if (!price) return core::within(network.name, price.error());
+    for (const auto& kernel : sample.kernels) features.push_back(kernel.features);
+    FLEETFIT_ASSIGN(const auto price,
+                    core::within(network.name, pricing_.predictor().price(features)));
     for (std::size_t i = 0; i < features.size(); ++i) {
       auto& kind = kinds_[features[i].kind];
-      const double ms = sample->kernels[i].ms;
+      const double ms = sample.kernels[i].ms;
       ++kind.kernels;
-      kind.errors += std::abs(price->kernels[i].ms / ms - 1);
+      kind.errors += std::abs(price.kernels[i].ms / ms - 1);
       kind.ms += ms;
     }
     return {};
@@ -142,19 +142,17 @@ Result<std::vector<std::string>> advise_on_designs(const GraphPricing& pricing,
   const auto& known = pricing.identity().trained_on;
   std::vector<std::string> advice;
   if (known.space.empty()) return advice;
-  const auto space = space::find_space(known.space);
-  if (!space) return tl::unexpected(space.error());
+  FLEETFIT_ASSIGN(const auto space, space::find_space(known.space));
   const std::size_t first = known.first + known.designs + measured;
   const auto designs =
-      space::sample_designs(**space, {.seed = known.seed, .first = first, .count = kCandidates});
+      space::sample_designs(*space, {.seed = known.seed, .first = first, .count = kCandidates});
   if (!designs) return advice;  // the space has not as many
   std::vector<std::pair<double, std::size_t>> widths;
   for (std::size_t i = 0; i < designs->size(); ++i) {
-    auto graph = (*space)->lower((*designs)[i]);
-    if (!graph) return tl::unexpected(std::move(graph.error()));
-    const auto priced = pricing.price(*std::move(graph), fmt::format("design {}", first + i));
-    if (!priced) return tl::unexpected(priced.error());
-    widths.emplace_back(relative_width(*priced), first + i);
+    FLEETFIT_ASSIGN(auto graph, space->lower((*designs)[i]));
+    FLEETFIT_ASSIGN(const auto priced,
+                    pricing.price(std::move(graph), fmt::format("design {}", first + i)));
+    widths.emplace_back(relative_width(priced), first + i);
   }
   std::ranges::sort(widths, std::ranges::greater());
   for (std::size_t i = 0; i < std::min(kDesignsAdvised, widths.size()); ++i) {
@@ -187,9 +185,8 @@ bool was_seen(const predict::TrainedOn& known, const NetworkChoice& networks,
 
 Result<Evaluation> evaluate_predictor(Workplace& workplace, const EvaluatePredictorRequest& request,
                                       core::Progress& progress, const std::stop_token& stop) {
-  const auto pricing = GraphPricing::open(request.predictor);
-  if (!pricing) return tl::unexpected(pricing.error());
-  const auto& identity = pricing->identity();
+  FLEETFIT_ASSIGN(const auto pricing, GraphPricing::open(request.predictor));
+  const auto& identity = pricing.identity();
   if (identity.fingerprint.empty()) {
     return fail(
         ErrorCode::invalid_input,
@@ -197,9 +194,8 @@ Result<Evaluation> evaluate_predictor(Workplace& workplace, const EvaluatePredic
                     "measure",
                     request.predictor.string()));
   }
-  if (auto ok = check_predictor(workplace, request.predictor, identity.device, request.stored); !ok)
-    return tl::unexpected(ok.error());
-  Evaluating evaluating(*pricing);
+  FLEETFIT_TRY(check_predictor(workplace, request.predictor, identity.device, request.stored));
+  Evaluating evaluating(pricing);
   const ProfileReceiver receiver{
       .take = [&](const ProfiledNetwork& network) -> Status {
         if (!was_seen(identity.trained_on, request.networks, network))
@@ -214,16 +210,14 @@ Result<Evaluation> evaluate_predictor(Workplace& workplace, const EvaluatePredic
                                .protocol = request.protocol,
                                .threads = request.threads,
                                .stored = request.stored};
-  if (auto ok = profile_networks(workplace, profile, receiver, progress, stop); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(profile_networks(workplace, profile, receiver, progress, stop));
   auto evaluation = evaluating.finish();
   if (!evaluation) return evaluation;
-  auto advice = advise_on_designs(*pricing, request.networks.samples);
-  if (!advice) return tl::unexpected(std::move(advice.error()));
-  std::ranges::move(*advice, std::back_inserter(evaluation->advice));
+  FLEETFIT_ASSIGN(auto advice, advise_on_designs(pricing, request.networks.samples));
+  std::ranges::move(advice, std::back_inserter(evaluation->advice));
   if (!request.plot.empty()) {
-    const auto page = prediction_page(*evaluation, pricing->predictor());
-    if (auto ok = core::write_file(request.plot, page); !ok) return tl::unexpected(ok.error());
+    const auto page = prediction_page(*evaluation, pricing.predictor());
+    FLEETFIT_TRY(core::write_file(request.plot, page));
   }
   return evaluation;
 }

@@ -83,51 +83,47 @@ std::vector<core::CsvCell> with_medians(
 }  // namespace
 
 Result<ExportSummary> export_measurements(Workplace& workplace, const std::filesystem::path& file) {
-  const auto records = good_measurements(workplace, {.operators = false});
-  if (!records) return tl::unexpected(records.error());
-  const ChosenMeasurements chosen(*records, Choice::newest,
+  FLEETFIT_ASSIGN(const auto records, good_measurements(workplace, {.operators = false}));
+  const ChosenMeasurements chosen(records, Choice::newest,
                                   [](const MeasurementRecord&) { return true; });
   core::CsvWriter table(with_devices({"model", "hash"}, chosen.devices()));
   for (const auto& [model, by_device] : chosen.rows())
     table.add_row(with_medians({model.name, model.hash}, chosen.devices(), by_device));
-  if (auto ok = core::write_file(file, table.text()); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(core::write_file(file, table.text()));
   return ExportSummary{
       .output = file.string(), .rows = chosen.rows().size(), .devices = chosen.devices()};
 }
 
 Result<ExportSummary> export_designs(Workplace& workplace, std::string_view space,
                                      const std::filesystem::path& file) {
-  const auto known = space::find_space(space);
-  if (!known) return tl::unexpected(known.error());
-  const auto records =
-      workplace.store->list_measurements({.space = std::string(space), .operators = false});
-  if (!records) return tl::unexpected(records.error());
+  FLEETFIT_ASSIGN(const auto known, space::find_space(space));
+  FLEETFIT_ASSIGN(const auto records, workplace.store->list_measurements(
+                                          {.space = std::string(space), .operators = false}));
   // Unstable ones count as measured; of several sessions the fastest does, as everywhere.
-  const ChosenMeasurements chosen(*records, Choice::fastest, [](const MeasurementRecord& record) {
+  const ChosenMeasurements chosen(records, Choice::fastest, [](const MeasurementRecord& record) {
     return record.latency.has_value();
   });
   if (chosen.rows().empty()) {
     return fail(ErrorCode::not_found,
                 fmt::format("the store holds no measurement of the space {} to export", space));
   }
-  core::CsvWriter table(with_devices((*known)->columns(), chosen.devices()));
+  core::CsvWriter table(with_devices(known->columns(), chosen.devices()));
   ExportSummary summary{.output = file.string(), .devices = chosen.devices()};
   for (const auto& [model, by_device] : chosen.rows()) {
     // A text that an older version of the space wrote may mean nothing any more.
-    const auto design = (*known)->parse(by_device.begin()->second->design.value_or(""));
+    const auto design = known->parse(by_device.begin()->second->design.value_or(""));
     if (!design) continue;
-    const auto cells = (*known)->cells(*design);
+    const auto cells = known->cells(*design);
     table.add_row(with_medians({cells.begin(), cells.end()}, chosen.devices(), by_device));
     ++summary.rows;
   }
-  if (auto ok = core::write_file(file, table.text()); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(core::write_file(file, table.text()));
   return summary;
 }
 
 Result<ExportSummary> export_operators(Workplace& workplace, const std::filesystem::path& file) {
-  const auto records = good_measurements(workplace, {});
-  if (!records) return tl::unexpected(records.error());
-  const ChosenMeasurements chosen(*records, Choice::newest, [](const MeasurementRecord& record) {
+  FLEETFIT_ASSIGN(const auto records, good_measurements(workplace, {}));
+  const ChosenMeasurements chosen(records, Choice::newest, [](const MeasurementRecord& record) {
     return !record.operators.empty();
   });
   const std::vector<std::string> header = {"model",    "hash", "device", "position",
@@ -148,7 +144,7 @@ Result<ExportSummary> export_operators(Workplace& workplace, const std::filesyst
         ErrorCode::not_found,
         "the store holds no measurement with operators; 'fleetfit measure --ops' makes one");
   }
-  if (auto ok = core::write_file(file, table.text()); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(core::write_file(file, table.text()));
   return summary;
 }
 

@@ -69,14 +69,13 @@ Status check(const FewShotRequest& request) {
 }
 
 Result<Problem> read_problem(const FewShotRequest& request) {
-  if (auto ok = check(request); !ok) return tl::unexpected(ok.error());
-  const auto space = space::find_space(request.space);
-  if (!space) return tl::unexpected(space.error());
+  FLEETFIT_TRY(check(request));
+  FLEETFIT_ASSIGN(const auto space, space::find_space(request.space));
   auto columns = request.references;
   columns.push_back(request.target);
-  auto table = space::read_design_table(request.table, **space, {.columns = std::move(columns)});
-  if (!table) return tl::unexpected(table.error());
-  Problem problem{.table = *std::move(table), .references = {}, .target = 0, .measured = {}};
+  FLEETFIT_ASSIGN(auto table,
+                  space::read_design_table(request.table, *space, {.columns = std::move(columns)}));
+  Problem problem{.table = std::move(table), .references = {}, .target = 0, .measured = {}};
   problem.target = request.references.size();
   for (std::size_t i = 0; i < request.references.size(); ++i) problem.references.push_back(i);
   for (std::size_t row = 0; row < problem.table.designs.size(); ++row)
@@ -121,9 +120,9 @@ Result<Fit> fit_rows(const Problem& problem, const KnownDevices& known,
                      std::vector<std::size_t> rows) {
   std::vector<double> latencies;
   for (const auto row : rows) latencies.push_back(problem.latency(row));
-  auto model = known.fit(designs_of(problem.table, rows), latencies);
-  if (!model) return core::within(problem.place(), model.error());
-  return Fit{.rows = std::move(rows), .model = *std::move(model)};
+  FLEETFIT_ASSIGN(auto model, core::within(problem.place(),
+                                           known.fit(designs_of(problem.table, rows), latencies)));
+  return Fit{.rows = std::move(rows), .model = std::move(model)};
 }
 
 /// Of rows with a latency, but for those in `left_out`.
@@ -163,10 +162,10 @@ Result<FewShotTrial> compare(const Problem& problem,
     predicted.push_back(predictions[row].ms);
     measured.push_back(problem.latency(row));
   }
-  const auto srcc = core::spearman(predicted, measured);
-  if (!srcc) return core::within(problem.place(), srcc.error());
+  FLEETFIT_ASSIGN(const auto srcc,
+                  core::within(problem.place(), core::spearman(predicted, measured)));
   return FewShotTrial{.seed = 0,
-                      .srcc = *srcc,
+                      .srcc = srcc,
                       .mape = mean_percentage_error(problem, predictions),
                       .coverage90 = coverage(problem, predictions, samples)};
 }
@@ -174,18 +173,14 @@ Result<FewShotTrial> compare(const Problem& problem,
 /// Measurements are looked up in the target's column, which is then held against the predictions.
 Result<TrialOutcome> run_trial(const Problem& problem, const FewShotRequest& request,
                                std::uint64_t seed) {
-  const auto known =
-      KnownDevices::learn(problem.table, problem.references, options_of(request, seed));
-  if (!known) return tl::unexpected(known.error());
-  const auto chosen = known->choose(designs_of(problem.table, problem.measured), request.samples);
-  auto fit = fit_rows(problem, *known, picked(problem.measured, chosen));
-  if (!fit) return tl::unexpected(fit.error());
-  TrialOutcome outcome{.trial = {}, .fit = *std::move(fit), .predictions = {}};
+  FLEETFIT_ASSIGN(const auto known, KnownDevices::learn(problem.table, problem.references,
+                                                        options_of(request, seed)));
+  const auto chosen = known.choose(designs_of(problem.table, problem.measured), request.samples);
+  FLEETFIT_ASSIGN(auto fit, fit_rows(problem, known, picked(problem.measured, chosen)));
+  TrialOutcome outcome{.trial = {}, .fit = std::move(fit), .predictions = {}};
   outcome.predictions.resize(problem.table.designs.size());
   outcome.fit.model->predict(problem.table.designs, outcome.predictions);
-  const auto trial = compare(problem, outcome.predictions, outcome.fit.rows);
-  if (!trial) return tl::unexpected(trial.error());
-  outcome.trial = *trial;
+  FLEETFIT_ASSIGN(outcome.trial, compare(problem, outcome.predictions, outcome.fit.rows));
   outcome.trial.seed = seed;
   return outcome;
 }
@@ -224,7 +219,7 @@ Result<FewShotReport> rehearse(const Problem& problem, const FewShotRequest& req
   });
   FewShotReport report = empty_report(problem, request);
   for (const auto& outcome : outcomes) {
-    if (!*outcome) return tl::unexpected(outcome->error());
+    FLEETFIT_TRY(*outcome);
     report.trials.push_back((*outcome)->trial);
   }
   TrialOutcome& first = **outcomes.front();
@@ -236,24 +231,22 @@ Result<FewShotReport> rehearse(const Problem& problem, const FewShotRequest& req
 
 /// All measured cells are used; what is missing is named.
 Result<FewShotReport> extend(const Problem& problem, const FewShotRequest& request) {
-  const auto known =
-      KnownDevices::learn(problem.table, problem.references, options_of(request, request.seed));
-  if (!known) return tl::unexpected(known.error());
+  FLEETFIT_ASSIGN(const auto known, KnownDevices::learn(problem.table, problem.references,
+                                                        options_of(request, request.seed)));
   FewShotReport report = empty_report(problem, request);
   report.samples_chosen = texts_of(problem.table, problem.measured);
   report.measurements = problem.measured.size();
   const std::size_t missing = request.samples - std::min(request.samples, problem.measured.size());
   if (problem.measured.size() < kFewestSamples) {
     const auto open = rows_without(problem.table, problem.measured);
-    const auto next = known->choose(designs_of(problem.table, open), missing);
+    const auto next = known.choose(designs_of(problem.table, open), missing);
     report.measure_next = texts_of(problem.table, picked(open, next));
     return report;
   }
-  const auto fit = fit_rows(problem, *known, problem.measured);
-  if (!fit) return tl::unexpected(fit.error());
+  FLEETFIT_ASSIGN(const auto fit, fit_rows(problem, known, problem.measured));
   report.predictions.resize(problem.table.designs.size());
-  fit->model->predict(problem.table.designs, report.predictions);
-  tell_model(problem, *fit, missing > 0 ? missing : kNext, report);
+  fit.model->predict(problem.table.designs, report.predictions);
+  tell_model(problem, fit, missing > 0 ? missing : kNext, report);
   return report;
 }
 
@@ -273,9 +266,8 @@ FewShotTrial FewShotReport::mean() const {
 }
 
 Result<FewShotReport> transfer_few_shot(const FewShotRequest& request) {
-  const auto problem = read_problem(request);
-  if (!problem) return tl::unexpected(problem.error());
-  return problem->is_new_device() ? extend(*problem, request) : rehearse(*problem, request);
+  FLEETFIT_ASSIGN(const auto problem, read_problem(request));
+  return problem.is_new_device() ? extend(problem, request) : rehearse(problem, request);
 }
 
 }  // namespace fleetfit::app

@@ -45,7 +45,7 @@ Result<std::filesystem::path> elastic_bundle(const Fleet& fleet, const FitReques
   if (!fleet.bundle.empty()) return fleet.located(fleet.bundle);
   const auto model = fleet.located(fleet.model);
   auto content = core::read_file(model);
-  if (!content) return tl::unexpected(std::move(content.error()));
+  FLEETFIT_TRY(content);
   const auto flags = flags_of(fleet, request);
   for (const auto& flag : flags) *content += "\n" + flag;
   auto bundle = folder.named("elastic", *content, "ffb");
@@ -59,19 +59,18 @@ Result<std::filesystem::path> elastic_bundle(const Fleet& fleet, const FitReques
                      std::string("--json"), fmt::format("--threads={}", request.threads)})
     arguments.push_back(word);
   const auto start = std::chrono::steady_clock::now();
-  const auto done = core::run_companion(
-      kTrainer, arguments, {.stop = stop, .environment = {{"GOMP_SPINCOUNT", "5000"}}});
-  if (!done) return tl::unexpected(done.error());
+  FLEETFIT_ASSIGN(const auto done,
+                  core::run_companion(kTrainer, arguments,
+                                      {.stop = stop, .environment = {{"GOMP_SPINCOUNT", "5000"}}}));
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  if (auto ok = folder.add_seconds("elastify", took.count()); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(folder.add_seconds("elastify", took.count()));
   if (stop.stop_requested()) {
     std::error_code ignored;  // what was learned so far is no bundle of the plan
     std::filesystem::remove(bundle, ignored);
     return fail(ErrorCode::cancelled, "stopped while the model was made elastic");
   }
-  if (!done->status.succeeded() || !is_there(bundle))
-    return fail(done->status.code == 2 ? ErrorCode::invalid_input : ErrorCode::device_failed,
+  if (!done.status.succeeded() || !is_there(bundle))
+    return fail(done.status.code == 2 ? ErrorCode::invalid_input : ErrorCode::device_failed,
                 fmt::format("{}: it could not be made elastic", model));
   return bundle;
 }

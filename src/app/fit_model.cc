@@ -69,7 +69,7 @@ class ModelFleet {
           &ModelFleet::confirm_devices, &ModelFleet::share, &ModelFleet::tell_accuracies,
           &ModelFleet::write_devices, &ModelFleet::account}) {
       if (stop_.stop_requested()) return fail(ErrorCode::cancelled, "stopped");
-      if (auto ok = (this->*step)(); !ok) return ok;
+      FLEETFIT_TRY((this->*step)());
     }
     return {};
   }
@@ -84,16 +84,11 @@ class ModelFleet {
   }
 
   Status open() {
-    auto file = elastic_bundle(fleet_, request_, folder_, progress_, stop_);
-    if (!file) return tl::unexpected(std::move(file.error()));
-    file_ = *std::move(file);
+    FLEETFIT_ASSIGN(file_, elastic_bundle(fleet_, request_, folder_, progress_, stop_));
     report_->bundle = file_;
-    auto bundle = elastic::read_bundle(file_);
-    if (!bundle) return tl::unexpected(std::move(bundle.error()));
-    bundle_ = *std::move(bundle);
-    auto large = elastic::read_bundle(file_, {.batch = static_cast<std::int64_t>(kImageBatch)});
-    if (!large) return tl::unexpected(std::move(large.error()));
-    large_ = *std::move(large);
+    FLEETFIT_ASSIGN(bundle_, elastic::read_bundle(file_));
+    FLEETFIT_ASSIGN(large_,
+                    elastic::read_bundle(file_, {.batch = static_cast<std::int64_t>(kImageBatch)}));
     space_ = std::make_unique<SubnetSpace>(bundle_.models);
     space_name_ = "subnets-" + bundle_.manifest_sha256.substr(0, 12);
     report_->accuracy_scale = 100;
@@ -101,10 +96,9 @@ class ModelFleet {
                                  space_->size().decimal());
     for (auto* images : {&validation_, &test_}) {
       const auto split = images == &test_ ? data::Split::test : data::Split::validation;
-      auto opened = open_images({.bundle = file_, .data = fleet_.data, .seed = request_.seed},
-                                bundle_, split);
-      if (!opened) return tl::unexpected(std::move(opened.error()));
-      *images = *std::move(opened);
+      FLEETFIT_ASSIGN(*images,
+                      open_images({.bundle = file_, .data = fleet_.data, .seed = request_.seed},
+                                  bundle_, split));
     }
     return {};
   }
@@ -112,7 +106,7 @@ class ModelFleet {
   /// Goes on with the others if the failure is the device's own, and keeps how long it took.
   Status take(DeviceWork& work, Status status) {
     const double seconds = std::exchange(work.count.seconds, 0);
-    if (auto ok = folder_.add_seconds("measuring " + work.device->name, seconds); !ok) return ok;
+    FLEETFIT_TRY(folder_.add_seconds("measuring " + work.device->name, seconds));
     if (status) return status;
     work.gave_up = true;
     return settle(*work.device, core::within(fleet_.place(*work.written), status.error()));
@@ -153,34 +147,29 @@ class ModelFleet {
     if (!written.latency.empty()) return "";
     if (!written.agent.empty()) return open_agent(written, device);
     if (!written.device.empty()) {
-      const auto shown = show_device(workplace_, written.device);
-      if (!shown) return tl::unexpected(shown.error());
-      device.about = about(shown->device);
-      fingerprint = shown->fingerprint;
+      FLEETFIT_ASSIGN(const auto shown, show_device(workplace_, written.device));
+      device.about = about(shown.device);
+      fingerprint = shown.fingerprint;
       return written.device;
     }
-    const auto added =
-        add_device(workplace_, {.name = fmt::format("{}.{}", fleet_.name, written.name),
-                                .runtime = written.runtime,
-                                .threads = written.threads,
-                                .cores = written.cores,
-                                .precision = written.precision,
-                                .cpu_quota_percent = written.cpu_quota_percent,
-                                .memory_limit = written.memory_limit,
-                                .existing = ExistingDevice::replace});
-    if (!added) return tl::unexpected(added.error());
-    device.about = about(added->device);
-    fingerprint = added->fingerprint;
-    return added->device.name;
+    FLEETFIT_ASSIGN(const auto added,
+                    add_device(workplace_, {.name = fmt::format("{}.{}", fleet_.name, written.name),
+                                            .runtime = written.runtime,
+                                            .threads = written.threads,
+                                            .cores = written.cores,
+                                            .precision = written.precision,
+                                            .cpu_quota_percent = written.cpu_quota_percent,
+                                            .memory_limit = written.memory_limit,
+                                            .existing = ExistingDevice::replace}));
+    device.about = about(added.device);
+    fingerprint = added.fingerprint;
+    return added.device.name;
   }
 
   /// The server's name of a device with an agent.
   Result<std::string> open_agent(const FleetDevice& written, FittedDevice& device) {
-    const auto client = call_server(fleet_);
-    if (!client) return tl::unexpected(client.error());
-    auto about = describe_agent(**client, written.agent);
-    if (!about) return tl::unexpected(std::move(about.error()));
-    device.about = *std::move(about);
+    FLEETFIT_ASSIGN(const auto client, call_server(fleet_));
+    FLEETFIT_ASSIGN(device.about, describe_agent(*client, written.agent));
     return fmt::format("{}.{}", written.agent, written.name);
   }
 
@@ -197,8 +186,7 @@ class ModelFleet {
                                  .threads = request_.threads},
                                 work.count);
     }
-    auto client = call_server(fleet_);
-    if (!client) return tl::unexpected(std::move(client.error()));
+    FLEETFIT_ASSIGN(auto client, call_server(fleet_));
     return make_agent_prober(place,
                              {.space = space,
                               .agent = written.agent,
@@ -212,7 +200,7 @@ class ModelFleet {
                               .budgets = work.device->budgets,
                               .max_time_s = fleet_.measure_s,
                               .patience_s = fleet_.wait_s},
-                             *std::move(client), work.count);
+                             std::move(client), work.count);
   }
 
   static std::string about(const measure::Device& device) {
@@ -237,11 +225,10 @@ class ModelFleet {
 
   Status profile_proxy() {
     const auto name = proxy_name();
-    const auto device = show_device(workplace_, name);
-    if (!device) return tl::unexpected(device.error());
+    FLEETFIT_ASSIGN(const auto device, show_device(workplace_, name));
     const auto file = folder_.named(
         "table",
-        fmt::format("{} {} {}", bundle_.manifest_sha256, device->fingerprint, request_.seed),
+        fmt::format("{} {} {}", bundle_.manifest_sha256, device.fingerprint, request_.seed),
         "json");
     if (auto known = adapt::read_latency_table(file, bundle_.models)) {
       proxy_ = *std::move(known);
@@ -249,31 +236,28 @@ class ModelFleet {
     }
     say(fmt::format("what each branch takes on {}, from which the others are told", name));
     const auto start = workplace_.clock.now();
-    auto timer = open_timer(workplace_, name, {});
-    if (!timer) return tl::unexpected(std::move(timer.error()));
-    CountedTimer counted((*timer)->timer());
-    auto table = adapt::profile_branches(bundle_.models, *space_, counted,
-                                         {.seed = request_.seed, .stop = stop_}, progress_);
-    if (!table) return tl::unexpected(std::move(table.error()));
-    if (auto ok = (*timer)->keep_kernels(); !ok) return ok;
-    proxy_ = *std::move(table);
+    FLEETFIT_ASSIGN(auto timer, open_timer(workplace_, name, {}));
+    CountedTimer counted(timer->timer());
+    FLEETFIT_ASSIGN(auto table,
+                    adapt::profile_branches(bundle_.models, *space_, counted,
+                                            {.seed = request_.seed, .stop = stop_}, progress_));
+    FLEETFIT_TRY(timer->keep_kernels());
+    proxy_ = std::move(table);
     proxy_.device = name;
-    if (auto ok = folder_.set_number("profiled", static_cast<double>(counted.networks())); !ok)
-      return ok;
-    if (auto ok = folder_.add_seconds("profile", seconds_since(start)); !ok) return ok;
+    FLEETFIT_TRY(folder_.set_number("profiled", static_cast<double>(counted.networks())));
+    FLEETFIT_TRY(folder_.add_seconds("profile", seconds_since(start)));
     return adapt::write_latency_table(proxy_, file);
   }
 
   Status learn_known() {
-    auto taught = taught_subnets(bundle_.models, *space_, proxy_,
-                                 {.subnets = kTaught, .seed = request_.seed});
-    if (!taught) return tl::unexpected(std::move(taught.error()));
-    std::vector<std::size_t> columns(taught->columns.size());
+    FLEETFIT_ASSIGN(auto taught, taught_subnets(bundle_.models, *space_, proxy_,
+                                                {.subnets = kTaught, .seed = request_.seed}));
+    std::vector<std::size_t> columns(taught.columns.size());
     for (std::size_t i = 0; i < columns.size(); ++i) columns[i] = i;
-    auto known = transfer::KnownDevices::learn(*taught, columns, {.seed = request_.seed});
-    if (!known) return tl::unexpected(std::move(known.error()));
-    known_.emplace(*std::move(known));
-    candidates_ = taught->designs;
+    FLEETFIT_ASSIGN(auto known,
+                    transfer::KnownDevices::learn(taught, columns, {.seed = request_.seed}));
+    known_.emplace(std::move(known));
+    candidates_ = taught.designs;
     return {};
   }
 
@@ -283,32 +267,28 @@ class ModelFleet {
     for (auto& work : work_) {
       if (stop_.stop_requested()) return fail(ErrorCode::cancelled, "stopped");
       if (work.gave_up) continue;
-      if (auto ok = take(work, work.written->latency.empty() ? learn(work) : believe(work)); !ok)
-        return ok;
+      FLEETFIT_TRY(take(work, work.written->latency.empty() ? learn(work) : believe(work)));
     }
     return {};
   }
 
   Status learn(DeviceWork& work) {
     say(fmt::format("a few measurements on {}", work.device->name));
-    auto prober = prober_of(work);
-    if (!prober) return tl::unexpected(std::move(prober.error()));
-    work.prober = *std::move(prober);
+    FLEETFIT_ASSIGN(work.prober, prober_of(work));
     FitterParts parts{.space = *space_, .prober = *work.prober};
     for (std::size_t i = 0; i < work.device->budgets.size(); ++i) parts.known.push_back(&*known_);
     work.fitter = std::make_unique<DeviceFitter>(std::move(parts), *work.device);
     const std::size_t samples = fleet_.measurements > 0 ? fleet_.measurements : kUsualSamples;
-    if (auto ok = work.fitter->measure_original(space_->original(), kNan); !ok) return ok;
-    if (auto ok = work.fitter->learn(candidates_, samples); !ok) return ok;
+    FLEETFIT_TRY(work.fitter->measure_original(space_->original(), kNan));
+    FLEETFIT_TRY(work.fitter->learn(candidates_, samples));
     work.table = bent_table(proxy_, *space_, work.device->tried);
     return {};
   }
 
   /// A phone that nobody here has: its own table or predictor is all that is known of it.
   Status believe(DeviceWork& work) {
-    auto table = believed_table(fleet_.located_source(work.written->latency), bundle_.models);
-    if (!table) return tl::unexpected(std::move(table.error()));
-    work.table = *std::move(table);
+    FLEETFIT_ASSIGN(work.table,
+                    believed_table(fleet_.located_source(work.written->latency), bundle_.models));
     work.device->about = fmt::format("known by {} alone", work.written->latency);
     if (work.device->budgets.size() != 1)
       return fail(ErrorCode::invalid_input, "a device that is known by latency: has one budget");
@@ -353,9 +333,9 @@ class ModelFleet {
       if (!is_fitting(work)) continue;
       const auto start = workplace_.clock.now();
       say(fmt::format("searching for {}", work.device->name));
-      if (auto ok = search_for(work, *quality, is_first, finalists); !ok) return ok;
+      FLEETFIT_TRY(search_for(work, *quality, is_first, finalists));
       const auto step = is_first ? std::string("first search") : std::string("other searches");
-      if (auto ok = folder_.add_seconds(step, seconds_since(start)); !ok) return ok;
+      FLEETFIT_TRY(folder_.add_seconds(step, seconds_since(start)));
       is_first = false;
     }
     return judge(finalists);
@@ -373,14 +353,14 @@ class ModelFleet {
         .first = 12, .batch = 8, .most_rounds = 4, .patience = 2, .levels = 0};
     const auto strategy = adapt::make_guided(problem, core::Random(request_.seed).split("search"),
                                              thorough ? adapt::GuidedOptions{} : few);
-    const auto searched = adapt::search_subnets(problem, quality, *strategy, {.stop = stop_});
-    if (!searched) return tl::unexpected(searched.error());
-    if (searched->stopped) return fail(ErrorCode::cancelled, "stopped");
-    const auto chosen = adapt::finalists(*searched, budget);
+    FLEETFIT_ASSIGN(const auto searched,
+                    adapt::search_subnets(problem, quality, *strategy, {.stop = stop_}));
+    if (searched.stopped) return fail(ErrorCode::cancelled, "stopped");
+    const auto chosen = adapt::finalists(searched, budget);
     work.finalists = chosen.near.size() + (thorough ? chosen.levels.size() : 0);
     for (const auto& numbers : {chosen.near, chosen.levels})
       for (const auto number : numbers)
-        finalists.insert(space_->format(searched->subnets[number].design));
+        finalists.insert(space_->format(searched.subnets[number].design));
     return {};
   }
 
@@ -398,11 +378,10 @@ class ModelFleet {
     drop_doubles();
     const auto quality = accuracies_on(validation_.part(fleet_.samples, kChoiceImages), "choice");
     const auto start = workplace_.clock.now();
-    const auto found = quality->evaluate(designs_);
-    if (!found) return tl::unexpected(found.error());
+    FLEETFIT_ASSIGN(const auto found, quality->evaluate(designs_));
     choice_images_ = quality->images();
     accuracies_.clear();
-    for (const auto& evaluation : *found) accuracies_.push_back(evaluation.accuracy);
+    for (const auto& evaluation : found) accuracies_.push_back(evaluation.accuracy);
     return folder_.add_seconds("choice", seconds_since(start));
   }
 
@@ -420,17 +399,15 @@ class ModelFleet {
     for (auto& work : work_) {
       if (stop_.stop_requested()) return fail(ErrorCode::cancelled, "stopped");
       if (!is_fitting(work)) continue;
-      if (auto ok = take(work, work.fitter ? confirm(work) : choose_believed(work)); !ok) return ok;
+      FLEETFIT_TRY(take(work, work.fitter ? confirm(work) : choose_believed(work)));
     }
     return {};
   }
 
   Status confirm(DeviceWork& work) {
     say(fmt::format("confirming candidates on {}", work.device->name));
-    if (auto ok = work.fitter->confirm(prospects(),
-                                       {.most = fleet_.confirmations, .least_gain = kLeastGain});
-        !ok)
-      return ok;
+    FLEETFIT_TRY(work.fitter->confirm(prospects(),
+                                      {.most = fleet_.confirmations, .least_gain = kLeastGain}));
     return work.fitter->conclude(prospects());
   }
 
@@ -445,12 +422,11 @@ class ModelFleet {
     std::vector<SharingDevice> devices;
     for (const auto& work : work_)
       if (work.fitter && is_fitting(work)) devices.push_back({work.device, work.fitter.get()});
-    auto shared = share_models(std::move(devices), prospects(), *space_,
-                               {.within = *report_->share_within / report_->accuracy_scale,
-                                .confirmations = fleet_.confirmations},
-                               report_->sharing_measurements);
-    if (!shared) return tl::unexpected(std::move(shared.error()));
-    report_->shared = *std::move(shared);
+    FLEETFIT_ASSIGN(report_->shared,
+                    share_models(std::move(devices), prospects(), *space_,
+                                 {.within = *report_->share_within / report_->accuracy_scale,
+                                  .confirmations = fleet_.confirmations},
+                                 report_->sharing_measurements));
     return {};
   }
 
@@ -465,10 +441,9 @@ class ModelFleet {
     for (const auto& model : report_->shared) told.add(*space_->parse(model.design));
     const auto quality = accuracies_on(test_.part(0, kTestImages), "test");
     const auto start = workplace_.clock.now();
-    const auto found = quality->evaluate(told.designs());
-    if (!found) return tl::unexpected(found.error());
+    FLEETFIT_ASSIGN(const auto found, quality->evaluate(told.designs()));
     const auto accuracy_of = [&](const std::string& design) {
-      return (*found)[*told.find(*space_->parse(design))].accuracy;
+      return found[*told.find(*space_->parse(design))].accuracy;
     };
     visit_points([&](FitPoint& point) {
       if (!std::isnan(point.accuracy)) point.accuracy = accuracy_of(point.design);
@@ -522,7 +497,7 @@ class ModelFleet {
     account.seconds = once + folder_.seconds("other searches");
     for (auto& work : work_) {
       if (!work.fitter) continue;
-      if (auto ok = take(work, {}); !ok) return ok;
+      FLEETFIT_TRY(take(work, {}));
       work.device->seconds = folder_.seconds("measuring " + work.device->name);
       const std::size_t measured = work.device->tried.size();
       for (const auto& point : work.device->tried) made.emplace(work.fingerprint, point.design);

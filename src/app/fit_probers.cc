@@ -33,8 +33,8 @@ class TableProber final : public Prober {
   bool waits_for_others() const override { return true; }
 
   Result<std::vector<Probe>> measure(space::DesignBatch designs) override {
-    if (auto ok = read_store(); !ok) return tl::unexpected(std::move(ok.error()));
-    if (auto ok = look_up(designs); !ok) return tl::unexpected(std::move(ok.error()));
+    FLEETFIT_TRY(read_store());
+    FLEETFIT_TRY(look_up(designs));
     std::vector<Probe> probes;
     for (std::size_t i = 0; i < designs.size(); ++i) {
       ++count_.asked;
@@ -48,13 +48,12 @@ class TableProber final : public Prober {
  private:
   Status read_store() {
     if (is_read_) return {};
-    auto records =
-        place_.workplace.store->list_measurements({.device = from_.device,
-                                                   .device_fingerprint = from_.fingerprint,
-                                                   .space = from_.space.name,
-                                                   .operators = false});
-    if (!records) return tl::unexpected(std::move(records.error()));
-    for (auto& record : *records)
+    FLEETFIT_ASSIGN(auto records, place_.workplace.store->list_measurements(
+                                      {.device = from_.device,
+                                       .device_fingerprint = from_.fingerprint,
+                                       .space = from_.space.name,
+                                       .operators = false}));
+    for (auto& record : records)
       if (record.design) known_.try_emplace(*record.design, record);
     is_read_ = true;
     return {};
@@ -68,8 +67,7 @@ class TableProber final : public Prober {
       if (auto record = record_of(designs[i], text)) fresh.push_back(*std::move(record));
     }
     if (fresh.empty()) return {};
-    const auto ids = place_.workplace.store->add_measurements(fresh);
-    if (!ids) return tl::unexpected(ids.error());
+    FLEETFIT_TRY(place_.workplace.store->add_measurements(fresh));
     count_.made += fresh.size();
     for (auto& record : fresh) known_.emplace(*record.design, record);
     return {};
@@ -129,14 +127,13 @@ class DeviceProber final : public Prober {
     request.designs.emplace(designs.genes());
     for (std::size_t i = 0; i < designs.size(); ++i) request.designs->add(designs[i]);
     const auto start = place_.workplace.clock.now();
-    const auto measured =
-        measure_designs_of(place_.workplace, from_.space, request, *silent_, place_.stop);
-    if (!measured) return tl::unexpected(measured.error());
+    FLEETFIT_ASSIGN(const auto measured, measure_designs_of(place_.workplace, from_.space, request,
+                                                            *silent_, place_.stop));
     if (place_.stop.stop_requested()) return fail(ErrorCode::cancelled, "stopped");
     const std::chrono::duration<double> took = place_.workplace.clock.now() - start;
     std::vector<Probe> probes(designs.size(), Probe{.problem = "it was not measured"});
     bool anything = false;
-    for (const auto& one : *measured) {
+    for (const auto& one : measured) {
       probes[one.number] = probe_of(one.record, from_.budgets);
       ++count_.asked;
       if (one.known) continue;

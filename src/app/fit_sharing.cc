@@ -25,13 +25,11 @@ class Sharing {
   /// only what is sure, so that it ends.
   Result<std::vector<SharedModel>> run(const space::Space& space) {
     chances_.resize(devices_.size());
-    for (std::size_t d = 0; d < devices_.size(); ++d)
-      if (auto ok = look_at(d); !ok) return tl::unexpected(std::move(ok.error()));
+    for (std::size_t d = 0; d < devices_.size(); ++d) FLEETFIT_TRY(look_at(d));
     while (true) {
       choose();
-      const auto all_hold = confirm();
-      if (!all_hold) return tl::unexpected(all_hold.error());
-      if (*all_hold) break;
+      FLEETFIT_ASSIGN(const auto all_hold, confirm());
+      if (all_hold) break;
     }
     return shared(space);
   }
@@ -44,9 +42,7 @@ class Sharing {
 
  private:
   Status look_at(std::size_t d) {
-    auto chances = devices_[d].fitter->within(prospects_.designs);
-    if (!chances) return tl::unexpected(std::move(chances.error()));
-    chances_[d] = *std::move(chances);
+    FLEETFIT_ASSIGN(chances_[d], devices_[d].fitter->within(prospects_.designs));
     return {};
   }
 
@@ -92,11 +88,10 @@ class Sharing {
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       const auto design = model_of(d);
       if (chances_[d][design] >= 1) continue;
-      const auto measured =
-          devices_[d].fitter->confirm_one(prospects_.designs[design], prospects_.accuracy[design]);
-      if (!measured) return tl::unexpected(measured.error());
+      FLEETFIT_TRY(
+          devices_[d].fitter->confirm_one(prospects_.designs[design], prospects_.accuracy[design]));
       ++spent_[d];
-      if (auto ok = look_at(d); !ok) return tl::unexpected(std::move(ok.error()));
+      FLEETFIT_TRY(look_at(d));
       all_hold = all_hold && chances_[d][design] >= 1;
     }
     return all_hold;

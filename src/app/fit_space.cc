@@ -41,14 +41,11 @@ struct ReadTable {
 };
 
 Result<ReadTable> read_table(const std::string& file, const space::Space& space) {
-  auto text = core::read_file(file);
-  if (!text) return tl::unexpected(std::move(text.error()));
-  auto sha256 = core::sha256_hex(*text);
-  auto csv = core::parse_csv(*std::move(text), file);
-  if (!csv) return tl::unexpected(std::move(csv.error()));
-  auto table = space::design_table_of(*csv, file, space);
-  if (!table) return tl::unexpected(std::move(table.error()));
-  return ReadTable{.table = *std::move(table), .sha256 = std::move(sha256)};
+  FLEETFIT_ASSIGN(auto text, core::read_file(file));
+  auto sha256 = core::sha256_hex(text);
+  FLEETFIT_ASSIGN(auto csv, core::parse_csv(std::move(text), file));
+  FLEETFIT_ASSIGN(auto table, space::design_table_of(csv, file, space));
+  return ReadTable{.table = std::move(table), .sha256 = std::move(sha256)};
 }
 
 /// What one device is fitted with; stays in its place.
@@ -74,36 +71,34 @@ class SpaceFleet {
 
   Status run(FitReport& report) {
     for (const auto step : {&SpaceFleet::open, &SpaceFleet::list_prospects})
-      if (auto ok = (this->*step)(); !ok) return ok;
+      FLEETFIT_TRY((this->*step)());
     report.about = fmt::format("designs of {}", space_->name());
     report.accuracy_about = accuracy_.about;
     report.accuracy_scale = scale_;
     report.devices.resize(fleet_.devices.size());
     work_.resize(fleet_.devices.size());
-    if (auto ok = fit_all(report); !ok) return ok;
-    if (auto ok = share(report); !ok) return ok;
+    FLEETFIT_TRY(fit_all(report));
+    FLEETFIT_TRY(share(report));
     account(report);
     return {};
   }
 
  private:
   Status open() {
-    const auto space = space::find_space(fleet_.space);
-    if (!space) return core::within(fleet_.file.string(), space.error());
-    space_ = *space;
+    FLEETFIT_ASSIGN(space_, core::within(fleet_.file.string(), space::find_space(fleet_.space)));
     for (const auto& [quantity, file] : {std::pair{Quantity::latency_ms, &fleet_.table},
                                          std::pair{Quantity::energy_mj, &fleet_.energy_table},
                                          std::pair{Quantity::memory_mb, &fleet_.memory_table}}) {
       if (file->empty()) continue;
-      auto table = read_table(fleet_.located(*file), *space_);
-      if (!table) return tl::unexpected(std::move(table.error()));
-      tables_.emplace(quantity, *std::move(table));
+      FLEETFIT_ASSIGN(auto table, read_table(fleet_.located(*file), *space_));
+      tables_.emplace(quantity, std::move(table));
     }
-    auto accuracy =
-        open_source({*space_, workplace_, progress_, stop_}, fleet_.located_source(fleet_.accuracy),
-                    Quantity::accuracy, {.seed = request_.seed, .threads = request_.threads});
-    if (!accuracy) return core::within(fleet_.file.string(), accuracy.error());
-    accuracy_ = *std::move(accuracy);
+    FLEETFIT_ASSIGN(
+        accuracy_,
+        core::within(fleet_.file.string(),
+                     open_source({*space_, workplace_, progress_, stop_},
+                                 fleet_.located_source(fleet_.accuracy), Quantity::accuracy,
+                                 {.seed = request_.seed, .threads = request_.threads})));
     if (fleet_.original.empty()) return {};
     auto original = space_->parse(fleet_.original);
     if (!original) return core::within(fleet_.file.string() + ": original", original.error());
@@ -126,7 +121,7 @@ class SpaceFleet {
       searches_ = true;
     }
     accuracies_.resize(designs_.size());
-    if (auto ok = accuracy_.source->evaluate(designs_, accuracies_); !ok) return ok;
+    FLEETFIT_TRY(accuracy_.source->evaluate(designs_, accuracies_));
     const bool shares = std::ranges::none_of(accuracies_, [](double a) { return a > 1; });
     scale_ = shares ? 100 : 1;
     return {};
@@ -173,25 +168,22 @@ class SpaceFleet {
   }
 
   Status learn_and_confirm(DeviceWork& work, FittedDevice& device) {
-    if (auto ok = open_prober(work, device); !ok) return ok;
-    if (auto ok = learn_from_others(work, device); !ok) return ok;
+    FLEETFIT_TRY(open_prober(work, device));
+    FLEETFIT_TRY(learn_from_others(work, device));
     FitterParts parts{.space = *space_, .prober = *work.prober};
     for (const auto& known : work.known) parts.known.push_back(&known);
     work.fitter = std::make_unique<DeviceFitter>(std::move(parts), device);
     auto& fitter = *work.fitter;
     if (!original_.empty())
-      if (auto ok = fitter.measure_original(original_, accuracy_of(original_)); !ok) return ok;
+      FLEETFIT_TRY(fitter.measure_original(original_, accuracy_of(original_)));
     const std::size_t samples = fleet_.measurements > 0 ? fleet_.measurements : kUsualSamples;
-    if (auto ok = fitter.take(work.given); !ok) return ok;
+    FLEETFIT_TRY(fitter.take(work.given));
     if (auto ok = fitter.learn(work.measurable, samples); !ok || !fitter.is_open()) return ok;
-    auto found = prospects_for(fitter);
-    if (!found) return tl::unexpected(std::move(found.error()));
+    FLEETFIT_ASSIGN(auto found, prospects_for(fitter));
     const Prospects prospects =
-        searches_ ? Prospects{found->designs, found->accuracy} : Prospects{designs_, accuracies_};
-    if (auto ok = fitter.confirm(
-            prospects, {.most = fleet_.confirmations, .least_gain = kLeastGainPercent / scale_});
-        !ok)
-      return ok;
+        searches_ ? Prospects{found.designs, found.accuracy} : Prospects{designs_, accuracies_};
+    FLEETFIT_TRY(fitter.confirm(
+        prospects, {.most = fleet_.confirmations, .least_gain = kLeastGainPercent / scale_}));
     return fitter.conclude(prospects);
   }
 
@@ -206,18 +198,17 @@ class SpaceFleet {
     FoundProspects all{.designs = space::Population(space_->genes().size()), .accuracy = {}};
     if (!searches_) return all;
     all = {designs_, accuracies_};
-    const auto model = fitter.model(0);
-    if (!model) return tl::unexpected(model.error());
+    FLEETFIT_ASSIGN(const auto model, fitter.model(0));
     const search::Problem problem{.space = space_,
                                   .accuracy = accuracy_.source.get(),
-                                  .costs = {{.name = "latency_ms", .source = model->get()}}};
-    const auto strategy = search::make_nsga2(*space_, core::Random(request_.seed).split("fit"),
-                                             {.population = 400, .generations = 40});
-    if (!strategy) return tl::unexpected(strategy.error());
+                                  .costs = {{.name = "latency_ms", .source = model.get()}}};
+    FLEETFIT_ASSIGN(const auto strategy,
+                    search::make_nsga2(*space_, core::Random(request_.seed).split("fit"),
+                                       {.population = 400, .generations = 40}));
     core::ThreadPool pool(1);
-    const auto found = search::run_search(problem, **strategy, pool, {.stop = stop_});
-    if (!found) return tl::unexpected(found.error());
-    for (const auto& candidate : found->pareto) {
+    FLEETFIT_ASSIGN(const auto found,
+                    search::run_search(problem, *strategy, pool, {.stop = stop_}));
+    for (const auto& candidate : found.pareto) {
       all.designs.add(candidate.design);
       all.accuracy.push_back(candidate.accuracy);
     }
@@ -242,22 +233,18 @@ class SpaceFleet {
       return {};
     }
     if (written.measure.starts_with("agent:")) return open_agent(work, device);
-    auto looked_up = look_up(work, device);
-    if (!looked_up) return tl::unexpected(std::move(looked_up.error()));
-    device.about = "looked up in " + looked_up->table;
+    FLEETFIT_ASSIGN(auto looked_up, look_up(work, device));
+    device.about = "looked up in " + looked_up.table;
     work.prober =
-        make_table_prober({workplace_, progress_, stop_}, *std::move(looked_up), work.count);
+        make_table_prober({workplace_, progress_, stop_}, std::move(looked_up), work.count);
     return {};
   }
 
   /// "agent:NAME"
   Status open_agent(DeviceWork& work, FittedDevice& device) {
-    auto client = call_server(fleet_);
-    if (!client) return tl::unexpected(std::move(client.error()));
+    FLEETFIT_ASSIGN(auto client, call_server(fleet_));
     const auto name = work.written->measure.substr(std::string_view("agent:").size());
-    auto about = describe_agent(**client, name);
-    if (!about) return tl::unexpected(std::move(about.error()));
-    device.about = *std::move(about);
+    FLEETFIT_ASSIGN(device.about, describe_agent(*client, name));
     work.measurable = latencies().table.designs;
     work.prober = make_agent_prober({workplace_, progress_, stop_},
                                     {.space = {*space_, space_->name()},
@@ -265,7 +252,7 @@ class SpaceFleet {
                                      .budgets = device.budgets,
                                      .max_time_s = fleet_.measure_s,
                                      .patience_s = fleet_.wait_s},
-                                    *std::move(client), work.count);
+                                    std::move(client), work.count);
     return {};
   }
 
@@ -275,13 +262,12 @@ class SpaceFleet {
     std::string digests;
     for (std::size_t i = 0; i < device.budgets.size(); ++i) {
       const auto [table, column] = cells_of(*work.written, device.budgets[i].quantity);
-      if (!table) return tl::unexpected(table.error());
-      const auto found = (*table)->table.find_column(column);
-      if (!found) return tl::unexpected(found.error());
-      from.cells.push_back(space::table_source((*table)->table, *found));
+      FLEETFIT_TRY(table);
+      FLEETFIT_ASSIGN(const auto found, (*table)->table.find_column(column));
+      from.cells.push_back(space::table_source((*table)->table, found));
       digests += (*table)->sha256 + "#" + column + " ";
       if (i > 0) continue;
-      list_cells(**table, *found, work);
+      list_cells(**table, found, work);
       from.table = fmt::format(
           "{}, column {}", std::filesystem::path((*table)->table.name).filename().string(), column);
     }
@@ -331,11 +317,10 @@ class SpaceFleet {
                     fmt::format("budget of {}: there is no table of known devices",
                                 to_string(budget.quantity)));
       const auto& table = at->second;
-      const auto references = references_of(*work.written, table);
-      if (!references) return tl::unexpected(references.error());
-      auto known = transfer::KnownDevices::learn(table.table, *references, {.seed = request_.seed});
-      if (!known) return tl::unexpected(std::move(known.error()));
-      work.known.push_back(*std::move(known));
+      FLEETFIT_ASSIGN(const auto references, references_of(*work.written, table));
+      FLEETFIT_ASSIGN(auto known, transfer::KnownDevices::learn(table.table, references,
+                                                                {.seed = request_.seed}));
+      work.known.push_back(std::move(known));
     }
     return {};
   }
@@ -344,9 +329,8 @@ class SpaceFleet {
                                                  const ReadTable& table) const {
     std::vector<std::size_t> columns;
     for (const auto& name : written.references) {
-      const auto column = table.table.find_column(name);
-      if (!column) return core::within("references", column.error());
-      columns.push_back(*column);
+      FLEETFIT_ASSIGN(const auto column, core::within("references", table.table.find_column(name)));
+      columns.push_back(column);
     }
     if (!columns.empty()) return columns;
     const auto own = own_column(written);
@@ -368,13 +352,13 @@ class SpaceFleet {
     if (device.budgets.size() != 1 || device.budgets[0].share)
       return fail(ErrorCode::invalid_input,
                   "a device that is known by latency: alone has one budget, of milliseconds");
-    const auto source =
+    FLEETFIT_ASSIGN(
+        const auto source,
         open_source({*space_, workplace_, progress_, stop_}, fleet_.located_source(written.latency),
-                    Quantity::latency_ms, {.seed = request_.seed, .threads = request_.threads});
-    if (!source) return tl::unexpected(source.error());
-    device.about = source->about;
+                    Quantity::latency_ms, {.seed = request_.seed, .threads = request_.threads}));
+    device.about = source.about;
     std::vector<double> ms(designs_.size());
-    if (auto ok = source->source->evaluate(designs_, ms); !ok) return ok;
+    FLEETFIT_TRY(source.source->evaluate(designs_, ms));
     believe_numbers(ms, device);
     return {};
   }
@@ -405,12 +389,11 @@ class SpaceFleet {
     for (std::size_t i = 0; i < work_.size(); ++i)
       if (work_[i].fitter && work_[i].fitter->is_open())
         devices.push_back({&report.devices[i], work_[i].fitter.get()});
-    auto shared = share_models(
-        std::move(devices), {designs_, accuracies_}, *space_,
-        {.within = *report.share_within / scale_, .confirmations = fleet_.confirmations},
-        report.sharing_measurements);
-    if (!shared) return tl::unexpected(std::move(shared.error()));
-    report.shared = *std::move(shared);
+    FLEETFIT_ASSIGN(report.shared,
+                    share_models(std::move(devices), {designs_, accuracies_}, *space_,
+                                 {.within = *report.share_within / scale_,
+                                  .confirmations = fleet_.confirmations},
+                                 report.sharing_measurements));
     return {};
   }
 

@@ -44,9 +44,8 @@ Result<std::vector<std::vector<std::vector<cost::NodeCost>>>> branch_costs(
     for (const auto& block : model.blocks) {
       auto& branches = blocks.emplace_back();
       for (const auto& branch : block.branches) {
-        const auto counted = cost::count_cost(branch.graph);
-        if (!counted) return tl::unexpected(counted.error());
-        branches.push_back(counted->total);
+        FLEETFIT_ASSIGN(const auto counted, cost::count_cost(branch.graph));
+        branches.push_back(counted.total);
       }
     }
   }
@@ -105,12 +104,11 @@ Status quantize(const WriteRequest& request, const std::filesystem::path& float_
   how.calibrate = request.data;
   how.seed = request.seed;
   how.threads = request.threads;
-  const auto done = quantize_model(how, progress);
-  if (!done) return tl::unexpected(done.error());
-  if (!done->accuracy) return {};
-  device.best->accuracy = done->accuracy->int8_share;
+  FLEETFIT_ASSIGN(const auto done, quantize_model(how, progress));
+  if (!done.accuracy) return {};
+  device.best->accuracy = done.accuracy->int8_share;
   device.about += fmt::format("; accuracy after quantization, {:.2f} % before, on {} test images",
-                              100 * done->accuracy->float_share, done->accuracy->images);
+                              100 * done.accuracy->float_share, done.accuracy->images);
   return {};
 }
 
@@ -119,11 +117,9 @@ Status quantize(const WriteRequest& request, const std::filesystem::path& float_
 Result<space::DesignTable> taught_subnets(const std::vector<Supernet>& models,
                                           const SubnetSpace& space, const LatencyTable& proxy,
                                           const TaughtOptions& options) {
-  auto designs = some_subnets(space, options);
-  if (!designs) return tl::unexpected(std::move(designs.error()));
-  const auto costs = branch_costs(models);
-  if (!costs) return tl::unexpected(costs.error());
-  space::DesignTable table{.name = "subnets", .space = &space, .designs = *std::move(designs)};
+  FLEETFIT_ASSIGN(auto designs, some_subnets(space, options));
+  FLEETFIT_ASSIGN(const auto costs, branch_costs(models));
+  space::DesignTable table{.name = "subnets", .space = &space, .designs = std::move(designs)};
   table.columns.push_back(proxy.device);
   for (const auto& [name, sum] : kSums) table.columns.emplace_back(name);
   table.values.resize(table.columns.size());
@@ -132,7 +128,7 @@ Result<space::DesignTable> taught_subnets(const std::vector<Supernet>& models,
     table.values[0].push_back(proxy.subnet_ms(path));
     for (std::size_t i = 0; i < kSums.size(); ++i) {
       double sum = 1;  // of what all subnets pay, so that it is positive
-      for (const auto& id : path) sum += kSums[i].second((*costs)[id.model][id.block][id.branch]);
+      for (const auto& id : path) sum += kSums[i].second(costs[id.model][id.block][id.branch]);
       table.values[i + 1].push_back(sum);
     }
   }
@@ -156,17 +152,15 @@ Result<LatencyTable> believed_table(const std::string& source,
   if (kind != "predictor")
     return fail(ErrorCode::invalid_input,
                 fmt::format("latency: {} is neither table:FILE nor predictor:FILE", source));
-  const auto pricing = GraphPricing::open(file);
-  if (!pricing) return tl::unexpected(pricing.error());
-  LatencyTable table{.device = pricing->identity().device, .error_percent = kPredictorErrorPercent};
+  FLEETFIT_ASSIGN(const auto pricing, GraphPricing::open(file));
+  LatencyTable table{.device = pricing.identity().device, .error_percent = kPredictorErrorPercent};
   for (const auto& model : models) {
     auto& blocks = table.ms.emplace_back();
     for (const auto& block : model.blocks) {
       auto& branches = blocks.emplace_back();
       for (const auto& branch : block.branches) {
-        const auto priced = pricing->price(branch.graph, block.name);
-        if (!priced) return tl::unexpected(priced.error());
-        branches.push_back(priced->latency_ms);
+        FLEETFIT_ASSIGN(const auto priced, pricing.price(branch.graph, block.name));
+        branches.push_back(priced.latency_ms);
       }
     }
   }
@@ -224,9 +218,7 @@ Status write_fitted(const WriteRequest& request, FittedDevice& device, core::Pro
   std::filesystem::create_directories(request.folder / folder, ignored);
   const auto model = folder / "model.onnx";
   const auto float_model = request.int8 ? folder / "model-fp32.onnx" : model;
-  const auto extracted =
-      extract_subnet(request.bundle, device.best->design, request.folder / float_model);
-  if (!extracted) return tl::unexpected(extracted.error());
+  FLEETFIT_TRY(extract_subnet(request.bundle, device.best->design, request.folder / float_model));
   device.files.push_back(model);
   if (request.int8) {
     auto done =

@@ -83,7 +83,7 @@ struct Ranked {
 };
 
 Result<Ranked> ranked(Result<predict::FittedRegressor> fitted, std::span<const double> y) {
-  if (!fitted) return tl::unexpected(std::move(fitted.error()));
+  FLEETFIT_TRY(fitted);
   // A model that tells no designs apart ranks none of them.
   const auto correlation = core::spearman(fitted->out_of_fold, y);
   return Ranked{*std::move(fitted), correlation.value_or(0)};
@@ -98,7 +98,7 @@ Result<Ranked> fit(const Examples& examples, const FitOptions& options) {
     const auto fit_dense = predict::fit_mlp({.trials = 1, .stop = options.stop});
     const predict::NamedSet designs{.name = "designs", .set = set};
     auto fitted = fit_dense(std::span(&designs, 1), random, pool);
-    if (!fitted) return tl::unexpected(std::move(fitted.error()));
+    FLEETFIT_TRY(fitted);
     return ranked(std::move(fitted->front()), set.y);
   }
   auto linear = ranked(predict::fit_ridge(set), set.y);
@@ -113,21 +113,19 @@ Result<Ranked> fit(const Examples& examples, const FitOptions& options) {
 
 Result<FittedSource> fit_source(const space::Space& space, const space::DesignTable& table,
                                 const FitOptions& options) {
-  const auto encoding = space.find_encoding("one-hot");
-  if (!encoding) return tl::unexpected(encoding.error());
-  const auto examples = examples_of(space, *encoding, table, options.seed);
-  if (!examples) return tl::unexpected(examples.error());
-  const auto [least, most] = std::ranges::minmax(examples->y);
+  FLEETFIT_ASSIGN(const auto encoding, space.find_encoding("one-hot"));
+  FLEETFIT_ASSIGN(const auto examples, examples_of(space, encoding, table, options.seed));
+  const auto [least, most] = std::ranges::minmax(examples.y);
   if (least == most) {
     return fail(ErrorCode::invalid_input,
                 fmt::format("all designs have {}: there is nothing to learn", least));
   }
-  auto best = fit(*examples, options);
-  if (!best) return tl::unexpected(std::move(best.error()));
+  auto best = fit(examples, options);
+  FLEETFIT_TRY(best);
   return FittedSource{
-      .source = std::make_unique<RegressorSource>(space, *encoding, std::move(best->fitted.model)),
+      .source = std::make_unique<RegressorSource>(space, encoding, std::move(best->fitted.model)),
       .settings = std::move(best->fitted.settings),
-      .designs = examples->y.size(),
+      .designs = examples.y.size(),
       .rank_correlation = best->rank_correlation};
 }
 

@@ -34,14 +34,11 @@ Status write_results(const FitRequest& request, FitReport& report) {
   const auto json = to_json(report);
   for (std::size_t i = 0; i < report.devices.size(); ++i) {
     const auto folder = request.output / "devices" / report.devices[i].name;
-    if (auto ok = make_folder(folder); !ok) return ok;
-    if (auto ok =
-            core::write_file(folder / "device.json", core::format_json(json.at("devices").at(i)));
-        !ok)
-      return ok;
+    FLEETFIT_TRY(make_folder(folder));
+    FLEETFIT_TRY(
+        core::write_file(folder / "device.json", core::format_json(json.at("devices").at(i))));
   }
-  if (auto ok = core::write_file(request.output / "fit.json", core::format_json(json)); !ok)
-    return ok;
+  FLEETFIT_TRY(core::write_file(request.output / "fit.json", core::format_json(json)));
   return core::write_file(report.page, fit_page(report));
 }
 
@@ -57,14 +54,12 @@ bool FitReport::all_fitted() const {
 
 Result<FitReport> fit_fleet(Workplace& workplace, const FitRequest& request,
                             core::Progress& progress, const std::stop_token& stop) {
-  const auto fleet = read_fleet(request.fleet);
-  if (!fleet) return tl::unexpected(fleet.error());
-  if (auto ok = make_folder(request.output); !ok) return tl::unexpected(std::move(ok.error()));
-  FitReport report{.name = fleet->name};
-  const auto fit = fleet->is_of_space() ? fit_space_fleet : fit_model_fleet;
-  auto fitted = fit(workplace, *fleet, request, progress, stop, report);
-  if (!fitted) return tl::unexpected(std::move(fitted.error()));
-  if (auto ok = write_results(request, report); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_ASSIGN(const auto fleet, read_fleet(request.fleet));
+  FLEETFIT_TRY(make_folder(request.output));
+  FitReport report{.name = fleet.name};
+  const auto fit = fleet.is_of_space() ? fit_space_fleet : fit_model_fleet;
+  FLEETFIT_TRY(fit(workplace, fleet, request, progress, stop, report));
+  FLEETFIT_TRY(write_results(request, report));
   return report;
 }
 

@@ -70,21 +70,19 @@ Result<WrittenBudgets> read_budgets(const YamlView& view) {
                              read_field(view, "energy", budgets.energy, of("mJ")),
                              read_field(view, "memory", budgets.memory, of("MB")),
                              read_field(view, "of", budgets.statistic, read_statistic)});
-  if (!good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(good);
   if (!budgets.latency) return view.error("latency is missing");
   return budgets;
 }
 
 Result<int> read_small_count(const YamlView& view) {
-  const auto number = view.as_integer({.min = 1, .max = 1024});
-  if (!number) return tl::unexpected(number.error());
-  return static_cast<int>(*number);
+  FLEETFIT_ASSIGN(const auto number, view.as_integer({.min = 1, .max = 1024}));
+  return static_cast<int>(number);
 }
 
 Result<std::optional<int>> read_quota(const YamlView& view) {
-  const auto number = view.as_integer({.min = 1, .max = 100'000});
-  if (!number) return tl::unexpected(number.error());
-  return std::optional(static_cast<int>(*number));
+  FLEETFIT_ASSIGN(const auto number, view.as_integer({.min = 1, .max = 100'000}));
+  return std::optional(static_cast<int>(number));
 }
 
 Result<std::string> read_precision(const YamlView& view) {
@@ -142,26 +140,24 @@ Result<FleetDevice> read_device(const YamlView& view, bool is_of_space) {
                              read_field(view, "name", device.name, read_name),
                              read_field(view, "budget", device.budgets, read_budgets),
                              read_field(view, "optional", device.optional, yaml::read_boolean)});
-  if (!good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(good);
   const Status rest = is_of_space ? read_of_space(view, device) : read_of_model(view, device);
-  if (!rest) return tl::unexpected(rest.error());
+  FLEETFIT_TRY(rest);
   return device;
 }
 
 Result<std::vector<FleetDevice>> read_devices(const YamlView& view, bool is_of_space) {
-  const auto items = view.items();
-  if (!items) return tl::unexpected(items.error());
-  if (items->empty()) return view.error("there has to be a device at least");
-  if (items->size() > kMostDevices)
+  FLEETFIT_ASSIGN(const auto items, view.items());
+  if (items.empty()) return view.error("there has to be a device at least");
+  if (items.size() > kMostDevices)
     return view.error(fmt::format("there are more than {}", kMostDevices));
   std::vector<FleetDevice> devices;
   std::set<std::string> names;
-  for (const auto& item : *items) {
-    auto device = read_device(item, is_of_space);
-    if (!device) return tl::unexpected(device.error());
-    if (!names.insert(device->name).second)
-      return item.error(fmt::format("name: {} occurs twice", device->name));
-    devices.push_back(*std::move(device));
+  for (const auto& item : items) {
+    FLEETFIT_ASSIGN(auto device, read_device(item, is_of_space));
+    if (!names.insert(device.name).second)
+      return item.error(fmt::format("name: {} occurs twice", device.name));
+    devices.push_back(std::move(device));
   }
   return devices;
 }
@@ -172,14 +168,12 @@ Result<std::string> read_compute(const YamlView& view) {
 
 /// [0.5, 0.25], as the command line takes it.
 Result<std::string> read_shares(const YamlView& view) {
-  const auto items = view.items();
-  if (!items) return tl::unexpected(items.error());
+  FLEETFIT_ASSIGN(const auto items, view.items());
   std::string text;
-  for (const auto& item : *items) {
-    const auto share = yaml::read_positive(item);
-    if (!share) return tl::unexpected(share.error());
-    if (*share >= 1) return item.error(fmt::format("{} is not below 1", *share));
-    text += fmt::format("{}{}", text.empty() ? "" : ",", *share);
+  for (const auto& item : items) {
+    FLEETFIT_ASSIGN(const auto share, yaml::read_positive(item));
+    if (share >= 1) return item.error(fmt::format("{} is not below 1", share));
+    text += fmt::format("{}{}", text.empty() ? "" : ",", share);
   }
   return text;
 }
@@ -188,20 +182,17 @@ Result<ElasticPlan> read_elastic(const YamlView& view) {
   ElasticPlan plan;
   const auto whole = [](std::int64_t min) {
     return [min](const YamlView& field) -> Result<std::optional<int>> {
-      const auto number = field.as_integer({.min = min, .max = 10'000});
-      if (!number) return tl::unexpected(number.error());
-      return std::optional(static_cast<int>(*number));
+      FLEETFIT_ASSIGN(const auto number, field.as_integer({.min = min, .max = 10'000}));
+      return std::optional(static_cast<int>(number));
     };
   };
   const auto count = [](const YamlView& field) -> Result<std::optional<std::int64_t>> {
-    const auto number = yaml::read_count(field);
-    if (!number) return tl::unexpected(number.error());
-    return std::optional(*number);
+    FLEETFIT_ASSIGN(const auto number, yaml::read_count(field));
+    return std::optional(number);
   };
   const auto positive = [](const YamlView& field) -> Result<std::optional<double>> {
-    const auto number = yaml::read_positive(field);
-    if (!number) return tl::unexpected(number.error());
-    return std::optional(*number);
+    FLEETFIT_ASSIGN(const auto number, yaml::read_positive(field));
+    return std::optional(number);
   };
   Status good = first_error({view.allow_only({"granularity", "merge", "shrink", "distill_epochs",
                                               "tune_epochs", "limit", "compute"}),
@@ -212,33 +203,29 @@ Result<ElasticPlan> read_elastic(const YamlView& view) {
                              read_field(view, "tune_epochs", plan.tune_epochs, whole(0)),
                              read_field(view, "limit", plan.limit, count),
                              read_field(view, "compute", plan.compute, read_compute)});
-  if (!good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(good);
   return plan;
 }
 
 Result<std::size_t> read_measurements(const YamlView& view) {
-  const auto number = view.as_integer({.min = 3, .max = kMostMeasurements});
-  if (!number) return tl::unexpected(number.error());
-  return static_cast<std::size_t>(*number);
+  FLEETFIT_ASSIGN(const auto number, view.as_integer({.min = 3, .max = kMostMeasurements}));
+  return static_cast<std::size_t>(number);
 }
 
 Result<std::size_t> read_confirmations(const YamlView& view) {
-  const auto number = view.as_integer({.min = 1, .max = kMostMeasurements});
-  if (!number) return tl::unexpected(number.error());
-  return static_cast<std::size_t>(*number);
+  FLEETFIT_ASSIGN(const auto number, view.as_integer({.min = 1, .max = kMostMeasurements}));
+  return static_cast<std::size_t>(number);
 }
 
 Result<std::size_t> read_images(const YamlView& view) {
-  const auto number = view.as_integer({.min = 20, .max = 1'000'000'000});
-  if (!number) return tl::unexpected(number.error());
-  return static_cast<std::size_t>(*number);
+  FLEETFIT_ASSIGN(const auto number, view.as_integer({.min = 20, .max = 1'000'000'000}));
+  return static_cast<std::size_t>(number);
 }
 
 Result<std::optional<double>> read_loss(const YamlView& view) {
-  const auto number = view.as_number();
-  if (!number) return tl::unexpected(number.error());
-  if (*number < 0) return view.error(fmt::format("{} is below 0", *number));
-  return std::optional(*number);
+  FLEETFIT_ASSIGN(const auto number, view.as_number());
+  if (number < 0) return view.error(fmt::format("{} is below 0", number));
+  return std::optional(number);
 }
 
 Status read_common(const YamlView& view, Fleet& fleet) {
@@ -318,21 +305,17 @@ Status check_tables(const YamlView& view, const Fleet& fleet) {
 
 Result<Fleet> read_document(const YamlView& view, const std::filesystem::path& file) {
   Fleet fleet{.name = file.stem().string(), .file = file};
-  const auto space = view.find("space");
-  if (!space) return tl::unexpected(space.error());
+  FLEETFIT_ASSIGN(const auto space, view.find("space"));
   Status good = read_field(view, "space", fleet.space, read_text);
   if (good)
-    good = space->has_value() ? read_space_fleet(view, fleet) : read_model_fleet(view, fleet);
+    good = space.has_value() ? read_space_fleet(view, fleet) : read_model_fleet(view, fleet);
   if (good) good = read_common(view, fleet);
-  if (!good) return tl::unexpected(good.error());
-  const auto devices = view.at("devices");
-  if (!devices) return tl::unexpected(devices.error());
-  auto list = read_devices(*devices, fleet.is_of_space());
-  if (!list) return tl::unexpected(list.error());
-  fleet.devices = *std::move(list);
+  FLEETFIT_TRY(good);
+  FLEETFIT_ASSIGN(const auto devices, view.at("devices"));
+  FLEETFIT_ASSIGN(fleet.devices, read_devices(devices, fleet.is_of_space()));
   if (fleet.is_of_space()) {
     const Status fits = first_error({check_shares(view, fleet), check_tables(view, fleet)});
-    if (!fits) return tl::unexpected(fits.error());
+    FLEETFIT_TRY(fits);
   }
   return fleet;
 }
@@ -362,15 +345,13 @@ std::string Fleet::located_source(const std::string& source) const {
 
 Result<Fleet> parse_fleet(std::string_view text, const std::filesystem::path& file) {
   const auto name = file.string();
-  const auto document = yaml::parse_yaml(text, name);
-  if (!document) return tl::unexpected(document.error());
-  return read_document(YamlView(*document, name), file);
+  FLEETFIT_ASSIGN(const auto document, yaml::parse_yaml(text, name));
+  return read_document(YamlView(document, name), file);
 }
 
 Result<Fleet> read_fleet(const std::filesystem::path& file) {
-  const auto text = core::read_file(file, {.max_bytes = std::uint64_t{1} << 20});
-  if (!text) return tl::unexpected(text.error());
-  return parse_fleet(*text, file);
+  FLEETFIT_ASSIGN(const auto text, core::read_file(file, {.max_bytes = std::uint64_t{1} << 20}));
+  return parse_fleet(text, file);
 }
 
 }  // namespace fleetfit::app

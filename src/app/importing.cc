@@ -27,14 +27,13 @@ constexpr std::size_t kMoreTrials = 64;
 
 Result<std::string> chosen_study(const ImportOptions& options) {
   if (!options.study.empty()) return options.study;
-  const auto names = store::list_optuna_studies(options.file);
-  if (!names) return tl::unexpected(names.error());
-  if (names->size() == 1) return names->front();
+  FLEETFIT_ASSIGN(const auto names, store::list_optuna_studies(options.file));
+  if (names.size() == 1) return names.front();
   const auto place = options.file.string();
-  if (names->empty())
+  if (names.empty())
     return fail(ErrorCode::invalid_input, fmt::format("{}: it has no study", place));
   return fail(ErrorCode::invalid_input, fmt::format("{}: it has {} studies, name one of them: {}",
-                                                    place, names->size(), fmt::join(*names, ", ")));
+                                                    place, names.size(), fmt::join(names, ", ")));
 }
 
 // What a trial reported on the way counts as epochs.
@@ -172,44 +171,39 @@ double span_s(const OptunaStudy& study) {
 }
 
 Status save(store::StudyStore& studies, const store::StudyRecord& study, const Trials& trials) {
-  if (auto created = studies.create_study(study); !created) return created;
+  FLEETFIT_TRY(studies.create_study(study));
   const auto added = studies.add_trials(study.name, trials.records);
   if (added && *added) return {};
   // Without its trials the study is worth nothing, and would be in the way of another attempt.
   static_cast<void>(studies.remove_study(study.name));
-  if (!added) return tl::unexpected(added.error());
+  FLEETFIT_TRY(added);
   return fail(ErrorCode::io, fmt::format("study '{}' is being worked on already", study.name));
 }
 
 }  // namespace
 
 Result<ImportedStudy> import_optuna_study(Workplace& workplace, const ImportOptions& options) {
-  const auto chosen = chosen_study(options);
-  if (!chosen) return tl::unexpected(chosen.error());
-  const auto study = store::read_optuna_study(options.file, *chosen);
-  if (!study) return tl::unexpected(study.error());
-  const auto space = OptunaSpace::of(*study);
-  if (!space) return core::within(options.file.string(), space.error());
+  FLEETFIT_ASSIGN(const auto chosen, chosen_study(options));
+  FLEETFIT_ASSIGN(const auto study, store::read_optuna_study(options.file, chosen));
+  FLEETFIT_ASSIGN(const auto space, core::within(options.file.string(), OptunaSpace::of(study)));
 
-  ImportedStudy imported{.name = options.name.empty() ? study->name : options.name};
-  imported.definition = definition_of(*study, *space, imported.name, options);
-  const auto parsed = tune::parse_study(imported.definition, "study file");
-  if (!parsed) return core::within(options.file.string(), parsed.error());
+  ImportedStudy imported{.name = options.name.empty() ? study.name : options.name};
+  imported.definition = definition_of(study, space, imported.name, options);
+  FLEETFIT_ASSIGN(
+      const auto parsed,
+      core::within(options.file.string(), tune::parse_study(imported.definition, "study file")));
 
-  const auto trials = trials_of(*study, *space, parsed->parameters);
+  const auto trials = trials_of(study, space, parsed.parameters);
   imported.left_out = trials.left_out;
   auto& studies = workplace.store->studies();
   const store::StudyRecord record{
       .name = imported.name,
       .definition = imported.definition,
-      .seed = parsed->seed,
+      .seed = parsed.seed,
       .created = std::chrono::floor<std::chrono::milliseconds>(workplace.clock.date()),
-      .tuning_s = span_s(*study)};
-  if (auto saved = save(studies, record, trials); !saved)
-    return tl::unexpected(std::move(saved.error()));
-  const auto counts = studies.count_trials(imported.name);
-  if (!counts) return tl::unexpected(counts.error());
-  imported.trials = *counts;
+      .tuning_s = span_s(study)};
+  FLEETFIT_TRY(save(studies, record, trials));
+  FLEETFIT_ASSIGN(imported.trials, studies.count_trials(imported.name));
   return imported;
 }
 

@@ -51,16 +51,13 @@ struct PreparedFiles {
 
 Result<PreparedFiles> prepare_files(const ConfirmRequest& request, const measure::Device& device,
                                     const std::vector<std::int64_t>& batches) {
-  const auto model = BatchedModel::open(request.model, request.options);
-  if (!model) return tl::unexpected(model.error());
+  FLEETFIT_ASSIGN(const auto model, BatchedModel::open(request.model, request.options));
   PreparedFiles prepared;
   for (const auto batch : batches) {
-    auto files = model->files(batch, request.threads);
-    if (!files) return tl::unexpected(std::move(files.error()));
-    const auto file = files->for_device(device);
-    if (!file) return tl::unexpected(file.error());
-    prepared.by_batch.emplace_back(batch, file->path);
-    prepared.keep.push_back(*std::move(files));
+    FLEETFIT_ASSIGN(auto files, model.files(batch, request.threads));
+    FLEETFIT_ASSIGN(const auto file, files.for_device(device));
+    prepared.by_batch.emplace_back(batch, file.path);
+    prepared.keep.push_back(std::move(files));
   }
   return prepared;
 }
@@ -98,13 +95,11 @@ class Metering {
 class EngineServer {
  public:
   static Result<EngineServer> start(const measure::Device& device, const Programs& programs) {
-    auto command = own_command(programs, {"infer", "serve"});
-    if (!command) return tl::unexpected(std::move(command.error()));
-    auto process = core::Process::start(*std::move(command), {.environment = engine_environment()});
-    if (!process) return tl::unexpected(std::move(process.error()));
-    auto limits = measure::apply_limits(process->pid(), device);
-    if (!limits) return tl::unexpected(std::move(limits.error()));
-    return EngineServer(*std::move(limits), *std::move(process));
+    FLEETFIT_ASSIGN(auto command, own_command(programs, {"infer", "serve"}));
+    FLEETFIT_ASSIGN(auto process, core::Process::start(std::move(command),
+                                                       {.environment = engine_environment()}));
+    FLEETFIT_ASSIGN(auto limits, measure::apply_limits(process.pid(), device));
+    return EngineServer(std::move(limits), std::move(process));
   }
 
   int pid() const { return process_.pid(); }
@@ -113,9 +108,8 @@ class EngineServer {
 
   /// The next document that it says; fails with what it says went wrong.
   Result<nlohmann::json> listen(milliseconds timeout, const std::stop_token& stop) {
-    const auto line = next_line(timeout, stop);
-    if (!line) return tl::unexpected(line.error());
-    auto json = core::parse_json(*line, "answer of the serving process");
+    FLEETFIT_ASSIGN(const auto line, next_line(timeout, stop));
+    auto json = core::parse_json(line, "answer of the serving process");
     if (json && json->contains("error")) {
       return fail(ErrorCode::device_failed,
                   core::JsonView(*json, "answer").text("error").value_or("it failed"));
@@ -154,8 +148,7 @@ struct Place {
 };
 
 Result<std::string> plan_of(const Place& place, const PreparedFiles& files) {
-  const auto known = KernelChoices(place.workplace).known(place.device);
-  if (!known) return tl::unexpected(known.error());
+  FLEETFIT_ASSIGN(const auto known, KernelChoices(place.workplace).known(place.device));
   const auto load = load_options(place.device);
   nlohmann::json plan = {{"scenario", tune::describe(place.request.scenario)},
                          {"batch", place.batch},
@@ -163,7 +156,7 @@ Result<std::string> plan_of(const Place& place, const PreparedFiles& files) {
                          {"seed", place.request.seed},
                          {"threads", load.threads},
                          {"kernels", load.kernels},
-                         {"known_choices", *known},
+                         {"known_choices", known},
                          {"models", nlohmann::json::array()}};
   for (const auto& [batch, file] : files.by_batch)
     plan["models"].push_back({{"batch", batch}, {"file", file.string()}});
@@ -172,26 +165,21 @@ Result<std::string> plan_of(const Place& place, const PreparedFiles& files) {
 
 Result<RealOutcome> run_engine(const Place& place, const PreparedFiles& files,
                                const std::stop_token& stop) {
-  const auto plan = plan_of(place, files);
-  if (!plan) return tl::unexpected(plan.error());
-  auto server = EngineServer::start(place.device, place.workplace.programs);
-  if (!server) return tl::unexpected(std::move(server.error()));
-  if (auto ok = server->tell(*plan); !ok) return tl::unexpected(std::move(ok.error()));
-  if (const auto ready = server->listen(kLoading, stop); !ready)
-    return tl::unexpected(ready.error());
+  FLEETFIT_ASSIGN(const auto plan, plan_of(place, files));
+  FLEETFIT_ASSIGN(auto server, EngineServer::start(place.device, place.workplace.programs));
+  FLEETFIT_TRY(server.tell(plan));
+  FLEETFIT_TRY(server.listen(kLoading, stop));
   const auto& power = place.request.power;
   Metering metering(place.workplace.clock,
-                    {.model = power ? *power : measure::assumed_power(), .pid = server->pid()});
+                    {.model = power ? *power : measure::assumed_power(), .pid = server.pid()});
   metering.start();
-  if (auto ok = server->tell("go"); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(server.tell("go"));
   const milliseconds patience(static_cast<std::int64_t>(3000 * place.request.seconds) + 60'000);
-  const auto answer = server->listen(patience, stop);
-  if (!answer) return tl::unexpected(answer.error());
-  const auto response = core::JsonView(*answer, "answer of the serving process")
-                            .at("response")
-                            .and_then(tune::response_from_json);
-  if (!response) return tl::unexpected(response.error());
-  RealOutcome outcome{.response = *response};
+  FLEETFIT_ASSIGN(const auto answer, server.listen(patience, stop));
+  FLEETFIT_ASSIGN(const auto response, core::JsonView(answer, "answer of the serving process")
+                                           .at("response")
+                                           .and_then(tune::response_from_json));
+  RealOutcome outcome{.response = response};
   metering.stop(outcome);
   return outcome;
 }
@@ -202,26 +190,24 @@ Result<RealOutcome> run_others(const Place& place, const PreparedFiles& files,
   std::vector<OpenedRuntime> limits;  // outlive the processes
   BatchRunners runners;
   for (const auto& [batch, file] : files.by_batch) {
-    auto opened = open_runtime(place.device, place.workplace.programs);
-    if (!opened) return tl::unexpected(std::move(opened.error()));
-    const auto loaded = opened->runtime->load(file, load_options(place.device));
-    if (!loaded) return tl::unexpected(loaded.error());
-    runners.add(batch, std::move(opened->runtime));
-    limits.push_back(*std::move(opened));
+    FLEETFIT_ASSIGN(auto opened, open_runtime(place.device, place.workplace.programs));
+    FLEETFIT_TRY(opened.runtime->load(file, load_options(place.device)));
+    runners.add(batch, std::move(opened.runtime));
+    limits.push_back(std::move(opened));
   }
   const auto& clock = place.workplace.clock;
-  if (auto ok = runners.warm_up(clock); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(runners.warm_up(clock));
   Metering metering(clock, {});
   metering.start();
   const tune::RealServer server{.clock = clock,
                                 .execute = [&](std::int64_t n) { return runners.run(n); },
                                 .stop = [&] { return stop.stop_requested(); }};
-  const auto response =
+  FLEETFIT_ASSIGN(
+      const auto response,
       tune::serve_for_real(place.request.scenario, place.batch, server,
-                           {.seconds = place.request.seconds, .seed = place.request.seed});
-  if (!response) return tl::unexpected(response.error());
+                           {.seconds = place.request.seconds, .seed = place.request.seed}));
   if (stop.stop_requested()) return fail(ErrorCode::cancelled, "the real run was stopped");
-  RealOutcome outcome{.response = *response};
+  RealOutcome outcome{.response = response};
   metering.stop(outcome);
   return outcome;
 }
@@ -241,11 +227,9 @@ Status check_request(const ConfirmRequest& request) {
 
 Result<measure::Device> device_for(Workplace& workplace, const ConfirmRequest& request,
                                    const tune::InferenceSetting& setting) {
-  const auto opened = open_device(workplace, request.device);
-  if (!opened) return tl::unexpected(opened.error());
-  const auto hardware = measure::read_hardware();
-  if (!hardware) return tl::unexpected(hardware.error());
-  return variant_of(opened->device, *hardware, setting);
+  FLEETFIT_ASSIGN(const auto opened, open_device(workplace, request.device));
+  FLEETFIT_ASSIGN(const auto hardware, measure::read_hardware());
+  return variant_of(opened.device, hardware, setting);
 }
 
 }  // namespace
@@ -259,21 +243,19 @@ double ConfirmedInference::error() const {
 Result<ConfirmedInference> confirm_inference(Workplace& workplace, const ConfirmRequest& request,
                                              core::Progress& progress,
                                              const std::stop_token& stop) {
-  if (auto ok = check_request(request); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check_request(request));
   const auto& best = request.result.trials[*request.result.best];
-  const auto device = device_for(workplace, request, best.setting);
-  if (!device) return tl::unexpected(device.error());
+  FLEETFIT_ASSIGN(const auto device, device_for(workplace, request, best.setting));
   const core::ProgressTask task(progress, {.name = "real run on " + request.device});
   ConfirmedInference confirmed{.device = request.device,
                                .scenario = request.scenario,
                                .setting = best.setting,
                                .expected = best.response,
                                .batches = batches_formed(request, best.setting)};
-  const auto files = prepare_files(request, *device, confirmed.batches);
-  if (!files) return tl::unexpected(files.error());
-  const Place place{workplace, request, *device, best.setting.batch};
-  const bool engine = is_engine(device->runtime);
-  const auto outcome = engine ? run_engine(place, *files, stop) : run_others(place, *files, stop);
+  FLEETFIT_ASSIGN(const auto files, prepare_files(request, device, confirmed.batches));
+  const Place place{workplace, request, device, best.setting.batch};
+  const bool engine = is_engine(device.runtime);
+  const auto outcome = engine ? run_engine(place, files, stop) : run_others(place, files, stop);
   if (!outcome) return core::within("device " + request.device, outcome.error());
   confirmed.real = outcome->response;
   confirmed.energy_source = outcome->energy_source;

@@ -21,26 +21,19 @@ struct Plan {
 };
 
 Status load_models(const core::JsonView& json, BatchRunners& runners) {
-  const auto threads = json.integer("threads", {.min = 1, .max = 1024});
-  if (!threads) return tl::unexpected(threads.error());
-  auto kernels = json.text("kernels");
-  if (!kernels) return tl::unexpected(std::move(kernels.error()));
-  auto known = json.text_or("known_choices", "");
-  if (!known) return tl::unexpected(std::move(known.error()));
-  const measure::LoadOptions options{.threads = static_cast<int>(*threads),
-                                     .kernels = *std::move(kernels),
-                                     .known_choices = *std::move(known)};
-  const auto models = json.items("models");
-  if (!models) return tl::unexpected(models.error());
-  for (const auto& model : *models) {
-    const auto batch = model.integer("batch", {.min = 1});
-    if (!batch) return tl::unexpected(batch.error());
-    const auto file = model.text("file");
-    if (!file) return tl::unexpected(file.error());
+  FLEETFIT_ASSIGN(const auto threads, json.integer("threads", {.min = 1, .max = 1024}));
+  FLEETFIT_ASSIGN(auto kernels, json.text("kernels"));
+  FLEETFIT_ASSIGN(auto known, json.text_or("known_choices", ""));
+  const measure::LoadOptions options{.threads = static_cast<int>(threads),
+                                     .kernels = std::move(kernels),
+                                     .known_choices = std::move(known)};
+  FLEETFIT_ASSIGN(const auto models, json.items("models"));
+  for (const auto& model : models) {
+    FLEETFIT_ASSIGN(const auto batch, model.integer("batch", {.min = 1}));
+    FLEETFIT_ASSIGN(const auto file, model.text("file"));
     auto runtime = measure::make_engine_runtime();
-    if (const auto loaded = runtime->load(*file, options); !loaded)
-      return tl::unexpected(loaded.error());
-    runners.add(*batch, std::move(runtime));
+    FLEETFIT_TRY(runtime->load(file, options));
+    runners.add(batch, std::move(runtime));
   }
   return {};
 }
@@ -48,25 +41,17 @@ Status load_models(const core::JsonView& json, BatchRunners& runners) {
 Result<Plan> read_plan(std::istream& in) {
   std::string line;
   std::getline(in, line);
-  const auto document = core::parse_json(line, "plan");
-  if (!document) return tl::unexpected(document.error());
-  const core::JsonView json(*document, "plan");
+  FLEETFIT_ASSIGN(const auto document, core::parse_json(line, "plan"));
+  const core::JsonView json(document, "plan");
   Plan plan;
-  const auto scenario = json.text("scenario").and_then([](const std::string& text) {
+  FLEETFIT_ASSIGN(plan.scenario, json.text("scenario").and_then([](const std::string& text) {
     return tune::parse_scenario(text);
-  });
-  if (!scenario) return tl::unexpected(scenario.error());
-  plan.scenario = *scenario;
-  const auto batch = json.integer("batch", {.min = 1});
-  if (!batch) return tl::unexpected(batch.error());
-  plan.batch = *batch;
-  const auto seconds = json.number("seconds");
-  if (!seconds) return tl::unexpected(seconds.error());
-  plan.run.seconds = *seconds;
-  const auto seed = json.integer("seed", {.min = 0});
-  if (!seed) return tl::unexpected(seed.error());
-  plan.run.seed = static_cast<std::uint64_t>(*seed);
-  if (auto ok = load_models(json, plan.runners); !ok) return tl::unexpected(ok.error());
+  }));
+  FLEETFIT_ASSIGN(plan.batch, json.integer("batch", {.min = 1}));
+  FLEETFIT_ASSIGN(plan.run.seconds, json.number("seconds"));
+  FLEETFIT_ASSIGN(const auto seed, json.integer("seed", {.min = 0}));
+  plan.run.seed = static_cast<std::uint64_t>(seed);
+  FLEETFIT_TRY(load_models(json, plan.runners));
   return plan;
 }
 
@@ -78,15 +63,14 @@ void say(std::ostream& out, const std::string& line) {
 
 Result<tune::Response> serve_plan(std::istream& in, std::ostream& out) {
   const core::SystemClock clock;
-  const auto plan = read_plan(in);
-  if (!plan) return tl::unexpected(plan.error());
-  if (auto ok = plan->runners.warm_up(clock); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_ASSIGN(const auto plan, read_plan(in));
+  FLEETFIT_TRY(plan.runners.warm_up(clock));
   say(out, R"({"ready":true})");
   std::string go;
   std::getline(in, go);
   const tune::RealServer server{.clock = clock,
-                                .execute = [&](std::int64_t n) { return plan->runners.run(n); }};
-  return tune::serve_for_real(plan->scenario, plan->batch, server, plan->run);
+                                .execute = [&](std::int64_t n) { return plan.runners.run(n); }};
+  return tune::serve_for_real(plan.scenario, plan.batch, server, plan.run);
 }
 
 }  // namespace
@@ -97,7 +81,7 @@ Status BatchRunners::warm_up(const core::Clock& clock) const {
   for (const auto& [batch, runtime] : by_batch_) {
     const auto start = clock.now();
     for (int i = 0; i < kRuns && clock.now() - start < kLongest; ++i) {
-      if (const auto ran = runtime->run(1, false); !ran) return tl::unexpected(ran.error());
+      FLEETFIT_TRY(runtime->run(1, false));
     }
   }
   return {};

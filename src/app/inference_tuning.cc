@@ -71,29 +71,25 @@ class DevicePricing {
 
   Status open(const std::string& name) {
     auto opened = open_device(workplace_, name);
-    if (!opened) return tl::unexpected(std::move(opened.error()));
-    auto hardware = measure::read_hardware();
-    if (!hardware) return tl::unexpected(std::move(hardware.error()));
+    FLEETFIT_TRY(opened);
+    FLEETFIT_ASSIGN(auto hardware, measure::read_hardware());
     device_ = std::move(opened->device);
-    hardware_ = *std::move(hardware);
+    hardware_ = std::move(hardware);
     return {};
   }
 
   Result<tune::InferenceCost> price(const tune::InferenceSetting& setting,
                                     const std::optional<tune::Rhythm>& rhythm) {
     const auto protocol = protocol_for(request_.seconds, rhythm);
-    const auto variant = variant_of(device_, hardware_, setting);
-    if (!variant) return tl::unexpected(variant.error());
-    auto files = model_.files(setting.batch, request_.threads);
-    if (!files) return tl::unexpected(std::move(files.error()));
-    auto opened = start_device(*variant, workplace_.programs);
-    if (!opened) return tl::unexpected(std::move(opened.error()));
+    FLEETFIT_ASSIGN(const auto variant, variant_of(device_, hardware_, setting));
+    FLEETFIT_ASSIGN(auto files, model_.files(setting.batch, request_.threads));
+    FLEETFIT_ASSIGN(auto opened, start_device(variant, workplace_.programs));
     std::vector<OpenedDevice> devices;
-    devices.push_back(*std::move(opened));
-    const auto measured = measure_on_devices(workplace_, {protocol, power_, choices_}, *files,
-                                             std::move(devices), stop_);
-    if (!measured) return tl::unexpected(measured.error());
-    const auto& measurement = measured->front().measurement;
+    devices.push_back(std::move(opened));
+    FLEETFIT_ASSIGN(const auto measured,
+                    measure_on_devices(workplace_, {protocol, power_, choices_}, files,
+                                       std::move(devices), stop_));
+    const auto& measurement = measured.front().measurement;
     if (stop_.stop_requested()) return fail(ErrorCode::cancelled, "measuring was stopped");
     if (!measurement.latency) return fail(ErrorCode::device_failed, measurement.reason);
     return cost_of(measurement);
@@ -124,19 +120,16 @@ Status check_setting(const predict::Identity& identity, const tune::InferenceSet
 
 Result<tune::InferenceCost> predict_cost(const GraphPricing& pricing, const BatchedModel& model,
                                          const tune::InferenceSetting& setting) {
-  if (auto ok = check_setting(pricing.identity(), setting); !ok)
-    return tl::unexpected(std::move(ok.error()));
-  auto graph = graph::with_batch(model.graph, setting.batch);
-  if (!graph) return tl::unexpected(std::move(graph.error()));
-  const auto priced = pricing.price(*std::move(graph), model.name);
-  if (!priced) return tl::unexpected(priced.error());
-  if (!priced->unpriced.empty()) {
+  FLEETFIT_TRY(check_setting(pricing.identity(), setting));
+  FLEETFIT_ASSIGN(auto graph, graph::with_batch(model.graph, setting.batch));
+  FLEETFIT_ASSIGN(const auto priced, pricing.price(std::move(graph), model.name));
+  if (!priced.unpriced.empty()) {
     return fail(ErrorCode::unsupported,
                 fmt::format("the predictor cannot price {} of its kernels, {} the first",
-                            priced->unpriced.size(), priced->unpriced.front().kind));
+                            priced.unpriced.size(), priced.unpriced.front().kind));
   }
-  const auto& interval = priced->interval90;
-  return tune::InferenceCost{.cost = {.latency_ms = priced->latency_ms},
+  const auto& interval = priced.interval90;
+  return tune::InferenceCost{.cost = {.latency_ms = priced.latency_ms},
                              .spread_ms = (interval.high - interval.low) / 2 * kHalf95 / kHalf90,
                              .predicted = true};
 }
@@ -166,15 +159,14 @@ Result<tune::InferenceResult> find_answer(Workplace& workplace, const Question& 
   const tune::InferenceTuning tuning{
       .study = request.study, .algorithm = request.algorithm, .seed = request.seed};
   if (const auto file = predictor_file(device)) {
-    const auto pricing = GraphPricing::open(*file);
-    if (!pricing) return tl::unexpected(pricing.error());
+    FLEETFIT_ASSIGN(const auto pricing, GraphPricing::open(*file));
     const auto price = [&](const tune::InferenceSetting& setting, const auto& /*rhythm*/) {
-      return predict_cost(*pricing, question.model, setting);
+      return predict_cost(pricing, question.model, setting);
     };
     return tune::tune_inference(tuning, told(price, task), stop);
   }
   DevicePricing pricing(workplace, request, model, stop);
-  if (auto ok = pricing.open(device); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(pricing.open(device));
   const auto price = [&](const tune::InferenceSetting& setting,
                          const std::optional<tune::Rhythm>& rhythm) {
     return pricing.price(setting, rhythm);
@@ -206,9 +198,8 @@ Result<std::string> structure_of_model(const std::filesystem::path& model,
 
 Result<std::string> inference_fingerprint(Workplace& workplace, const std::string& device) {
   if (const auto file = predictor_file(device)) {
-    const auto mapped = core::MappedFile::open(*file);
-    if (!mapped) return tl::unexpected(mapped.error());
-    const auto bytes = mapped->bytes();
+    FLEETFIT_ASSIGN(const auto mapped, core::MappedFile::open(*file));
+    const auto bytes = mapped.bytes();
     return std::string(kPredictor) +
            core::sha256_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
@@ -222,12 +213,12 @@ Result<std::optional<DeviceInference>> find_inference(Workplace& workplace,
                                                       const std::string& device,
                                                       const std::string& fingerprint,
                                                       const std::string& question) {
-  const auto record = workplace.store->studies().find_inference(structure, fingerprint, question);
-  if (!record) return tl::unexpected(record.error());
-  if (!*record || (*record)->failed) return std::nullopt;
-  const auto json = core::parse_json((*record)->result, "inference result in the store");
-  if (!json) return tl::unexpected(json.error());
-  auto result = tune::inference_result_from_json(core::JsonView(*json, "inference result"));
+  FLEETFIT_ASSIGN(const auto record,
+                  workplace.store->studies().find_inference(structure, fingerprint, question));
+  if (!record || record->failed) return std::nullopt;
+  FLEETFIT_ASSIGN(const auto json,
+                  core::parse_json(record->result, "inference result in the store"));
+  auto result = tune::inference_result_from_json(core::JsonView(json, "inference result"));
   if (!result) return std::nullopt;  // of another version: found anew
   return DeviceInference{.device = device,
                          .fingerprint = fingerprint,
@@ -239,25 +230,21 @@ Result<std::optional<DeviceInference>> find_inference(Workplace& workplace,
 Result<DeviceInference> tune_inference_on(Workplace& workplace, const InferenceRequest& request,
                                           const std::string& device, core::Progress& progress,
                                           const std::stop_token& stop) {
-  if (auto ok = tune::check_inference_parameters(request.study.parameters); !ok)
-    return tl::unexpected(std::move(ok.error()));
-  const auto model = BatchedModel::open(request.model, request.options);
-  if (!model) return tl::unexpected(model.error());
-  auto fingerprint = inference_fingerprint(workplace, device);
-  if (!fingerprint) return tl::unexpected(std::move(fingerprint.error()));
+  FLEETFIT_TRY(tune::check_inference_parameters(request.study.parameters));
+  FLEETFIT_ASSIGN(const auto model, BatchedModel::open(request.model, request.options));
+  FLEETFIT_ASSIGN(auto fingerprint, inference_fingerprint(workplace, device));
   if (request.known == KnownAnswers::use) {
-    const auto known = find_inference(workplace, model->structure, device, *fingerprint,
-                                      tune::question_key(request.study, request.algorithm));
-    if (!known) return tl::unexpected(known.error());
-    if (*known) return **known;
+    FLEETFIT_ASSIGN(const auto known,
+                    find_inference(workplace, model.structure, device, fingerprint,
+                                   tune::question_key(request.study, request.algorithm)));
+    if (known) return *known;
   }
-  auto result = find_answer(workplace, {request, *model, device}, progress, stop);
-  if (!result) return tl::unexpected(std::move(result.error()));
+  FLEETFIT_ASSIGN(auto result, find_answer(workplace, {request, model, device}, progress, stop));
   DeviceInference found{.device = device,
-                        .fingerprint = *std::move(fingerprint),
-                        .structure = model->structure,
-                        .result = *std::move(result)};
-  if (auto ok = keep(workplace, request, found); !ok) return tl::unexpected(std::move(ok.error()));
+                        .fingerprint = std::move(fingerprint),
+                        .structure = model.structure,
+                        .result = std::move(result)};
+  FLEETFIT_TRY(keep(workplace, request, found));
   return found;
 }
 

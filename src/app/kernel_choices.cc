@@ -26,11 +26,10 @@ std::string owner_of(const measure::Device& device) {
 
 Result<KernelChoices::Answers*> KernelChoices::answers_of(const std::string& owner) {
   if (const auto read = by_owner_.find(owner); read != by_owner_.end()) return &read->second;
-  auto records = workplace_.store->list_kernel_choices(owner);
-  if (!records) return tl::unexpected(std::move(records.error()));
-  std::ranges::stable_sort(*records, {}, &store::KernelChoiceRecord::measured);
+  FLEETFIT_ASSIGN(auto records, workplace_.store->list_kernel_choices(owner));
+  std::ranges::stable_sort(records, {}, &store::KernelChoiceRecord::measured);
   Answers answers;
-  for (const auto& record : *records) {
+  for (const auto& record : records) {
     answers.by_question[record.key] = record.choice;
     answers.questions.push_back(record.key);
   }
@@ -39,12 +38,11 @@ Result<KernelChoices::Answers*> KernelChoices::answers_of(const std::string& own
 
 Result<std::string> KernelChoices::known(const measure::Device& device) {
   if (!is_engine(device.runtime)) return "";
-  const auto answers = answers_of(owner_of(device));
-  if (!answers) return tl::unexpected(answers.error());
+  FLEETFIT_ASSIGN(const auto answers, answers_of(owner_of(device)));
   nlohmann::json choices = nlohmann::json::object();
   std::size_t bytes = 0;
-  for (const auto& question : std::views::reverse((*answers)->questions)) {
-    const auto& answer = (*answers)->by_question.at(question);
+  for (const auto& question : std::views::reverse(answers->questions)) {
+    const auto& answer = answers->by_question.at(question);
     bytes += question.size() + answer.size();
     if (bytes > kMostBytes) break;
     choices[question] = answer;
@@ -55,16 +53,14 @@ Result<std::string> KernelChoices::known(const measure::Device& device) {
 Status KernelChoices::save(const measure::Device& device, const measure::Measurement& measurement) {
   if (!is_engine(device.runtime) || device.limits.any() || measurement.kernel_choices.empty())
     return {};
-  const auto found = core::parse_json(measurement.kernel_choices, "kernel choices");
-  if (!found) return tl::unexpected(found.error());
+  FLEETFIT_ASSIGN(const auto found, core::parse_json(measurement.kernel_choices, "kernel choices"));
   const auto owner = owner_of(device);
-  const auto answers = answers_of(owner);
-  if (!answers) return tl::unexpected(answers.error());
+  FLEETFIT_ASSIGN(const auto answers, answers_of(owner));
   const auto now = std::chrono::floor<std::chrono::milliseconds>(workplace_.clock.date());
   std::vector<store::KernelChoiceRecord> fresh;
-  for (const auto& [question, answer] : found->items()) {
+  for (const auto& [question, answer] : found.items()) {
     if (!answer.is_string()) continue;
-    auto& [by_question, questions] = **answers;
+    auto& [by_question, questions] = *answers;
     const auto [known, is_new] = by_question.try_emplace(question);
     if (!is_new && known->second == answer.get<std::string>()) continue;
     known->second = answer;

@@ -48,10 +48,9 @@ Result<graph::Graph> as_run(graph::Graph graph, measure::Precision precision) {
 
 Result<DeducedKernels> deduced_kernels(const graph::Graph& graph, const cost::KernelRules& rules) {
   auto plan = cost::deduce_kernels(graph, rules);
-  if (!plan) return tl::unexpected(std::move(plan.error()));
-  auto features = cost::features_of(graph, plan->kernels);
-  if (!features) return tl::unexpected(std::move(features.error()));
-  DeducedKernels deduced{.kernels = std::move(plan->kernels), .features = *std::move(features)};
+  FLEETFIT_TRY(plan);
+  FLEETFIT_ASSIGN(auto features, cost::features_of(graph, plan->kernels));
+  DeducedKernels deduced{.kernels = std::move(plan->kernels), .features = std::move(features)};
   for (const auto& kernel : deduced.kernels) deduced.names.push_back(name_of(graph, kernel));
   return deduced;
 }
@@ -61,7 +60,7 @@ Result<predict::NetworkSample> sample_of(const graph::Graph& graph, const cost::
   if (!record.latency || record.operators.empty())
     return fail(ErrorCode::invalid_input, "was measured without operators");
   auto deduced = deduced_kernels(graph, rules);
-  if (!deduced) return tl::unexpected(std::move(deduced.error()));
+  FLEETFIT_TRY(deduced);
   const auto times =
       cost::assign_times(deduced->kernels, cost::match_profile(graph, profile_of(record)));
   predict::NetworkSample sample{.name = record.model_name,

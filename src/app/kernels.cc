@@ -56,20 +56,17 @@ Status choose_rules(KernelsRequest& request, const measure::Device& device) {
 Result<std::vector<cost::ProfileEntry>> profile_on(Workplace& workplace, const OpenedDevice& device,
                                                    const std::filesystem::path& model) {
   auto load = load_options(device.device);
-  auto known = KernelChoices(workplace).known(device.device);
-  if (!known) return tl::unexpected(std::move(known.error()));
-  load.known_choices = *std::move(known);
+  FLEETFIT_ASSIGN(load.known_choices, KernelChoices(workplace).known(device.device));
   if (auto ok = device.runtime().load(model, load); !ok) {
     return tl::unexpected(ok.error());
   }
-  const auto times = device.runtime().run(kProfiledRuns, true);
-  if (!times) return tl::unexpected(times.error());
-  if (times->operators.empty()) {
+  FLEETFIT_ASSIGN(const auto times, device.runtime().run(kProfiledRuns, true));
+  if (times.operators.empty()) {
     return fail(ErrorCode::unsupported,
                 fmt::format("the device '{}' does not report its kernels", device.device.name));
   }
   std::vector<cost::ProfileEntry> entries;
-  for (const auto& op : times->operators) entries.push_back({op.name, op.type, op.kernel, op.ms});
+  for (const auto& op : times.operators) entries.push_back({op.name, op.type, op.kernel, op.ms});
   return entries;
 }
 
@@ -94,37 +91,32 @@ void compare(const graph::Graph& graph, const cost::KernelPlan& plan,
 }  // namespace
 
 Result<KernelsSummary> list_kernels(const KernelsRequest& request) {
-  const auto rules = rules_of(request);
-  if (!rules) return tl::unexpected(rules.error());
-  const auto model = graph::import_model(request.model, import_options(request.options));
-  if (!model) return tl::unexpected(model.error());
-  const auto plan = cost::deduce_kernels(model->graph, *rules);
-  if (!plan) return core::within(request.model.string(), plan.error());
-  return summary_of(model->graph, *plan, request);
+  FLEETFIT_ASSIGN(const auto rules, rules_of(request));
+  FLEETFIT_ASSIGN(const auto model,
+                  graph::import_model(request.model, import_options(request.options)));
+  FLEETFIT_ASSIGN(const auto plan,
+                  core::within(request.model.string(), cost::deduce_kernels(model.graph, rules)));
+  return summary_of(model.graph, plan, request);
 }
 
 Result<KernelsCheck> verify_kernels(Workplace& workplace, const VerifyKernelsRequest& request) {
-  auto files = ModelFiles::open(request.kernels.model, request.kernels.options, request.threads);
-  if (!files) return tl::unexpected(files.error());
-  auto device = open_device(workplace, request.device);
-  if (!device) return tl::unexpected(device.error());
+  FLEETFIT_ASSIGN(auto files, ModelFiles::open(request.kernels.model, request.kernels.options,
+                                               request.threads));
+  FLEETFIT_ASSIGN(auto device, open_device(workplace, request.device));
   KernelsRequest kernels = request.kernels;
-  if (auto ok = choose_rules(kernels, device->device); !ok) return tl::unexpected(ok.error());
-  const auto rules = rules_of(kernels);
-  if (!rules) return tl::unexpected(rules.error());
-  const auto file = files->for_device(device->device);
-  if (!file) return tl::unexpected(file.error());
+  FLEETFIT_TRY(choose_rules(kernels, device.device));
+  FLEETFIT_ASSIGN(const auto rules, rules_of(kernels));
+  FLEETFIT_ASSIGN(const auto file, files.for_device(device.device));
   // What the device runs may be another file than the one that was given.
-  const auto model = graph::import_model(file->path, import_options(request.kernels.options));
-  if (!model) return tl::unexpected(model.error());
-  const auto plan = cost::deduce_kernels(model->graph, *rules);
-  if (!plan) return core::within(request.kernels.model.string(), plan.error());
-  const auto profile = profile_on(workplace, *device, file->path);
-  if (!profile) return tl::unexpected(profile.error());
-  KernelsCheck check{.deduced = summary_of(model->graph, *plan, kernels),
+  FLEETFIT_ASSIGN(const auto model,
+                  graph::import_model(file.path, import_options(request.kernels.options)));
+  FLEETFIT_ASSIGN(const auto plan, core::within(request.kernels.model.string(),
+                                                cost::deduce_kernels(model.graph, rules)));
+  FLEETFIT_ASSIGN(const auto profile, profile_on(workplace, device, file.path));
+  KernelsCheck check{.deduced = summary_of(model.graph, plan, kernels),
                      .device = request.device,
-                     .note = file->note};
-  compare(model->graph, *plan, *profile, check);
+                     .note = file.note};
+  compare(model.graph, plan, profile, check);
   return check;
 }
 

@@ -70,10 +70,8 @@ Result<Samples> explore(const LearnSources& sources, const LearnTrainRequest& re
   if (samples.designs.size() == 0) {
     auto places = fresh_candidates(sources, samples, random.split("first"));
     places.resize(std::min(places.size(), exploration.first));
-    if (auto done = add_measured(sources, designs_at(sources.candidates, places), samples); !done)
-      return tl::unexpected(done.error());
-    if (auto written = learned::write_samples(samples, kept_samples(request)); !written)
-      return tl::unexpected(written.error());
+    FLEETFIT_TRY(add_measured(sources, designs_at(sources.candidates, places), samples));
+    FLEETFIT_TRY(learned::write_samples(samples, kept_samples(request)));
   }
   task.advance();
   const std::size_t first = exploration.first;
@@ -86,19 +84,16 @@ Result<Samples> explore(const LearnSources& sources, const LearnTrainRequest& re
     auto training = request.training;
     training.method = "none";
     training.effort *= 0.5;
-    const auto model = run_learning(samples, training, request.output.string() + ".round", stop);
-    if (!model) return tl::unexpected(model.error());
-    const auto devices = learned::read_devices(model->parts().device, samples);
-    if (!devices) return tl::unexpected(devices.error());
+    FLEETFIT_ASSIGN(const auto model,
+                    run_learning(samples, training, request.output.string() + ".round", stop));
+    FLEETFIT_ASSIGN(const auto devices, learned::read_devices(model.parts().device, samples));
     constexpr std::size_t kLookedAt = 5000;
     auto places = fresh_candidates(sources, samples, random.split(round));
     places.resize(std::min(places.size(), kLookedAt));
     const auto candidates = designs_at(sources.candidates, places);
-    const auto chosen = learned::choose_exploration(*model, *devices, candidates, exploration.each);
-    if (auto done = add_measured(sources, designs_at(candidates, chosen), samples); !done)
-      return tl::unexpected(done.error());
-    if (auto written = learned::write_samples(samples, kept_samples(request)); !written)
-      return tl::unexpected(written.error());
+    const auto chosen = learned::choose_exploration(model, devices, candidates, exploration.each);
+    FLEETFIT_TRY(add_measured(sources, designs_at(candidates, chosen), samples));
+    FLEETFIT_TRY(learned::write_samples(samples, kept_samples(request)));
     task.advance();
   }
   return samples;
@@ -142,27 +137,24 @@ Status check(const LearnTrainRequest& request) {
 
 Result<LearnTrainReport> learn_train(Workplace& workplace, const LearnTrainRequest& request,
                                      core::Progress& progress, const std::stop_token& stop) {
-  if (auto good = check(request); !good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(check(request));
   const auto start = workplace.clock.now();
-  const auto space = space::find_space(request.data.space);
-  if (!space) return tl::unexpected(space.error());
+  FLEETFIT_ASSIGN(const auto space, space::find_space(request.data.space));
   const SourcePlace place{
-      .space = **space, .workplace = workplace, .progress = progress, .stop = stop};
-  const auto sources = open_learn_sources(request.data, place);
-  if (!sources) return tl::unexpected(sources.error());
-  Result<Samples> samples = no_samples(*sources);
+      .space = *space, .workplace = workplace, .progress = progress, .stop = stop};
+  FLEETFIT_ASSIGN(const auto sources, open_learn_sources(request.data, place));
+  Result<Samples> samples = no_samples(sources);
   if (request.exploration.first > 0) {
-    samples = explore(*sources, request, progress, stop);
-    if (!samples) return tl::unexpected(samples.error());
-  } else if (auto done = add_measured(*sources, sources->candidates, *samples); !done) {
+    samples = explore(sources, request, progress, stop);
+    FLEETFIT_TRY(samples);
+  } else if (auto done = add_measured(sources, sources.candidates, *samples); !done) {
     return tl::unexpected(done.error());
   }
-  const auto model = run_learning(*samples, request.training, request.output, stop);
-  if (!model) return tl::unexpected(model.error());
+  FLEETFIT_ASSIGN(const auto model, run_learning(*samples, request.training, request.output, stop));
   remove_kept(request);
-  const auto& latency = model->parts().costs[0];
+  const auto& latency = model.parts().costs[0];
   return LearnTrainReport{
-      .space = (*space)->name(),
+      .space = space->name(),
       .devices = samples->devices,
       .designs = samples->designs.size(),
       .rounds = request.exploration.first > 0 ? request.exploration.rounds : 0,
@@ -198,39 +190,33 @@ Result<learned::Goal> goal_of(const LearnApplyRequest& request, const learned::M
     goal.limits.push_back(request.budget_ms.value_or(INFINITY));
     if (has_energy) goal.limits.push_back(request.budget_mj.value_or(INFINITY));
   }
-  if (auto good = learned::check(goal, model); !good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(learned::check(goal, model));
   return goal;
 }
 
 }  // namespace
 
 Result<LearnApplyReport> learn_apply(const LearnApplyRequest& request) {
-  const auto model = learned::read_model(request.model);
-  if (!model) return tl::unexpected(model.error());
-  const auto features = learned::read_device_features(request.device_features);
-  if (!features) return tl::unexpected(features.error());
-  const auto device = features->find_device(request.device);
-  if (!device) return tl::unexpected(device.error());
-  const auto goal = goal_of(request, *model);
-  if (!goal) return tl::unexpected(goal.error());
+  FLEETFIT_ASSIGN(const auto model, learned::read_model(request.model));
+  FLEETFIT_ASSIGN(const auto features, learned::read_device_features(request.device_features));
+  FLEETFIT_ASSIGN(const auto device, features.find_device(request.device));
+  FLEETFIT_ASSIGN(const auto goal, goal_of(request, model));
   core::ThreadPool pool(request.threads);
   const core::SystemClock clock;
   const auto start = clock.now();
-  const auto vector = learned::device_of(*model, *features, *device);
-  if (!vector) return tl::unexpected(vector.error());
-  const learned::DeviceJudge judge(*model, *vector);
-  auto answer = request.never_search ? Result<learned::Answer>(learned::answer(judge, *goal))
-                                     : learned::sure_answer(judge, *goal, pool, request.seed);
-  if (!answer) return tl::unexpected(answer.error());
+  FLEETFIT_ASSIGN(const auto vector, learned::device_of(model, features, device));
+  const learned::DeviceJudge judge(model, vector);
+  FLEETFIT_ASSIGN(auto answer, request.never_search
+                                   ? Result<learned::Answer>(learned::answer(judge, goal))
+                                   : learned::sure_answer(judge, goal, pool, request.seed));
   const double elapsed_us = kMicroseconds * seconds_since(clock, start);
-  LearnApplyReport report{
-      .space = &model->space(),
-      .device = request.device,
-      .answer = *std::move(answer),
-      .distance = vector->distance / model->parts().device.parts().usual_distance,
-      .missing = vector->missing,
-      .elapsed_us = elapsed_us};
-  for (const auto& cost : model->parts().costs) report.costs.push_back(cost.name);
+  LearnApplyReport report{.space = &model.space(),
+                          .device = request.device,
+                          .answer = std::move(answer),
+                          .distance = vector.distance / model.parts().device.parts().usual_distance,
+                          .missing = vector.missing,
+                          .elapsed_us = elapsed_us};
+  for (const auto& cost : model.parts().costs) report.costs.push_back(cost.name);
   return report;
 }
 

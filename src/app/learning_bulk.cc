@@ -26,13 +26,11 @@ struct OneAnswer {
 
 Result<std::vector<learned::DeviceVector>> read_known(const learned::Model& model,
                                                       const std::filesystem::path& file) {
-  const auto features = learned::read_device_features(file);
-  if (!features) return tl::unexpected(features.error());
+  FLEETFIT_ASSIGN(const auto features, learned::read_device_features(file));
   std::vector<learned::DeviceVector> known;
-  for (std::size_t i = 0; i < features->devices.size(); ++i) {
-    auto device = learned::device_of(model, *features, i);
-    if (!device) return tl::unexpected(std::move(device.error()));
-    known.push_back(*std::move(device));
+  for (std::size_t i = 0; i < features.devices.size(); ++i) {
+    FLEETFIT_ASSIGN(auto device, learned::device_of(model, features, i));
+    known.push_back(std::move(device));
   }
   if (known.empty())
     return fail(ErrorCode::invalid_input, file.string() + ": there are no devices");
@@ -46,9 +44,7 @@ class Account {
 
   Status open(const std::filesystem::path& path) {
     if (path.empty()) return {};
-    auto writer = core::FileWriter::open(path);
-    if (!writer) return tl::unexpected(std::move(writer.error()));
-    writer_ = *std::move(writer);
+    FLEETFIT_ASSIGN(writer_, core::FileWriter::open(path));
     return writer_->write("device,budget_ms,design,latency_ms,accuracy,within\n");
   }
 
@@ -96,16 +92,14 @@ Result<LearnBulkReport> learn_bulk(const LearnBulkRequest& request, core::Progre
                                    const std::stop_token& stop) {
   if (!(request.budget_factor > 0) || !std::isfinite(request.budget_factor))
     return fail(ErrorCode::invalid_input, "--budget-factor is not positive");
-  auto model = learned::read_model(request.model);
-  if (!model) return tl::unexpected(std::move(model.error()));
-  const auto known = read_known(*model, request.device_features);
-  if (!known) return tl::unexpected(known.error());
+  FLEETFIT_ASSIGN(auto model, learned::read_model(request.model));
+  FLEETFIT_ASSIGN(const auto known, read_known(model, request.device_features));
   core::ThreadPool pool(request.threads);
-  model->remember_designs(pool);
+  model.remember_designs(pool);
   const auto random = core::Random(request.seed).split("bulk");
   LearnBulkReport report;
-  Account account(*model, report);
-  if (auto opened = account.open(request.output); !opened) return tl::unexpected(opened.error());
+  Account account(model, report);
+  FLEETFIT_TRY(account.open(request.output));
   core::ProgressTask task(progress,
                           {.name = "answer", .total = request.devices, .unit = "devices"});
   const core::SystemClock clock;
@@ -115,15 +109,15 @@ Result<LearnBulkReport> learn_bulk(const LearnBulkRequest& request, core::Progre
     if (stop.stop_requested()) return fail(ErrorCode::cancelled, "interrupted");
     answers.resize(std::min(kBlock, request.devices - first));
     pool.parallel_for(answers.size(), [&](std::size_t i) {
-      answers[i] = answer_for(*model, *known, request.budget_factor, random.split(first + i));
+      answers[i] = answer_for(model, known, request.budget_factor, random.split(first + i));
     });
-    if (auto added = account.add(first, answers); !added) return tl::unexpected(added.error());
+    FLEETFIT_TRY(account.add(first, answers));
     task.advance(answers.size());
   }
   report.elapsed_s = std::chrono::duration<double>(clock.now() - start).count();
   report.answer_us = 1e6 * report.elapsed_s * pool.workers() /
                      static_cast<double>(std::max<std::size_t>(report.devices, 1));
-  if (auto closed = account.close(); !closed) return tl::unexpected(closed.error());
+  FLEETFIT_TRY(account.close());
   report.peak_memory_bytes = core::peak_memory_bytes();
   return report;
 }

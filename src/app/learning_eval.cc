@@ -163,9 +163,8 @@ Way Study::searched_way(const learned::DeviceJudge& judge) {
           .choose = [this, &judge](double budget) -> Result<std::size_t> {
             learned::Goal goal{.limits = {budget}};
             goal.limits.resize(judge.model().parts().costs.size(), INFINITY);
-            const auto answer = learned::searched_answer(judge, goal, pool_, 1);
-            if (!answer) return tl::unexpected(answer.error());
-            return row_of(answer->design);
+            FLEETFIT_ASSIGN(const auto answer, learned::searched_answer(judge, goal, pool_, 1));
+            return row_of(answer.design);
           }};
 }
 
@@ -306,24 +305,22 @@ Result<Way> Study::own_way(const Truth& truth) {
   const std::shared_ptr<const space::Source> accuracy = space::table_source(accuracies, 0);
   return Way{.name = std::string(kOwnPredictor),
              .choose = [this, predictor, accuracy](double budget) -> Result<std::size_t> {
-               auto strategy =
+               FLEETFIT_ASSIGN(
+                   auto strategy,
                    search::make_evolution(*samples_.space, core::Random(request_.training.seed),
-                                          {.population = 200, .generations = 20});
-               if (!strategy) return tl::unexpected(strategy.error());
+                                          {.population = 200, .generations = 20}));
                const search::Problem problem{
                    .space = samples_.space,
                    .accuracy = accuracy.get(),
                    .costs = {{.name = "latency_ms", .source = predictor.get(), .limit = budget}}};
-               const auto found = search::run_search(problem, **strategy, pool_);
-               if (!found) return tl::unexpected(found.error());
-               return row_of(found->best ? found->best->design : found->nearest->design);
+               FLEETFIT_ASSIGN(const auto found, search::run_search(problem, *strategy, pool_));
+               return row_of(found.best ? found.best->design : found.nearest->design);
              }};
 }
 
 Status Study::run(const Way& way, const Truth& truth) {
   if (std::ranges::count(ways_, way.name) == 0) ways_.push_back(way.name);
-  for (const auto spread : kBudgetSpreads)
-    if (auto done = run(way, truth, spread); !done) return done;
+  for (const auto spread : kBudgetSpreads) FLEETFIT_TRY(run(way, truth, spread));
   return {};
 }
 
@@ -332,7 +329,7 @@ Status Study::run(const Way& way, const Truth& truth, BudgetSpread spread) {
     const auto start = clock_.now();
     const auto row = way.choose(budget);
     const double us = std::chrono::duration<double, std::micro>(clock_.now() - start).count();
-    if (!row) return tl::unexpected(row.error());
+    FLEETFIT_TRY(row);
     times_[way.name].us.push_back(us);
     if (*row == kNone || !truth.is_known(*row)) continue;  // no truth about it in the table
     const auto best = best_within(truth, truth.latency, budget);
@@ -378,16 +375,13 @@ Status Study::look_at_device(const learned::Model& model, const transfer::KnownD
   std::vector<Way> ways{learned_way(judge)};
   if (request_.compare) {
     ways.push_back(searched_way(judge));
-    auto own = own_way(truth);
-    if (!own) return tl::unexpected(own.error());
-    ways.push_back(*std::move(own));
+    FLEETFIT_ASSIGN(auto own, own_way(truth));
+    ways.push_back(std::move(own));
     ways.push_back(nearest_way(truth, model, references));
-    auto few_shot = few_shot_way(truth, *known, found);
-    if (!few_shot) return tl::unexpected(few_shot.error());
-    ways.push_back(*std::move(few_shot));
+    FLEETFIT_ASSIGN(auto few_shot, few_shot_way(truth, *known, found));
+    ways.push_back(std::move(few_shot));
   }
-  for (const auto& way : ways)
-    if (auto done = run(way, truth); !done) return done;
+  for (const auto& way : ways) FLEETFIT_TRY(run(way, truth));
   devices_.push_back(std::move(found));
   return {};
 }
@@ -404,15 +398,11 @@ Status Study::look_at(const learned::Model& model, std::span<const std::size_t> 
   }
   std::optional<transfer::KnownDevices> known;
   if (request_.compare) {
-    auto learned_from =
-        transfer::KnownDevices::learn(table_, columns, {.seed = request_.training.seed});
-    if (!learned_from) return tl::unexpected(learned_from.error());
-    known = *std::move(learned_from);
+    FLEETFIT_ASSIGN(
+        known, transfer::KnownDevices::learn(table_, columns, {.seed = request_.training.seed}));
   }
   for (const auto device : left_out) {
-    if (auto done = look_at_device(model, known ? &*known : nullptr, references, device, split);
-        !done)
-      return done;
+    FLEETFIT_TRY(look_at_device(model, known ? &*known : nullptr, references, device, split));
   }
   return {};
 }
@@ -476,9 +466,8 @@ Result<learned::KnownFeatures> chosen_references(const LearnEvalRequest& request
   std::vector<std::size_t> columns;
   for (const auto device : known)
     columns.push_back(table.find_column(samples.devices[device]).value());
-  const auto devices =
-      transfer::KnownDevices::learn(table, columns, {.seed = request.training.seed});
-  if (!devices) return tl::unexpected(devices.error());
+  FLEETFIT_ASSIGN(const auto devices,
+                  transfer::KnownDevices::learn(table, columns, {.seed = request.training.seed}));
   space::Population candidates(samples.designs.genes());
   std::vector<std::size_t> rows;
   for (std::size_t i = 0; i < samples.designs.size(); ++i) {
@@ -489,7 +478,7 @@ Result<learned::KnownFeatures> chosen_references(const LearnEvalRequest& request
     rows.push_back(i);
     candidates.add(samples.designs[i]);
   }
-  const auto chosen = devices->choose(candidates, request.choose_references);
+  const auto chosen = devices.choose(candidates, request.choose_references);
   learned::KnownFeatures features;
   for (const auto place : chosen) {
     const learned::FeatureColumn column{.kind = learned::FeatureKind::reference_design,
@@ -512,47 +501,37 @@ std::string_view name_of(BudgetSpread spread) {
 
 Result<LearnEvalReport> learn_eval(Workplace& workplace, const LearnEvalRequest& request,
                                    core::Progress& progress, const std::stop_token& stop) {
-  const auto space = space::find_space(request.data.space);
-  if (!space) return tl::unexpected(space.error());
+  FLEETFIT_ASSIGN(const auto space, space::find_space(request.data.space));
   const SourcePlace place{
-      .space = **space, .workplace = workplace, .progress = progress, .stop = stop};
-  const auto sources = open_learn_sources(request.data, place);
-  if (!sources) return tl::unexpected(sources.error());
-  const auto table = space::read_design_table(request.data.table, **space);
-  if (!table) return tl::unexpected(table.error());
-  auto samples = no_samples(*sources);
-  if (auto done = add_measured(*sources, sources->candidates, samples); !done)
-    return tl::unexpected(done.error());
-  const auto splits = find_splits(request, samples);
-  if (!splits) return tl::unexpected(splits.error());
-  const auto folder = core::ScratchFolder::create();
-  if (!folder) return tl::unexpected(folder.error());
+      .space = *space, .workplace = workplace, .progress = progress, .stop = stop};
+  FLEETFIT_ASSIGN(const auto sources, open_learn_sources(request.data, place));
+  FLEETFIT_ASSIGN(const auto table, space::read_design_table(request.data.table, *space));
+  auto samples = no_samples(sources);
+  FLEETFIT_TRY(add_measured(sources, sources.candidates, samples));
+  FLEETFIT_ASSIGN(const auto splits, find_splits(request, samples));
+  FLEETFIT_ASSIGN(const auto folder, core::ScratchFolder::create());
   core::ThreadPool pool(request.training.threads);
-  core::ProgressTask task(progress, {.name = "study", .total = splits->size(), .unit = "splits"});
-  Study study(request, samples, *table, pool, workplace.clock);
+  core::ProgressTask task(progress, {.name = "study", .total = splits.size(), .unit = "splits"});
+  Study study(request, samples, table, pool, workplace.clock);
   double training_s = 0;
-  for (std::size_t split = 0; split < splits->size(); ++split) {
+  for (std::size_t split = 0; split < splits.size(); ++split) {
     std::vector<std::size_t> known;
     for (std::size_t d = 0; d < samples.devices.size(); ++d)
-      if (std::ranges::count((*splits)[split], d) == 0) known.push_back(d);
+      if (std::ranges::count(splits[split], d) == 0) known.push_back(d);
     if (request.choose_references > 0) {
-      auto chosen = chosen_references(request, samples, *table, known);
-      if (!chosen) return tl::unexpected(std::move(chosen.error()));
-      samples.features = *std::move(chosen);
+      FLEETFIT_ASSIGN(samples.features, chosen_references(request, samples, table, known));
     }
     const auto start = workplace.clock.now();
-    auto model = run_learning(learned::of_devices(samples, known), request.training,
-                              folder->path() / fmt::format("{}.json", split), stop);
-    if (!model) return tl::unexpected(std::move(model.error()));
+    FLEETFIT_ASSIGN(auto model, run_learning(learned::of_devices(samples, known), request.training,
+                                             folder.path() / fmt::format("{}.json", split), stop));
     training_s += std::chrono::duration<double>(workplace.clock.now() - start).count();
-    if (auto done = study.look_at(*model, (*splits)[split], split, samples.features); !done)
-      return tl::unexpected(done.error());
+    FLEETFIT_TRY(study.look_at(model, splits[split], split, samples.features));
     task.advance();
   }
   auto report = study.report();
-  report.space = (*space)->name();
+  report.space = space->name();
   report.method = request.training.method;
-  report.training_s = training_s / static_cast<double>(splits->size());
+  report.training_s = training_s / static_cast<double>(splits.size());
   return report;
 }
 

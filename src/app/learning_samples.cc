@@ -38,12 +38,11 @@ Result<std::vector<std::string>> chosen_devices(const LearnData& data,
     }
     if (std::ranges::count(devices, name) > 0)
       return wrong(fmt::format("device {} is given twice", name));
-    if (auto found = features.find_device(name); !found) return tl::unexpected(found.error());
+    FLEETFIT_TRY(features.find_device(name));
     devices.push_back(name);
   }
   if (!data.devices.empty()) return devices;
-  for (const auto& [name, source] : data.measured)
-    if (auto found = features.find_device(name); !found) return tl::unexpected(found.error());
+  for (const auto& [name, source] : data.measured) FLEETFIT_TRY(features.find_device(name));
   for (const auto& name : features.devices)
     if (is_column(name)) devices.push_back(name);
   constexpr std::size_t kFewest = 3;
@@ -73,18 +72,16 @@ Result<OpenedSource> open_device(const LearnData& data, const SourcePlace& place
   if (const auto found = data.measured.find(device); found != data.measured.end())
     return open_source(place, found->second, Quantity::latency_ms, data.sources);
   assert(table != nullptr);  // `chosen_devices` took its columns and what is measured
-  const auto column = table->find_column(device);
-  if (!column) return tl::unexpected(column.error());
-  return OpenedSource{.source = space::table_source(*table, *column), .is_measured = true};
+  FLEETFIT_ASSIGN(const auto column, table->find_column(device));
+  return OpenedSource{.source = space::table_source(*table, column), .is_measured = true};
 }
 
 Status open_energy(const LearnData& data, const space::Space& space, LearnSources& sources) {
   if (data.energy_table.empty()) return {};
-  const auto table =
-      space::read_design_table(data.energy_table, space, {.columns = sources.devices});
-  if (!table) return tl::unexpected(table.error());
+  FLEETFIT_ASSIGN(const auto table,
+                  space::read_design_table(data.energy_table, space, {.columns = sources.devices}));
   for (std::size_t i = 0; i < sources.devices.size(); ++i)
-    sources.energy.push_back({.source = space::table_source(*table, i), .is_measured = true});
+    sources.energy.push_back({.source = space::table_source(table, i), .is_measured = true});
   return {};
 }
 
@@ -105,40 +102,33 @@ void add_values(const std::vector<OpenedSource>& sources, space::DesignBatch des
 }  // namespace
 
 Result<LearnSources> open_learn_sources(const LearnData& data, const SourcePlace& place) {
-  const auto features = learned::read_device_features(data.device_features);
-  if (!features) return tl::unexpected(features.error());
+  FLEETFIT_ASSIGN(const auto features, learned::read_device_features(data.device_features));
   std::optional<DesignTable> table;
   if (!data.table.empty()) {
-    auto read = space::read_design_table(data.table, place.space);
-    if (!read) return tl::unexpected(std::move(read.error()));
-    table = *std::move(read);
+    FLEETFIT_ASSIGN(table, space::read_design_table(data.table, place.space));
   }
-  auto devices =
-      chosen_devices(data, *features, table ? table->columns : std::vector<std::string>());
-  if (!devices) return tl::unexpected(std::move(devices.error()));
-  LearnSources sources{.space = &place.space, .devices = *std::move(devices)};
-  sources.features = known_features(*features, sources.devices);
+  FLEETFIT_ASSIGN(
+      auto devices,
+      chosen_devices(data, features, table ? table->columns : std::vector<std::string>()));
+  LearnSources sources{.space = &place.space, .devices = std::move(devices)};
+  sources.features = known_features(features, sources.devices);
   for (const auto& device : sources.devices) {
-    auto opened = open_device(data, place, table ? &*table : nullptr, device);
-    if (!opened) return tl::unexpected(std::move(opened.error()));
-    sources.latency.push_back(*std::move(opened));
+    FLEETFIT_ASSIGN(auto opened, open_device(data, place, table ? &*table : nullptr, device));
+    sources.latency.push_back(std::move(opened));
   }
-  if (auto opened = open_energy(data, place.space, sources); !opened)
-    return tl::unexpected(std::move(opened.error()));
-  auto accuracy = open_source(place, data.accuracy, Quantity::accuracy, data.sources);
-  if (!accuracy) return tl::unexpected(std::move(accuracy.error()));
-  sources.accuracy = *std::move(accuracy);
+  FLEETFIT_TRY(open_energy(data, place.space, sources));
+  FLEETFIT_ASSIGN(sources.accuracy,
+                  open_source(place, data.accuracy, Quantity::accuracy, data.sources));
   if (table) {
     sources.candidates = std::move(table->designs);
     return sources;
   }
   const auto size = place.space.size().exact();
-  auto drawn =
+  FLEETFIT_ASSIGN(
+      sources.candidates,
       space::sample_designs(place.space, {.seed = data.sources.seed,
                                           .count = static_cast<std::size_t>(std::min<std::uint64_t>(
-                                              size.value_or(kCandidates), kCandidates))});
-  if (!drawn) return tl::unexpected(std::move(drawn.error()));
-  sources.candidates = *std::move(drawn);
+                                              size.value_or(kCandidates), kCandidates))}));
   return sources;
 }
 
@@ -170,13 +160,11 @@ Result<learned::Model> run_learning(const learned::Samples& samples, const Learn
                                     const std::filesystem::path& output,
                                     const std::stop_token& stop) {
   constexpr std::string_view kTrainer = "fleetfit-train";
-  if (auto there = core::find_companion(kTrainer); !there) return tl::unexpected(there.error());
-  const auto folder = core::ScratchFolder::create();
-  if (!folder) return tl::unexpected(folder.error());
-  const auto file = folder->path() / "samples.json";
-  if (auto good = learned::check(samples); !good) return tl::unexpected(good.error());
-  if (auto written = learned::write_samples(samples, file); !written)
-    return tl::unexpected(written.error());
+  FLEETFIT_TRY(core::find_companion(kTrainer));
+  FLEETFIT_ASSIGN(const auto folder, core::ScratchFolder::create());
+  const auto file = folder.path() / "samples.json";
+  FLEETFIT_TRY(learned::check(samples));
+  FLEETFIT_TRY(learned::write_samples(samples, file));
   const std::vector<std::string> arguments{"learned",      file.string(),
                                            "--output",     output.string(),
                                            "--method",     training.method,
@@ -187,13 +175,12 @@ Result<learned::Model> run_learning(const learned::Samples& samples, const Learn
                                            "--seed",       std::to_string(training.seed),
                                            "--threads",    std::to_string(training.threads),
                                            "--json"};
-  const auto done = core::run_companion(kTrainer, arguments, {.stop = stop});
-  if (!done) return tl::unexpected(done.error());
+  FLEETFIT_ASSIGN(const auto done, core::run_companion(kTrainer, arguments, {.stop = stop}));
   if (stop.stop_requested())
     return fail(ErrorCode::cancelled, "interrupted; the same command goes on");
-  if (!done->status.succeeded()) {
+  if (!done.status.succeeded()) {
     return fail(ErrorCode::internal,
-                fmt::format("{} failed: {}", kTrainer, to_string(done->status)));
+                fmt::format("{} failed: {}", kTrainer, to_string(done.status)));
   }
   return learned::read_model(output);
 }

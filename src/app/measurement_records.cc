@@ -82,13 +82,9 @@ Result<store::MeasurementRecord> read_measured(const core::JsonView& measured) {
   for (const auto& [key, field] : {std::pair{"model", &model.model}, std::pair{"hash", &model.hash},
                                    std::pair{"device", &model.device},
                                    std::pair{"device_fingerprint", &model.device_fingerprint}}) {
-    auto text = measured.text(key);
-    if (!text) return tl::unexpected(std::move(text.error()));
-    *field = *std::move(text);
+    FLEETFIT_ASSIGN(*field, measured.text(key));
   }
-  auto measurement = measure::measurement_from_json(measured);
-  if (!measurement) return tl::unexpected(std::move(measurement.error()));
-  model.measurement = *std::move(measurement);
+  FLEETFIT_ASSIGN(model.measurement, measure::measurement_from_json(measured));
   return to_record(model);
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 Status check_request(const MeasureRequest& request) {
   if (request.models.empty()) return fail(ErrorCode::invalid_input, "there is no model to measure");
-  if (auto ok = check_devices(request.devices); !ok) return ok;
+  FLEETFIT_TRY(check_devices(request.devices));
   return check(request.protocol);
 }
 
@@ -31,8 +31,7 @@ Result<std::vector<MeasuredModel>> measure_one(Workplace& workplace, const Sessi
                                                const std::stop_token& stop) {
   auto results = measure_on_devices(workplace, options, files, std::move(devices), stop);
   if (!results) return results;
-  if (auto ok = keep_measurements(workplace, files, *results); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(keep_measurements(workplace, files, *results));
   return results;
 }
 
@@ -42,12 +41,11 @@ Result<std::vector<MeasuredModel>> measure_models(Workplace& workplace,
                                                   const MeasureRequest& request,
                                                   core::Progress& progress,
                                                   const std::stop_token& stop) {
-  if (auto ok = check_request(request); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check_request(request));
   std::vector<ModelFiles> models;
   for (const auto& file : request.models) {
-    auto files = ModelFiles::open(file, request.options, request.threads);
-    if (!files) return tl::unexpected(std::move(files.error()));
-    models.push_back(*std::move(files));
+    FLEETFIT_ASSIGN(auto files, ModelFiles::open(file, request.options, request.threads));
+    models.push_back(std::move(files));
   }
   core::ProgressTask task(progress, {.name = "measure", .total = models.size(), .unit = "models"});
   KernelChoices choices(workplace);
@@ -58,10 +56,10 @@ Result<std::vector<MeasuredModel>> measure_models(Workplace& workplace,
     // Each model has processes of its own, as the peak of memory is that of a process.
     auto devices = open_devices(workplace, request.devices);
     if (!devices && all.empty()) return tl::unexpected(std::move(devices.error()));
-    auto results = devices ? measure_one(workplace, options, files, *std::move(devices), stop)
-                           : failed_everywhere(request, files, workplace.clock, devices.error());
-    if (!results) return tl::unexpected(std::move(results.error()));
-    std::ranges::move(*results, std::back_inserter(all));
+    FLEETFIT_ASSIGN(auto results,
+                    devices ? measure_one(workplace, options, files, *std::move(devices), stop)
+                            : failed_everywhere(request, files, workplace.clock, devices.error()));
+    std::ranges::move(results, std::back_inserter(all));
     task.advance();
   }
   return all;

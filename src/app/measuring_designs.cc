@@ -67,10 +67,9 @@ class Campaign {
 
   Result<std::vector<MeasuredDesign>> run(core::Progress& progress, const std::stop_token& stop) {
     list_designs();
-    if (auto ok = read_fingerprints(); !ok) return tl::unexpected(std::move(ok.error()));
-    if (auto ok = find_known(); !ok) return tl::unexpected(std::move(ok.error()));
-    if (auto ok = measure_missing(progress, stop); !ok)
-      return tl::unexpected(std::move(ok.error()));
+    FLEETFIT_TRY(read_fingerprints());
+    FLEETFIT_TRY(find_known());
+    FLEETFIT_TRY(measure_missing(progress, stop));
     return read_results();
   }
 
@@ -85,9 +84,8 @@ class Campaign {
   }
 
   Status read_fingerprints() {
-    const auto devices = open_devices(workplace_, request_.devices);
-    if (!devices) return tl::unexpected(devices.error());
-    for (const auto& device : *devices) fingerprints_.push_back(device.fingerprint);
+    FLEETFIT_ASSIGN(const auto devices, open_devices(workplace_, request_.devices));
+    for (const auto& device : devices) fingerprints_.push_back(device.fingerprint);
     return {};
   }
 
@@ -104,9 +102,8 @@ class Campaign {
   Status find_known() {
     known_.resize(request_.devices.size());
     for (std::size_t d = 0; d < request_.devices.size(); ++d) {
-      const auto records = records_of(d, false);
-      if (!records) return tl::unexpected(records.error());
-      for (const auto& record : *records) {
+      FLEETFIT_ASSIGN(const auto records, records_of(d, false));
+      for (const auto& record : records) {
         if (counts(record, request_)) known_[d][record.model_hash].add(record);
       }
       if (request_.retry_unstable) forget_time_of_disagreeing(known_[d]);
@@ -250,28 +247,25 @@ class Campaign {
   Status measure_design(std::size_t i, const std::vector<std::string>& names,
                         tune::Patience& patience, const std::stop_token& stop) {
     const auto& design = designs_[i];
-    auto graph = space_.lower(population_[i]);
-    if (!graph) return tl::unexpected(std::move(graph.error()));
-    auto files =
-        ModelFiles::of_graph({.graph = *std::move(graph),
+    FLEETFIT_ASSIGN(auto graph, space_.lower(population_[i]));
+    FLEETFIT_ASSIGN(
+        auto files,
+        ModelFiles::of_graph({.graph = std::move(graph),
                               .name = fmt::format("{}-{}", named_.name, design.hash.substr(0, 12)),
                               .origin = fmt::format("{}:{}", named_.name, design.text),
                               .hash = design.hash},
-                             request_.threads);
-    if (!files) return tl::unexpected(std::move(files.error()));
-    auto devices = open_devices(workplace_, names);
-    if (!devices) return tl::unexpected(std::move(devices.error()));
-    auto results = measure_on_devices(workplace_, {protocol_, request_.power, choices_}, *files,
-                                      *std::move(devices), stop);
-    if (!results) return tl::unexpected(std::move(results.error()));
-    for (auto& result : *results) {
+                             request_.threads));
+    FLEETFIT_ASSIGN(auto devices, open_devices(workplace_, names));
+    FLEETFIT_ASSIGN(auto results,
+                    measure_on_devices(workplace_, {protocol_, request_.power, choices_}, files,
+                                       std::move(devices), stop));
+    for (auto& result : results) {
       result.space = named_.name;
       result.design = design.text;
       fresh_.emplace(result.device, design.hash);
     }
-    auto kept =
-        patience.keep_trying([&] { return keep_measurements(workplace_, *files, *results); });
-    for (const auto& result : *results) note_session(design, result);
+    auto kept = patience.keep_trying([&] { return keep_measurements(workplace_, files, results); });
+    for (const auto& result : results) note_session(design, result);
     return kept;
   }
 
@@ -288,11 +282,10 @@ class Campaign {
 
   /// What the sessions of each design say that answer the request, or else the newest record.
   Result<std::map<std::string, MeasurementRecord>> chosen_by_hash(std::size_t device) {
-    auto records = records_of(device, request_.protocol.operators);
-    if (!records) return tl::unexpected(std::move(records.error()));
+    FLEETFIT_ASSIGN(auto records, records_of(device, request_.protocol.operators));
     std::map<std::string, std::vector<MeasurementRecord>> done;
     std::map<std::string, MeasurementRecord> chosen;
-    for (auto& record : *records) {
+    for (auto& record : records) {
       const auto hash = record.model_hash;
       if (counts(record, request_)) {
         done[hash].push_back(std::move(record));
@@ -308,9 +301,8 @@ class Campaign {
   Result<std::vector<MeasuredDesign>> read_results() {
     std::vector<std::map<std::string, MeasurementRecord>> by_device;
     for (std::size_t d = 0; d < request_.devices.size(); ++d) {
-      auto records = chosen_by_hash(d);
-      if (!records) return tl::unexpected(std::move(records.error()));
-      by_device.push_back(*std::move(records));
+      FLEETFIT_ASSIGN(auto records, chosen_by_hash(d));
+      by_device.push_back(std::move(records));
     }
     std::vector<MeasuredDesign> results;
     for (const auto& design : designs_) {
@@ -345,7 +337,7 @@ Result<space::Population> designs_of(const space::Space& space, const DesignsReq
         space, {.seed = request.seed, .first = request.first, .count = request.samples});
   }
   for (std::size_t i = 0; i < request.designs->size(); ++i)
-    if (auto ok = space.check((*request.designs)[i]); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(space.check((*request.designs)[i]));
   return *request.designs;
 }
 
@@ -354,7 +346,7 @@ Status check_request(const DesignsRequest& request) {
     return fail(ErrorCode::invalid_input, "there is no design to measure");
   if (request.sessions && *request.sessions < 1)
     return fail(ErrorCode::invalid_input, "each design is measured in one session at least");
-  if (auto ok = check_devices(request.devices); !ok) return ok;
+  FLEETFIT_TRY(check_devices(request.devices));
   return check(request.protocol);
 }
 
@@ -365,30 +357,26 @@ Result<std::vector<MeasuredDesign>> measure_designs_of(Workplace& workplace,
                                                        const DesignsRequest& request,
                                                        core::Progress& progress,
                                                        const std::stop_token& stop) {
-  if (auto ok = check_request(request); !ok) return tl::unexpected(std::move(ok.error()));
-  auto population = designs_of(space.space, request);
-  if (!population) return tl::unexpected(std::move(population.error()));
-  return Campaign(workplace, request, space, *std::move(population)).run(progress, stop);
+  FLEETFIT_TRY(check_request(request));
+  FLEETFIT_ASSIGN(auto population, designs_of(space.space, request));
+  return Campaign(workplace, request, space, std::move(population)).run(progress, stop);
 }
 
 Result<std::vector<MeasuredDesign>> measure_designs(Workplace& workplace,
                                                     const DesignsRequest& request,
                                                     core::Progress& progress,
                                                     const std::stop_token& stop) {
-  const auto space = space::find_space(request.space);
-  if (!space) return tl::unexpected(space.error());
-  return measure_designs_of(workplace, {**space, (*space)->name()}, request, progress, stop);
+  FLEETFIT_ASSIGN(const auto space, space::find_space(request.space));
+  return measure_designs_of(workplace, {*space, space->name()}, request, progress, stop);
 }
 
 Result<std::vector<MeasuredDesign>> find_measured_designs(Workplace& workplace,
                                                           const DesignsRequest& request,
                                                           std::vector<std::string> fingerprints) {
-  const auto space = space::find_space(request.space);
-  if (!space) return tl::unexpected(space.error());
-  if (auto ok = check_request(request); !ok) return tl::unexpected(std::move(ok.error()));
-  auto population = designs_of(**space, request);
-  if (!population) return tl::unexpected(std::move(population.error()));
-  return Campaign(workplace, request, {**space, (*space)->name()}, *std::move(population))
+  FLEETFIT_ASSIGN(const auto space, space::find_space(request.space));
+  FLEETFIT_TRY(check_request(request));
+  FLEETFIT_ASSIGN(auto population, designs_of(*space, request));
+  return Campaign(workplace, request, {*space, space->name()}, std::move(population))
       .look_up(std::move(fingerprints));
 }
 

@@ -33,20 +33,18 @@ class Pieces {
   Status start() {
     std::vector<tune::WorkerSpec> specs;
     for (const auto& piece : pieces_) specs.push_back(spec_of(piece));
-    const auto workers = executor_.submit_all(specs);
-    if (!workers) return tl::unexpected(workers.error());
-    for (std::size_t i = 0; i < pieces_.size(); ++i) pieces_[i].worker = workers->at(i);
+    FLEETFIT_ASSIGN(const auto workers, executor_.submit_all(specs));
+    for (std::size_t i = 0; i < pieces_.size(); ++i) pieces_[i].worker = workers.at(i);
     return {};
   }
 
   /// Says whether all have ended.
   Result<bool> look() {
-    const auto statuses = executor_.poll();
-    if (!statuses) return tl::unexpected(statuses.error());
+    FLEETFIT_ASSIGN(const auto statuses, executor_.poll());
     for (auto& piece : pieces_) {
-      const auto& status = statuses->at(piece.worker);
+      const auto& status = statuses.at(piece.worker);
       if (piece.has_ended || status.state != tune::WorkerState::ended) continue;
-      if (auto noted = note_end(piece, status); !noted) return tl::unexpected(noted.error());
+      FLEETFIT_TRY(note_end(piece, status));
     }
     return std::ranges::all_of(pieces_, &Piece::has_ended);
   }
@@ -62,9 +60,7 @@ class Pieces {
   // One that was killed is tried again; what it has measured is not measured twice.
   Status note_end(Piece& piece, const tune::WorkerStatus& status) {
     if (status.killed && piece.attempts < jobs_.attempts) {
-      const auto worker = executor_.submit(spec_of(piece));
-      if (!worker) return tl::unexpected(worker.error());
-      piece.worker = *worker;
+      FLEETFIT_ASSIGN(piece.worker, executor_.submit(spec_of(piece)));
       ++piece.attempts;
       return {};
     }
@@ -117,12 +113,11 @@ Status run_pieces(Workplace& workplace, const DesignsRequest& request, const Cam
                           {.name = "measure", .total = request.samples, .unit = "designs"});
   Pieces pieces(request, jobs, executor, task);
   KnownDesigns known(workplace, request, task);
-  if (auto started = pieces.start(); !started) return started;
+  FLEETFIT_TRY(pieces.start());
   constexpr milliseconds kBetween{200};
   do {
-    const auto done = pieces.look();
-    if (!done) return tl::unexpected(done.error());
-    if (*done) {
+    FLEETFIT_ASSIGN(const auto done, pieces.look());
+    if (done) {
       known.look();
       return {};
     }
@@ -137,10 +132,8 @@ Result<std::vector<MeasuredDesign>> measure_designs_elsewhere(
     Workplace& workplace, const DesignsRequest& request, const CampaignJobs& jobs,
     tune::Executor& executor, core::Progress& progress, const std::stop_token& stop) {
   // Finds out what is wrong with the request before anything is started.
-  const auto known = find_measured_designs(workplace, request);
-  if (!known) return tl::unexpected(known.error());
-  if (auto done = run_pieces(workplace, request, jobs, executor, progress, stop); !done)
-    return tl::unexpected(std::move(done.error()));
+  FLEETFIT_TRY(find_measured_designs(workplace, request));
+  FLEETFIT_TRY(run_pieces(workplace, request, jobs, executor, progress, stop));
   return find_measured_designs(workplace, request);
 }
 

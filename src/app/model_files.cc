@@ -42,9 +42,8 @@ Result<fs::path> write_onnx(const graph::Graph& graph, fs::path file) {
 }
 
 Result<std::string> hash_of(const fs::path& file) {
-  const auto mapped = core::MappedFile::open(file);
-  if (!mapped) return tl::unexpected(mapped.error());
-  const auto bytes = mapped->bytes();
+  FLEETFIT_ASSIGN(const auto mapped, core::MappedFile::open(file));
+  const auto bytes = mapped.bytes();
   return core::sha256_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
@@ -56,21 +55,18 @@ graph::ImportOptions import_options(const ModelOptions& options) {
 
 Result<ModelFiles> ModelFiles::open(const fs::path& file, const ModelOptions& options,
                                     int threads) {
-  auto model = graph::import_model(file, import_options(options));
-  if (!model) return tl::unexpected(std::move(model.error()));
-  auto scratch = core::ScratchFolder::create();
-  if (!scratch) return tl::unexpected(std::move(scratch.error()));
-  ModelFiles files(file, *std::move(model), *std::move(scratch));
+  FLEETFIT_ASSIGN(auto model, graph::import_model(file, import_options(options)));
+  FLEETFIT_ASSIGN(auto scratch, core::ScratchFolder::create());
+  ModelFiles files(file, std::move(model), std::move(scratch));
   files.extents_given_ = !options.dimensions.empty() || options.batch != 1;
   files.threads_ = threads;
   return files;
 }
 
 Result<ModelFiles> ModelFiles::of_graph(Made made, int threads) {
-  auto scratch = core::ScratchFolder::create();
-  if (!scratch) return tl::unexpected(std::move(scratch.error()));
+  FLEETFIT_ASSIGN(auto scratch, core::ScratchFolder::create());
   graph::ImportedModel model{.graph = std::move(made.graph), .format = graph::ModelFormat::onnx};
-  ModelFiles files(made.name, std::move(model), *std::move(scratch));
+  ModelFiles files(made.name, std::move(model), std::move(scratch));
   files.extents_given_ = true;
   files.threads_ = threads;
   files.origin_ = std::move(made.origin);
@@ -130,10 +126,13 @@ Result<fs::path> ModelFiles::quantized() {
 }
 
 Result<fs::path> ModelFiles::make_quantized(const fs::path& file) const {
-  const auto graph = engine::quantize_on(
-      model_.graph, engine::random_samples(model_.graph, kRandomSamples), {.threads = threads_});
-  if (!graph) return core::within("it cannot be quantized", graph.error());
-  return write_onnx(with_extents(*graph), file);
+  FLEETFIT_ASSIGN(
+      const auto graph,
+      core::within(
+          "it cannot be quantized",
+          engine::quantize_on(model_.graph, engine::random_samples(model_.graph, kRandomSamples),
+                              {.threads = threads_})));
+  return write_onnx(with_extents(graph), file);
 }
 
 }  // namespace fleetfit::app

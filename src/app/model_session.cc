@@ -23,7 +23,7 @@ class ModelSession {
       : workplace_(workplace), options_(options), files_(files), devices_(std::move(devices)) {}
 
   Result<std::vector<MeasuredModel>> measure(const std::string& hash, const std::stop_token& stop) {
-    if (auto ok = prepare(hash); !ok) return tl::unexpected(std::move(ok.error()));
+    FLEETFIT_TRY(prepare(hash));
     for (const auto& group : groups()) {
       std::vector<measure::Subject> together;
       for (const std::size_t s : group) together.push_back(subjects_[s]);
@@ -32,7 +32,7 @@ class ModelSession {
       for (std::size_t i = 0; i < group.size(); ++i) take(outcome, i, group);
     }
     for (std::size_t d = 0; d < devices_.size(); ++d) {
-      if (auto ok = finish(d); !ok) return tl::unexpected(std::move(ok.error()));
+      FLEETFIT_TRY(finish(d));
     }
     return std::move(results_);
   }
@@ -46,7 +46,7 @@ class ModelSession {
                                                          .device = device.device.name,
                                                          .device_fingerprint = device.fingerprint});
       if (d > 0) result.against_first = measure::Comparison{};
-      if (auto ok = add_subject(d); !ok) return ok;
+      FLEETFIT_TRY(add_subject(d));
     }
     return {};
   }
@@ -61,9 +61,7 @@ class ModelSession {
       return {};
     }
     auto load = load_options(device.device);
-    auto known = options_.choices.known(device.device);
-    if (!known) return tl::unexpected(std::move(known.error()));
-    load.known_choices = *std::move(known);
+    FLEETFIT_ASSIGN(load.known_choices, options_.choices.known(device.device));
     auto meter = measure::open_energy_meter(workplace_.clock,
                                             {.model = options_.power, .pid = *device.opened.pid});
     results_[d].energy_meter = std::move(meter.reason);
@@ -107,10 +105,9 @@ class ModelSession {
 
   Status finish(std::size_t d) {
     auto& result = results_[d];
-    const auto history = load_history(workplace_, devices_[d].fingerprint);
-    if (!history) return tl::unexpected(history.error());
-    measure::compare_with_history(result.measurement, result.hash, history->measurements,
-                                  history->spread);
+    FLEETFIT_ASSIGN(const auto history, load_history(workplace_, devices_[d].fingerprint));
+    measure::compare_with_history(result.measurement, result.hash, history.measurements,
+                                  history.spread);
     return options_.choices.save(devices_[d].device, result.measurement);
   }
 
@@ -147,9 +144,8 @@ Result<std::vector<OpenedDevice>> open_devices(Workplace& workplace,
                                                const std::vector<std::string>& names) {
   std::vector<OpenedDevice> devices;
   for (const auto& name : names) {
-    auto device = open_device(workplace, name);
-    if (!device) return tl::unexpected(std::move(device.error()));
-    devices.push_back(*std::move(device));
+    FLEETFIT_ASSIGN(auto device, open_device(workplace, name));
+    devices.push_back(std::move(device));
   }
   return devices;
 }
@@ -167,9 +163,8 @@ Result<std::vector<MeasuredModel>> measure_on_devices(Workplace& workplace,
                                                       ModelFiles& files,
                                                       std::vector<OpenedDevice> devices,
                                                       const std::stop_token& stop) {
-  const auto hash = files.hash();
-  if (!hash) return tl::unexpected(hash.error());
-  return ModelSession(workplace, options, files, std::move(devices)).measure(*hash, stop);
+  FLEETFIT_ASSIGN(const auto hash, files.hash());
+  return ModelSession(workplace, options, files, std::move(devices)).measure(hash, stop);
 }
 
 Status keep_measurements(Workplace& workplace, const ModelFiles& files,
@@ -183,7 +178,7 @@ Status keep_measurements(Workplace& workplace, const ModelFiles& files,
                                  .name = records[0].model_name,
                                  .source = files.origin(),
                                  .bytes = static_cast<std::int64_t>(files.bytes())};
-  if (auto ok = workplace.store->save_model(model); !ok) return ok;
+  FLEETFIT_TRY(workplace.store->save_model(model));
   return workplace.store->add_measurements(records).map([](const auto&) {});
 }
 

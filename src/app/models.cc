@@ -74,48 +74,43 @@ graph::ZooOptions zoo_options(const ZooRequest& request) {
 }  // namespace
 
 Result<ModelSummary> inspect_model(const std::filesystem::path& file, const ModelOptions& options) {
-  const auto model = graph::import_model(file, import_options(options));
-  if (!model) return tl::unexpected(model.error());
-  const auto& graph = model->graph;
-  const auto cost = cost::count_cost(graph);
-  if (!cost) return core::within(file.string(), cost.error());
+  FLEETFIT_ASSIGN(const auto model, graph::import_model(file, import_options(options)));
+  const auto& graph = model.graph;
+  FLEETFIT_ASSIGN(const auto cost, core::within(file.string(), cost::count_cost(graph)));
   const auto peak = cost::peak_activation_memory(graph);
 
-  ModelSummary summary{.format = std::string(to_string(model->format))};
+  ModelSummary summary{.format = std::string(to_string(model.format))};
   for (const auto id : graph.inputs) summary.inputs.push_back(summarize(graph.tensor(id)));
   for (const auto id : graph.outputs) summary.outputs.push_back(summarize(graph.tensor(id)));
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const auto& node = graph.nodes[n];
-    summary.ops.push_back(summarize(graph, node, cost->nodes[n]));
-    if (auto why = why_unsupported(graph, node, cost->nodes[n])) {
+    summary.ops.push_back(summarize(graph, node, cost.nodes[n]));
+    if (auto why = why_unsupported(graph, node, cost.nodes[n])) {
       summary.unsupported.push_back({node.name, std::string(type_name(node.op)), std::move(*why)});
     }
   }
-  summary.totals = {.flops = cost->total.flops,
-                    .params = cost->total.params,
-                    .weight_bytes = cost->total.weight_bytes,
+  summary.totals = {.flops = cost.total.flops,
+                    .params = cost.total.params,
+                    .weight_bytes = cost.total.weight_bytes,
                     .peak_activation_bytes = peak.bytes,
                     .peak_is_least = peak.is_least};
-  for (const auto& a : model->assumed) summary.assumed.push_back({a.input, a.name, a.extent});
+  for (const auto& a : model.assumed) summary.assumed.push_back({a.input, a.name, a.extent});
   return summary;
 }
 
 Result<ConvertSummary> convert_model(const std::filesystem::path& in,
                                      const std::filesystem::path& out,
                                      const ConvertOptions& options) {
-  auto model = graph::import_model(in, import_options(options.model));
-  if (!model) return tl::unexpected(model.error());
-  ConvertSummary summary{.output = out.string(), .ops_before = model->graph.nodes.size()};
+  FLEETFIT_ASSIGN(auto model, graph::import_model(in, import_options(options.model)));
+  ConvertSummary summary{.output = out.string(), .ops_before = model.graph.nodes.size()};
   if (options.simplify) {
-    if (auto ok = graph::simplify(model->graph, {.without = options.without}); !ok)
+    if (auto ok = graph::simplify(model.graph, {.without = options.without}); !ok)
       return core::within(in.string(), ok.error());
   }
-  summary.ops_after = model->graph.nodes.size();
-  if (auto ok = graph::export_onnx_file(model->graph, out); !ok)
+  summary.ops_after = model.graph.nodes.size();
+  if (auto ok = graph::export_onnx_file(model.graph, out); !ok)
     return core::within(in.string(), ok.error());
-  const auto bytes = size_of_file(out);
-  if (!bytes) return tl::unexpected(bytes.error());
-  summary.bytes = *bytes;
+  FLEETFIT_ASSIGN(summary.bytes, size_of_file(out));
   return summary;
 }
 
@@ -127,16 +122,14 @@ std::vector<PassSummary> list_passes() {
 }
 
 Result<ZooSummary> show_zoo_network(std::string_view name, const ZooRequest& request) {
-  const auto graph = graph::build_zoo_network(name, zoo_options(request));
-  if (!graph) return tl::unexpected(graph.error());
-  const auto cost = cost::count_cost(*graph);
-  if (!cost) return core::within(name, cost.error());
+  FLEETFIT_ASSIGN(const auto graph, graph::build_zoo_network(name, zoo_options(request)));
+  FLEETFIT_ASSIGN(const auto cost, core::within(name, cost::count_cost(graph)));
   const auto entry = std::ranges::find(graph::zoo(), name, &graph::ZooEntry::name);
   return ZooSummary{.name = std::string(name),
                     .family = entry->family,
-                    .flops = cost->total.flops,
-                    .params = cost->total.params,
-                    .input = *graph->tensor(graph->inputs[0]).shape};
+                    .flops = cost.total.flops,
+                    .params = cost.total.params,
+                    .input = *graph.tensor(graph.inputs[0]).shape};
 }
 
 Result<std::vector<ZooSummary>> list_zoo(int threads) {
@@ -147,7 +140,7 @@ Result<std::vector<ZooSummary>> list_zoo(int threads) {
                     [&](std::size_t i) { results[i] = show_zoo_network(zoo[i].name, {}); });
   std::vector<ZooSummary> list;
   for (auto& result : results) {
-    if (!result) return tl::unexpected(result.error());
+    FLEETFIT_TRY(result);
     list.push_back(std::move(*result));
   }
   return list;
@@ -155,12 +148,10 @@ Result<std::vector<ZooSummary>> list_zoo(int threads) {
 
 Result<WrittenModel> write_zoo_network(std::string_view name, const std::filesystem::path& file,
                                        const ZooRequest& request) {
-  const auto graph = graph::build_zoo_network(name, zoo_options(request));
-  if (!graph) return tl::unexpected(graph.error());
-  if (auto ok = graph::export_onnx_file(*graph, file); !ok) return tl::unexpected(ok.error());
-  const auto bytes = size_of_file(file);
-  if (!bytes) return tl::unexpected(bytes.error());
-  return WrittenModel{std::string(name), file.string(), *bytes};
+  FLEETFIT_ASSIGN(const auto graph, graph::build_zoo_network(name, zoo_options(request)));
+  FLEETFIT_TRY(graph::export_onnx_file(graph, file));
+  FLEETFIT_ASSIGN(const auto bytes, size_of_file(file));
+  return WrittenModel{std::string(name), file.string(), bytes};
 }
 
 Result<std::vector<WrittenModel>> write_zoo(const std::filesystem::path& folder,
@@ -172,9 +163,9 @@ Result<std::vector<WrittenModel>> write_zoo(const std::filesystem::path& folder,
                           {.name = "zoo", .total = graph::zoo().size(), .unit = "networks"});
   std::vector<WrittenModel> written;
   for (const auto& entry : graph::zoo()) {
-    auto model = write_zoo_network(entry.name, folder / (entry.name + ".onnx"), request);
-    if (!model) return tl::unexpected(model.error());
-    written.push_back(std::move(*model));
+    FLEETFIT_ASSIGN(auto model,
+                    write_zoo_network(entry.name, folder / (entry.name + ".onnx"), request));
+    written.push_back(std::move(model));
     task.advance();
   }
   return written;

@@ -61,9 +61,7 @@ Result<OptunaSpace> OptunaSpace::of(const OptunaStudy& study) {
   OptunaSpace space;
   space.study_ = &study;
   for (const auto& trial : study.trials)
-    for (const auto& parameter : trial.parameters)
-      if (auto added = space.add(study, parameter); !added)
-        return tl::unexpected(std::move(added.error()));
+    for (const auto& parameter : trial.parameters) FLEETFIT_TRY(space.add(study, parameter));
   if (space.parameters_.empty())
     return fail(ErrorCode::invalid_input,
                 fmt::format("study '{}': no trial has parameters", study.name));

@@ -12,7 +12,7 @@ namespace {
 
 template <class Device>
 Status write(const Result<Device>& device, const std::filesystem::path& output) {
-  if (!device) return tl::unexpected(device.error());
+  FLEETFIT_TRY(device);
   return predict::write_kernel_predictor(output, *device);
 }
 
@@ -20,9 +20,8 @@ Status write(const Result<Device>& device, const std::filesystem::path& output) 
 
 Status write_paper_device(const PaperDeviceRequest& request) {
   if (request.name.empty()) return fail(ErrorCode::invalid_input, "the device needs a name");
-  if (const auto known = measure::parse_precision(request.precision); !known)
-    return tl::unexpected(known.error());
-  if (const auto rules = rules_named(request.rules); !rules) return tl::unexpected(rules.error());
+  FLEETFIT_TRY(measure::parse_precision(request.precision));
+  FLEETFIT_TRY(rules_named(request.rules));
   const predict::Identity identity{.device = request.name,
                                    .runtime = "on paper",
                                    .precision = request.precision,

@@ -19,12 +19,11 @@ namespace {
 
 /// What the predictor is told of the device that it stands for.
 Result<predict::Identity> identity_of(Workplace& workplace, const TrainPredictorRequest& request) {
-  const auto found = identify_device(workplace, request.device, request.stored);
-  if (!found) return tl::unexpected(found.error());
-  const auto& device = found->device;
+  FLEETFIT_ASSIGN(const auto found, identify_device(workplace, request.device, request.stored));
+  const auto& device = found.device;
   predict::Identity identity{
       .device = device.name,
-      .fingerprint = found->fingerprint,
+      .fingerprint = found.fingerprint,
       .runtime = fmt::format("{} {}", device.runtime_info.name, device.runtime_info.version),
       .precision = std::string(measure::to_string(device.precision)),
       .rules = rules_of_device(device),
@@ -69,20 +68,18 @@ Status check_folder(const std::filesystem::path& output) {
 
 Result<TrainedPredictor> train_predictor(Workplace& workplace, const TrainPredictorRequest& request,
                                          core::Progress& progress, const std::stop_token& stop) {
-  if (auto ok = check_folder(request.output); !ok) return tl::unexpected(ok.error());
-  auto identity = identity_of(workplace, request);
-  if (!identity) return tl::unexpected(std::move(identity.error()));
-  const auto rules = rules_named(identity->rules);
-  if (!rules) return tl::unexpected(rules.error());
+  FLEETFIT_TRY(check_folder(request.output));
+  FLEETFIT_ASSIGN(auto identity, identity_of(workplace, request));
+  FLEETFIT_ASSIGN(const auto rules, rules_named(identity.rules));
   std::vector<predict::NetworkSample> samples;
   std::vector<std::string> left_out;
   const ProfileReceiver receiver{
       .take = [&](const ProfiledNetwork& network) -> Status {
-        auto sample = sample_of(network.graph, *rules, network.record);
-        if (!sample) return core::within(network.name, sample.error());
-        sample->name = network.name;
-        samples.push_back(*std::move(sample));
-        if (request.networks.space.empty()) identity->trained_on.models.push_back(network.hash);
+        FLEETFIT_ASSIGN(auto sample, core::within(network.name,
+                                                  sample_of(network.graph, rules, network.record)));
+        sample.name = network.name;
+        samples.push_back(std::move(sample));
+        if (request.networks.space.empty()) identity.trained_on.models.push_back(network.hash);
         return {};
       },
       .leave_out = [&](std::string reason) { left_out.push_back(std::move(reason)); }};
@@ -92,50 +89,43 @@ Result<TrainedPredictor> train_predictor(Workplace& workplace, const TrainPredic
                                .protocol = request.protocol,
                                .threads = request.threads,
                                .stored = request.stored};
-  if (auto ok = profile_networks(workplace, profile, receiver, progress, stop); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(profile_networks(workplace, profile, receiver, progress, stop));
   if (samples.empty() && !left_out.empty()) {
     return fail(ErrorCode::invalid_input,
                 fmt::format("there are no networks to learn from: {}", left_out.front()));
   }
   predict::TrainOptions options{
-      .method = request.method, .identity = *std::move(identity), .seed = request.seed};
+      .method = request.method, .identity = std::move(identity), .seed = request.seed};
   // Only where it is asked for: it takes long, and a program that may not be installed.
   if (request.method == predict::Method::mlp) options.fit_mlp = predict::fit_mlp({.stop = stop});
   core::ThreadPool pool(request.threads);
-  const auto predictor = predict::train_operator_predictor(samples, options, pool);
-  if (!predictor) return tl::unexpected(predictor.error());
-  if (auto ok = predict::write_kernel_predictor(request.output, *predictor); !ok)
-    return tl::unexpected(std::move(ok.error()));
-  auto trained = summary_of(*predictor, request.output);
+  FLEETFIT_ASSIGN(const auto predictor, predict::train_operator_predictor(samples, options, pool));
+  FLEETFIT_TRY(predict::write_kernel_predictor(request.output, predictor));
+  auto trained = summary_of(predictor, request.output);
   trained.left_out = std::move(left_out);
   return trained;
 }
 
 Result<Predictions> predict_models(const PredictRequest& request) {
-  const auto pricing = GraphPricing::open(request.predictor);
-  if (!pricing) return tl::unexpected(pricing.error());
-  Predictions predictions{.predictor = pricing->identity()};
+  FLEETFIT_ASSIGN(const auto pricing, GraphPricing::open(request.predictor));
+  Predictions predictions{.predictor = pricing.identity()};
   for (const auto& file : request.models) {
     auto model = graph::import_model(file, import_options(request.options));
-    if (!model) return tl::unexpected(std::move(model.error()));
-    auto priced = pricing->price(std::move(model->graph), file.string());
-    if (!priced) return tl::unexpected(std::move(priced.error()));
-    predictions.models.push_back(*std::move(priced));
+    FLEETFIT_TRY(model);
+    FLEETFIT_ASSIGN(auto priced, pricing.price(std::move(model->graph), file.string()));
+    predictions.models.push_back(std::move(priced));
   }
   return predictions;
 }
 
 Status check_predictor(Workplace& workplace, const std::filesystem::path& predictor,
                        const std::string& device, bool stored) {
-  const auto read = predict::read_kernel_predictor(predictor);
-  if (!read) return tl::unexpected(read.error());
-  const auto found = identify_device(workplace, device, stored);
-  if (!found) return tl::unexpected(found.error());
+  FLEETFIT_ASSIGN(const auto read, predict::read_kernel_predictor(predictor));
+  FLEETFIT_ASSIGN(const auto found, identify_device(workplace, device, stored));
   return predict::check_fits(
-      (*read)->identity(), {.device = device,
-                            .fingerprint = found->fingerprint,
-                            .precision = std::string(measure::to_string(found->device.precision))});
+      read->identity(), {.device = device,
+                         .fingerprint = found.fingerprint,
+                         .precision = std::string(measure::to_string(found.device.precision))});
 }
 
 }  // namespace fleetfit::app

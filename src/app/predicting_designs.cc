@@ -26,16 +26,16 @@ struct TimedDesigns {
 };
 
 Result<TimedDesigns> read_column(const space::Space& space, const TableColumn& from) {
-  const auto table = space::read_design_table(from.file, space, {.columns = {from.column}});
-  if (!table) return tl::unexpected(table.error());
+  FLEETFIT_ASSIGN(const auto table,
+                  space::read_design_table(from.file, space, {.columns = {from.column}}));
   TimedDesigns timed{.space = &space, .designs = space::Population(space.genes().size())};
-  for (std::size_t row = 0; row < table->designs.size(); ++row) {
-    const double ms = table->values[0][row];
+  for (std::size_t row = 0; row < table.designs.size(); ++row) {
+    const double ms = table.values[0][row];
     if (std::isnan(ms)) {
       ++timed.missing;
       continue;
     }
-    timed.designs.add(table->designs[row]);
+    timed.designs.add(table.designs[row]);
     timed.ms.push_back(ms);
   }
   return timed;
@@ -72,8 +72,7 @@ std::vector<std::string> texts_of(const TimedDesigns& timed) {
 Result<TableEvaluation> compare(const predict::DesignPredictor& predictor,
                                 const TimedDesigns& timed) {
   std::vector<double> predicted(timed.ms.size());
-  if (auto ok = predictor.evaluate(timed.designs, predicted); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(predictor.evaluate(timed.designs, predicted));
   TableEvaluation evaluation{.predictor = predictor.identity(), .designs = timed.ms.size()};
   const double share = 1.0 / static_cast<double>(timed.ms.size());
   for (std::size_t i = 0; i < timed.ms.size(); ++i) {
@@ -84,9 +83,7 @@ Result<TableEvaluation> compare(const predict::DesignPredictor& predictor,
     if (error <= 0.10) evaluation.within_10pct += share;
     if (interval.low <= timed.ms[i] && timed.ms[i] <= interval.high) evaluation.coverage90 += share;
   }
-  const auto srcc = core::spearman(predicted, timed.ms);
-  if (!srcc) return tl::unexpected(srcc.error());
-  evaluation.srcc = *srcc;
+  FLEETFIT_ASSIGN(evaluation.srcc, core::spearman(predicted, timed.ms));
   return evaluation;
 }
 
@@ -101,41 +98,36 @@ Result<TableColumn> table_column_from(std::string_view text) {
 
 Result<TrainedOnTable> train_on_table(const core::Clock& clock, const TrainOnTableRequest& request,
                                       const std::stop_token& stop) {
-  const auto space = space::find_space(request.space);
-  if (!space) return tl::unexpected(space.error());
-  auto timed = read_column(**space, request.table);
-  if (!timed) return tl::unexpected(std::move(timed.error()));
-  if (auto ok = draw(*timed, request.samples, request.seed, request.table); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_ASSIGN(const auto space, space::find_space(request.space));
+  FLEETFIT_ASSIGN(auto timed, read_column(*space, request.table));
+  FLEETFIT_TRY(draw(timed, request.samples, request.seed, request.table));
   predict::Identity identity{.device = request.table.column, .date = today(clock)};
   identity.trained_on.space = request.space;
-  identity.trained_on.models = texts_of(*timed);
+  identity.trained_on.models = texts_of(timed);
   core::ThreadPool pool(request.threads);
-  const auto predictor = predict::train_design_predictor(**space, timed->designs, timed->ms,
-                                                         {.method = request.method,
-                                                          .encoding = request.encoding,
-                                                          .identity = std::move(identity),
-                                                          .seed = request.seed,
-                                                          .budget_s = request.budget_s,
-                                                          .stop = stop},
-                                                         pool);
-  if (!predictor) return tl::unexpected(predictor.error());
-  if (auto ok = core::write_json(request.output, (*predictor)->to_json()); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_ASSIGN(const auto predictor,
+                  predict::train_design_predictor(*space, timed.designs, timed.ms,
+                                                  {.method = request.method,
+                                                   .encoding = request.encoding,
+                                                   .identity = std::move(identity),
+                                                   .seed = request.seed,
+                                                   .budget_s = request.budget_s,
+                                                   .stop = stop},
+                                                  pool));
+  FLEETFIT_TRY(core::write_json(request.output, predictor->to_json()));
   return TrainedOnTable{.output = request.output,
-                        .identity = (*predictor)->identity(),
+                        .identity = predictor->identity(),
                         .space = request.space,
-                        .reads = std::string((*predictor)->reads()),
-                        .settings = std::string((*predictor)->settings()),
-                        .mape = (*predictor)->mape(),
-                        .missing = timed->missing};
+                        .reads = std::string(predictor->reads()),
+                        .settings = std::string(predictor->settings()),
+                        .mape = predictor->mape(),
+                        .missing = timed.missing};
 }
 
 Result<PredictedDesigns> predict_designs(const std::filesystem::path& predictor,
                                          const std::vector<std::string>& designs) {
-  const auto read = predict::read_design_predictor(predictor);
-  if (!read) return tl::unexpected(read.error());
-  const auto& space = (*read)->space();
+  FLEETFIT_ASSIGN(const auto read, predict::read_design_predictor(predictor));
+  const auto& space = read->space();
   space::Population population(space.genes().size());
   for (const auto& text : designs) {
     const auto design = space.parse(text);
@@ -143,35 +135,32 @@ Result<PredictedDesigns> predict_designs(const std::filesystem::path& predictor,
     population.add(*design);
   }
   std::vector<double> ms(designs.size());
-  if (auto ok = (*read)->evaluate(population, ms); !ok)
-    return tl::unexpected(std::move(ok.error()));
-  PredictedDesigns predictions{.predictor = (*read)->identity()};
+  FLEETFIT_TRY(read->evaluate(population, ms));
+  PredictedDesigns predictions{.predictor = read->identity()};
   for (std::size_t i = 0; i < designs.size(); ++i)
-    predictions.designs.push_back({designs[i], ms[i], (*read)->interval90(ms[i])});
+    predictions.designs.push_back({designs[i], ms[i], read->interval90(ms[i])});
   return predictions;
 }
 
 Result<TableEvaluation> evaluate_on_table(const EvaluateOnTableRequest& request) {
-  const auto predictor = predict::read_design_predictor(request.predictor);
-  if (!predictor) return tl::unexpected(predictor.error());
-  const auto timed = read_column((*predictor)->space(), request.table);
-  if (!timed) return tl::unexpected(timed.error());
-  const auto& models = (*predictor)->identity().trained_on.models;
+  FLEETFIT_ASSIGN(const auto predictor, predict::read_design_predictor(request.predictor));
+  FLEETFIT_ASSIGN(const auto timed, read_column(predictor->space(), request.table));
+  const auto& models = predictor->identity().trained_on.models;
   const std::set<std::string> known(models.begin(), models.end());
-  TimedDesigns unseen{.space = timed->space, .designs = space::Population(timed->designs.genes())};
-  const auto texts = texts_of(*timed);
+  TimedDesigns unseen{.space = timed.space, .designs = space::Population(timed.designs.genes())};
+  const auto texts = texts_of(timed);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     if (known.contains(texts[i])) continue;
-    unseen.designs.add(timed->designs[i]);
-    unseen.ms.push_back(timed->ms[i]);
+    unseen.designs.add(timed.designs[i]);
+    unseen.ms.push_back(timed.ms[i]);
   }
   if (unseen.ms.empty()) {
     return fail(ErrorCode::invalid_input,
                 fmt::format("{}: the predictor was trained with all designs of column {}",
                             request.table.file.string(), request.table.column));
   }
-  auto evaluation = compare(**predictor, unseen);
-  if (evaluation) evaluation->left_out = timed->ms.size() - unseen.ms.size();
+  auto evaluation = compare(*predictor, unseen);
+  if (evaluation) evaluation->left_out = timed.ms.size() - unseen.ms.size();
   return evaluation;
 }
 

@@ -12,11 +12,10 @@ Result<std::filesystem::path> write_untrained(const tune::TrialJob& job,
                                               const std::stop_token& stop) {
   std::string model;
   const tune::TrialListener listener{.on_model = [&](const std::string& file) { model = file; }};
-  auto outcome = tune::run_trial(job, listener, stop);
-  if (!outcome) return tl::unexpected(std::move(outcome.error()));
-  if (!outcome->model_file.empty()) model = outcome->model_file;
+  FLEETFIT_ASSIGN(auto outcome, tune::run_trial(job, listener, stop));
+  if (!outcome.model_file.empty()) model = outcome.model_file;
   if (model.empty())
-    return fail(ErrorCode::device_failed, "with a budget of 0 epochs: " + outcome->reason);
+    return fail(ErrorCode::device_failed, "with a budget of 0 epochs: " + outcome.reason);
   return model;
 }
 

@@ -55,15 +55,13 @@ double bytes_moved(const graph::Graph& graph, const cost::GraphCost& cost) {
 }
 
 Result<RooflineNetwork> price(const std::string& name) {
-  auto graph = graph::build_zoo_network(name);
-  if (!graph) return tl::unexpected(graph.error());
-  auto ok = graph::simplify(*graph, {.without = {"fold_batch_norm", "fold_affine"}});
-  if (!ok) return core::within(name, ok.error());
-  const auto cost = cost::count_cost(*graph);
-  if (!cost) return core::within(name, cost.error());
+  FLEETFIT_ASSIGN(auto graph, graph::build_zoo_network(name));
+  FLEETFIT_TRY(
+      core::within(name, graph::simplify(graph, {.without = {"fold_batch_norm", "fold_affine"}})));
+  FLEETFIT_ASSIGN(const auto cost, core::within(name, cost::count_cost(graph)));
   return RooflineNetwork{.name = name,
-                         .gflop = static_cast<double>(cost->total.flops) / 1e9,
-                         .gbytes = bytes_moved(*graph, *cost) / 1e9};
+                         .gflop = static_cast<double>(cost.total.flops) / 1e9,
+                         .gbytes = bytes_moved(graph, cost) / 1e9};
 }
 
 Result<std::vector<RooflineNetwork>> price_zoo(int threads) {
@@ -73,7 +71,7 @@ Result<std::vector<RooflineNetwork>> price_zoo(int threads) {
   pool.parallel_for(zoo.size(), [&](std::size_t i) { results[i] = price(zoo[i].name); });
   std::vector<RooflineNetwork> networks;
   for (auto& result : results) {
-    if (!result) return tl::unexpected(result.error());
+    FLEETFIT_TRY(result);
     networks.push_back(*std::move(result));
   }
   return networks;
@@ -101,16 +99,15 @@ struct Candidate {
 
 Result<std::vector<Candidate>> good_measurements(Workplace& workplace,
                                                  const measure::Hardware& hardware) {
-  const auto devices = comparable_devices(workplace, hardware);
-  if (!devices) return tl::unexpected(devices.error());
+  FLEETFIT_ASSIGN(const auto devices, comparable_devices(workplace, hardware));
   std::vector<Candidate> candidates;
-  for (const auto& summary : *devices) {
-    auto records = workplace.store->list_measurements({.device = summary.device.name,
-                                                       .device_fingerprint = summary.fingerprint,
-                                                       .status = store::MeasurementStatus::ok,
-                                                       .operators = false});
-    if (!records) return tl::unexpected(records.error());
-    for (auto& record : *records) candidates.push_back({std::move(record), summary.device.threads});
+  for (const auto& summary : devices) {
+    FLEETFIT_ASSIGN(auto records,
+                    workplace.store->list_measurements({.device = summary.device.name,
+                                                        .device_fingerprint = summary.fingerprint,
+                                                        .status = store::MeasurementStatus::ok,
+                                                        .operators = false}));
+    for (auto& record : records) candidates.push_back({std::move(record), summary.device.threads});
   }
   std::ranges::stable_sort(candidates, std::ranges::greater(),
                            [](const Candidate& c) { return c.record.started; });
@@ -119,11 +116,9 @@ Result<std::vector<Candidate>> good_measurements(Workplace& workplace,
 
 /// What the file of a network of the zoo is known by in the store.
 Result<std::string> hash_of_zoo_file(const std::string& name) {
-  const auto graph = graph::build_zoo_network(name);
-  if (!graph) return tl::unexpected(graph.error());
-  const auto file = graph::export_onnx(*graph);
-  if (!file) return tl::unexpected(file.error());
-  return core::sha256_hex(*file);
+  FLEETFIT_ASSIGN(const auto graph, graph::build_zoo_network(name));
+  FLEETFIT_ASSIGN(const auto file, graph::export_onnx(graph));
+  return core::sha256_hex(file);
 }
 
 /// Puts what was reached on each network. A model is a network of the zoo if it has its name and is
@@ -135,11 +130,10 @@ Status add_reached(Roofline& roofline, const std::vector<Candidate>& candidates,
   for (auto& network : roofline.networks) {
     const auto named = by_name.find(network.name);
     if (named == by_name.end()) continue;
-    const auto hash = hash_of_zoo_file(network.name);
-    if (!hash) return core::within(network.name, hash.error());
+    FLEETFIT_ASSIGN(const auto hash, core::within(network.name, hash_of_zoo_file(network.name)));
     const Candidate* chosen = nullptr;
     for (const auto* candidate : named->second) {
-      if (candidate->record.model_hash != *hash) continue;
+      if (candidate->record.model_hash != hash) continue;
       const bool fits = candidate->threads == threads;
       if (chosen == nullptr || (fits && chosen->threads != threads)) chosen = candidate;
     }
@@ -166,36 +160,30 @@ Status check_folder_exists(const std::filesystem::path& file) {
 Result<Roofline> make_roofline(Workplace& workplace, const measure::ProbeReport& report) {
   auto roofline = roof_of(report);
   if (!roofline) return roofline;
-  auto networks = price_zoo(report.threads);
-  if (!networks) return tl::unexpected(networks.error());
-  roofline->networks = *std::move(networks);
+  FLEETFIT_ASSIGN(roofline->networks, price_zoo(report.threads));
   const double memory = roofline->slopes.back().gb_per_s;
   for (auto& network : roofline->networks) {
     network.bound_gflop_per_s = std::min(roofline->peak_gflop_per_s, network.intensity() * memory);
   }
-  const auto candidates = good_measurements(workplace, report.hardware);
-  if (!candidates) return tl::unexpected(candidates.error());
-  if (auto ok = add_reached(*roofline, *candidates, report.threads); !ok)
-    return tl::unexpected(ok.error());
+  FLEETFIT_ASSIGN(const auto candidates, good_measurements(workplace, report.hardware));
+  FLEETFIT_TRY(add_reached(*roofline, candidates, report.threads));
   return roofline;
 }
 
 Result<ProbedDevice> probe_this_device(Workplace& workplace, const ProbeRequest& request,
                                        core::Progress& progress, const std::stop_token& stop) {
   if (request.roofline) {
-    if (auto ok = check_folder_exists(*request.roofline); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(check_folder_exists(*request.roofline));
   }
-  auto report =
+  FLEETFIT_ASSIGN(
+      auto report,
       measure::probe_device({.threads = request.threads, .seconds = request.seconds, .stop = stop},
-                            progress, workplace.clock);
-  if (!report) return tl::unexpected(report.error());
-  ProbedDevice probed{.report = *std::move(report)};
+                            progress, workplace.clock));
+  ProbedDevice probed{.report = std::move(report)};
   if (!request.roofline) return probed;
-  auto roofline = make_roofline(workplace, probed.report);
-  if (!roofline) return tl::unexpected(roofline.error());
-  probed.roofline = *std::move(roofline);
+  FLEETFIT_ASSIGN(probed.roofline, make_roofline(workplace, probed.report));
   const auto page = roofline_page(probed.report, *probed.roofline);
-  if (auto ok = core::write_file(*request.roofline, page); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(core::write_file(*request.roofline, page));
   return probed;
 }
 

@@ -41,18 +41,17 @@ class Profiling {
   }
 
   Status run(core::Progress& progress, const std::stop_token& stop) {
-    const auto device = identify_device(workplace_, request_.device, request_.stored);
-    if (!device) return tl::unexpected(device.error());
-    precision_ = device->device.precision;
-    fingerprint_ = device->fingerprint;
+    FLEETFIT_ASSIGN(const auto device,
+                    identify_device(workplace_, request_.device, request_.stored));
+    precision_ = device.device.precision;
+    fingerprint_ = device.fingerprint;
     return request_.networks.space.empty() ? of_files(progress, stop) : of_space(progress, stop);
   }
 
  private:
   Status of_space(core::Progress& progress, const std::stop_token& stop) {
     const auto& networks = request_.networks;
-    const auto space = space::find_space(networks.space);
-    if (!space) return tl::unexpected(space.error());
+    FLEETFIT_ASSIGN(const auto space, space::find_space(networks.space));
     const DesignsRequest wanted{.space = networks.space,
                                 .samples = networks.samples,
                                 .first = request_.first,
@@ -61,43 +60,44 @@ class Profiling {
                                 .protocol = protocol_,
                                 .threads = request_.threads,
                                 .sessions = std::nullopt};
-    const auto designs = request_.stored ? find_measured_designs(workplace_, wanted, {fingerprint_})
-                                         : measure_designs(workplace_, wanted, progress, stop);
-    if (!designs) return tl::unexpected(designs.error());
+    FLEETFIT_ASSIGN(const auto designs,
+                    request_.stored ? find_measured_designs(workplace_, wanted, {fingerprint_})
+                                    : measure_designs(workplace_, wanted, progress, stop));
     if (stop.stop_requested()) return cancelled();
-    if (designs->size() < networks.samples) {
+    if (designs.size() < networks.samples) {
       receiver_.leave_out(fmt::format("{} of {} designs: the store has no profile of them on {}",
-                                      networks.samples - designs->size(), networks.samples,
+                                      networks.samples - designs.size(), networks.samples,
                                       request_.device));
     }
-    for (const auto& design : *designs) {
-      if (auto ok = take_design(**space, design); !ok) return ok;
+    for (const auto& design : designs) {
+      FLEETFIT_TRY(take_design(*space, design));
     }
     return {};
   }
 
   Status take_design(const space::Space& space, const MeasuredDesign& design) {
     const auto name = fmt::format("design {}", design.number);
-    const auto graph =
-        space.parse(design.record.design.value_or(""))
-            .and_then([&](const auto& choices) { return space.lower(choices); })
-            .and_then([&](graph::Graph made) { return as_run(std::move(made), precision_); });
-    if (!graph) return core::within(name, graph.error());
-    return hand_over({name, design.record.model_hash, design.number, *graph, design.record},
+    FLEETFIT_ASSIGN(
+        const auto graph,
+        core::within(name, space.parse(design.record.design.value_or(""))
+                               .and_then([&](const auto& choices) { return space.lower(choices); })
+                               .and_then([&](graph::Graph made) {
+                                 return as_run(std::move(made), precision_);
+                               })));
+    return hand_over({name, design.record.model_hash, design.number, graph, design.record},
                      receiver_);
   }
 
   Status of_files(core::Progress& progress, const std::stop_token& stop) {
     // All files once, then all again, so that the sessions of one lie apart.
     for (int session = 0; session < kUsualSessions && !request_.stored; ++session) {
-      const auto missing = files_missing();
-      if (!missing) return tl::unexpected(missing.error());
-      if (missing->empty()) break;
-      if (auto ok = measure_once(*missing, progress, stop); !ok) return ok;
+      FLEETFIT_ASSIGN(const auto missing, files_missing());
+      if (missing.empty()) break;
+      FLEETFIT_TRY(measure_once(missing, progress, stop));
       if (stop.stop_requested()) return cancelled();
     }
     for (const auto& file : request_.networks.models) {
-      if (auto ok = take_file(file); !ok) return ok;
+      FLEETFIT_TRY(take_file(file));
     }
     return {};
   }
@@ -106,10 +106,9 @@ class Profiling {
   Result<std::vector<std::filesystem::path>> files_missing() {
     std::vector<std::filesystem::path> missing;
     for (const auto& file : request_.networks.models) {
-      const auto sessions = sessions_of(file);
-      if (!sessions) return tl::unexpected(sessions.error());
+      FLEETFIT_ASSIGN(const auto sessions, sessions_of(file));
       KnownSessions known{.failed = failed_.contains(file.string())};
-      for (const auto& session : *sessions) known.add(session);
+      for (const auto& session : sessions) known.add(session);
       if (known.usual_missing(protocol_.target) > 0) missing.push_back(file);
     }
     return missing;
@@ -117,15 +116,15 @@ class Profiling {
 
   Status measure_once(const std::vector<std::filesystem::path>& files, core::Progress& progress,
                       const std::stop_token& stop) {
-    const auto measured = measure_models(workplace_,
-                                         {.models = files,
-                                          .options = request_.networks.options,
-                                          .devices = {request_.device},
-                                          .protocol = one_of_sessions(protocol_, kUsualSessions),
-                                          .threads = request_.threads},
-                                         progress, stop);
-    if (!measured) return tl::unexpected(measured.error());
-    for (const auto& one : *measured) note_failure(one);
+    FLEETFIT_ASSIGN(const auto measured,
+                    measure_models(workplace_,
+                                   {.models = files,
+                                    .options = request_.networks.options,
+                                    .devices = {request_.device},
+                                    .protocol = one_of_sessions(protocol_, kUsualSessions),
+                                    .threads = request_.threads},
+                                   progress, stop));
+    for (const auto& one : measured) note_failure(one);
     return {};
   }
 
@@ -137,34 +136,31 @@ class Profiling {
 
   /// What was measured of a file and has what is needed.
   Result<std::vector<store::MeasurementRecord>> sessions_of(const std::filesystem::path& file) {
-    auto files = ModelFiles::open(file, request_.networks.options, request_.threads);
-    if (!files) return tl::unexpected(std::move(files.error()));
-    const auto hash = files->hash();
-    if (!hash) return tl::unexpected(hash.error());
-    auto records = workplace_.store->list_measurements(
-        {.device_fingerprint = fingerprint_, .model_hash = *hash});
-    if (!records) return tl::unexpected(std::move(records.error()));
-    std::erase_if(*records, [&](const auto& record) { return !answers(record, protocol_); });
+    FLEETFIT_ASSIGN(auto files,
+                    ModelFiles::open(file, request_.networks.options, request_.threads));
+    FLEETFIT_ASSIGN(const auto hash, files.hash());
+    FLEETFIT_ASSIGN(auto records, workplace_.store->list_measurements(
+                                      {.device_fingerprint = fingerprint_, .model_hash = hash}));
+    std::erase_if(records, [&](const auto& record) { return !answers(record, protocol_); });
     return records;
   }
 
   Status take_file(const std::filesystem::path& file) {
-    auto sessions = sessions_of(file);
-    if (!sessions) return tl::unexpected(std::move(sessions.error()));
-    if (sessions->empty()) {  // if it was measured it failed, and was noted
+    FLEETFIT_ASSIGN(auto sessions, sessions_of(file));
+    if (sessions.empty()) {  // if it was measured it failed, and was noted
       if (request_.stored) {
         receiver_.leave_out(fmt::format("{}: the store has no profile of it on {}", file.string(),
                                         request_.device));
       }
       return {};
     }
-    auto record = merge_sessions(*std::move(sessions), protocol_.target);
+    auto record = merge_sessions(std::move(sessions), protocol_.target);
     auto model = graph::import_model(file, import_options(request_.networks.options));
-    if (!model) return tl::unexpected(std::move(model.error()));
-    auto graph = as_run(std::move(model->graph), precision_);
-    if (!graph) return core::within(file.string(), graph.error());
+    FLEETFIT_TRY(model);
+    FLEETFIT_ASSIGN(auto graph,
+                    core::within(file.string(), as_run(std::move(model->graph), precision_)));
     const auto hash = record.model_hash;
-    return hand_over({file.string(), hash, std::nullopt, *std::move(graph), std::move(record)},
+    return hand_over({file.string(), hash, std::nullopt, std::move(graph), std::move(record)},
                      receiver_);
   }
 
@@ -186,7 +182,7 @@ class Profiling {
 Status profile_networks(Workplace& workplace, const ProfileRequest& request,
                         const ProfileReceiver& receiver, core::Progress& progress,
                         const std::stop_token& stop) {
-  if (auto ok = check_choice(request.networks); !ok) return ok;
+  FLEETFIT_TRY(check_choice(request.networks));
   return Profiling(workplace, request, receiver).run(progress, stop);
 }
 

@@ -104,22 +104,19 @@ Result<LatencyTable> table_from_proxy(const std::vector<Supernet>& models, const
   std::vector<adapt::TimedSubnet> timed;
   for (std::size_t i = 0; i < designs.size(); ++i) {
     timed.push_back({.path = space.path(designs.designs()[i])});
-    auto network = elastic::join(models, timed.back().path);
-    if (!network) return tl::unexpected(std::move(network.error()));
-    networks.push_back(*std::move(network));
+    FLEETFIT_ASSIGN(auto network, elastic::join(models, timed.back().path));
+    networks.push_back(std::move(network));
   }
-  const auto times = timer.time_in_turns(networks);
-  if (!times) return tl::unexpected(times.error());
+  FLEETFIT_ASSIGN(const auto times, timer.time_in_turns(networks));
   std::vector<double> latencies;
-  for (std::size_t i = 0; i < timed.size(); ++i) latencies.push_back(timed[i].ms = (*times)[i].ms);
+  for (std::size_t i = 0; i < timed.size(); ++i) latencies.push_back(timed[i].ms = times[i].ms);
   const transfer::LinearProxy linear(proxy.device, space,
                                      {.prices = prices_of(space, proxy), .encoding = "one-hot"});
-  const auto adapted =
-      transfer::adapt(linear, {.designs = designs.designs(), .latency_ms = latencies},
-                      {.validation = static_cast<int>(timed.size() / 4)});
-  if (!adapted) return tl::unexpected(adapted.error());
+  FLEETFIT_ASSIGN(const auto adapted,
+                  transfer::adapt(linear, {.designs = designs.designs(), .latency_ms = latencies},
+                                  {.validation = static_cast<int>(timed.size() / 4)}));
   // An adapted proxy keeps the order of subnets; the times themselves set its milliseconds.
-  return adapt::correct_table(table_of(space, proxy, adapted->parts().prices), timed);
+  return adapt::correct_table(table_of(space, proxy, adapted.parts().prices), timed);
 }
 
 }  // namespace fleetfit::app

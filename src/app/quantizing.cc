@@ -34,22 +34,21 @@ class ImageInputs {
  public:
   static Result<ImageInputs> open(const QuantizeRequest& request, data::Split split,
                                   std::int64_t most, const Graph& graph) {
-    auto images = image_preprocessing(graph);
-    if (!images) return core::within(request.in.string(), std::move(images.error()));
-    images->mean = request.mean;
-    images->stddev = request.stddev;
-    auto dataset = data::open_dataset(request.calibrate, split, {.seed = request.seed});
-    if (!dataset) return tl::unexpected(std::move(dataset.error()));
+    FLEETFIT_ASSIGN(auto images, core::within(request.in.string(), image_preprocessing(graph)));
+    images.mean = request.mean;
+    images.stddev = request.stddev;
+    FLEETFIT_ASSIGN(auto dataset,
+                    data::open_dataset(request.calibrate, split, {.seed = request.seed}));
     const auto batch = static_cast<std::size_t>((*graph.tensor(graph.inputs[0]).shape)[0]);
-    const std::size_t count = std::min(static_cast<std::size_t>(most), (*dataset)->size());
+    const std::size_t count = std::min(static_cast<std::size_t>(most), dataset->size());
     auto chosen = core::Random(request.seed)
                       .split(data::to_string(split))
-                      .sample((*dataset)->size(), count / batch * batch);
+                      .sample(dataset->size(), count / batch * batch);
     if (chosen.empty()) {
       return fail(ErrorCode::invalid_input,
                   fmt::format("{} has fewer images than a batch of {}", request.calibrate, batch));
     }
-    return ImageInputs(*std::move(dataset), *std::move(images), {chosen.begin(), chosen.end()},
+    return ImageInputs(std::move(dataset), std::move(images), {chosen.begin(), chosen.end()},
                        batch);
   }
 
@@ -95,9 +94,8 @@ struct Calibrated {
 
 Result<Calibrated> calibrate(const Graph& graph, const QuantizeRequest& request,
                              core::ProgressTask& task) {
-  const auto method = parse_method(request.method);
-  if (!method) return tl::unexpected(method.error());
-  const engine::CalibrationOptions options{.ranges = {.method = *method},
+  FLEETFIT_ASSIGN(const auto method, parse_method(request.method));
+  const engine::CalibrationOptions options{.ranges = {.method = method},
                                            .threads = request.threads};
   std::int64_t samples = request.samples;
   Result<Graph> quantized = Graph{};
@@ -105,15 +103,14 @@ Result<Calibrated> calibrate(const Graph& graph, const QuantizeRequest& request,
     quantized = engine::quantize_on(graph, engine::random_samples(graph, static_cast<int>(samples)),
                                     options);
   } else {
-    auto images = ImageInputs::open(request, data::Split::train, request.samples, graph);
-    if (!images) return tl::unexpected(std::move(images.error()));
-    samples = images->images();
+    FLEETFIT_ASSIGN(auto images,
+                    ImageInputs::open(request, data::Split::train, request.samples, graph));
+    samples = images.images();
     const engine::Samples next = [&]() -> Result<std::optional<std::vector<graph::Value>>> {
-      auto batch = images->next();
-      if (!batch) return tl::unexpected(std::move(batch.error()));
-      if (!*batch) return std::nullopt;
-      task.advance((*batch)->labels.size());
-      return std::vector<graph::Value>{as_value(**batch)};
+      FLEETFIT_ASSIGN(auto batch, images.next());
+      if (!batch) return std::nullopt;
+      task.advance(batch->labels.size());
+      return std::vector<graph::Value>{as_value(*batch)};
     };
     quantized = engine::quantize_on(graph, next, options);
   }
@@ -135,20 +132,21 @@ std::int64_t hits(std::span<const float> scores, const std::vector<std::int64_t>
 
 Result<double> accuracy_of(const Graph& graph, const QuantizeRequest& request, ImageInputs images,
                            core::ProgressTask& task) {
-  auto program = engine::Program::prepare(
-      graph, {.threads = request.threads, .choosing = engine::Choosing::fixed});
-  if (!program) return core::within(request.in.string(), program.error());
+  FLEETFIT_ASSIGN(
+      auto program,
+      core::within(request.in.string(),
+                   engine::Program::prepare(
+                       graph, {.threads = request.threads, .choosing = engine::Choosing::fixed})));
   std::int64_t right = 0;
   while (true) {
-    const auto batch = images.next();
-    if (!batch) return tl::unexpected(batch.error());
-    if (!*batch) return static_cast<double>(right) / static_cast<double>(images.images());
-    if (auto ok = program->set_input(0, as_value(**batch)); !ok) return tl::unexpected(ok.error());
-    if (auto ok = program->run(); !ok) return tl::unexpected(ok.error());
-    const auto bytes = program->output(0);
+    FLEETFIT_ASSIGN(const auto batch, images.next());
+    if (!batch) return static_cast<double>(right) / static_cast<double>(images.images());
+    FLEETFIT_TRY(program.set_input(0, as_value(*batch)));
+    FLEETFIT_TRY(program.run());
+    const auto bytes = program.output(0);
     right += hits({reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)},
-                  (*batch)->labels);
-    task.advance((*batch)->labels.size());
+                  batch->labels);
+    task.advance(batch->labels.size());
   }
 }
 
@@ -171,19 +169,15 @@ Status add_accuracy(const Graph& before, const Graph& after, const QuantizeReque
   const auto open = [&] {
     return ImageInputs::open(request, data::Split::test, request.test_images, before);
   };
-  auto images = open();
-  if (!images) return tl::unexpected(std::move(images.error()));
-  summary.why_no_accuracy = why_no_scores(before, images->classes());
+  FLEETFIT_ASSIGN(auto images, open());
+  summary.why_no_accuracy = why_no_scores(before, images.classes());
   if (!summary.why_no_accuracy.empty()) return {};
-  QuantizedAccuracy accuracy{.images = images->images()};
-  const auto of_float = accuracy_of(before, request, *std::move(images), task);
-  if (!of_float) return tl::unexpected(of_float.error());
-  auto again = open();
-  if (!again) return tl::unexpected(std::move(again.error()));
-  const auto of_int8 = accuracy_of(after, request, *std::move(again), task);
-  if (!of_int8) return tl::unexpected(of_int8.error());
-  accuracy.float_share = *of_float;
-  accuracy.int8_share = *of_int8;
+  QuantizedAccuracy accuracy{.images = images.images()};
+  FLEETFIT_ASSIGN(const auto of_float, accuracy_of(before, request, std::move(images), task));
+  FLEETFIT_ASSIGN(auto again, open());
+  FLEETFIT_ASSIGN(const auto of_int8, accuracy_of(after, request, std::move(again), task));
+  accuracy.float_share = of_float;
+  accuracy.int8_share = of_int8;
   summary.accuracy = accuracy;
   return {};
 }
@@ -194,21 +188,20 @@ Result<QuantizeSummary> quantize_model(const QuantizeRequest& request, core::Pro
   if (request.samples < 1 || request.test_images < 1) {
     return fail(ErrorCode::invalid_input, "samples: at least one is needed");
   }
-  const auto model = graph::import_model(request.in, import_options(request.options));
-  if (!model) return tl::unexpected(model.error());
+  FLEETFIT_ASSIGN(const auto model,
+                  graph::import_model(request.in, import_options(request.options)));
   core::ProgressTask task(progress, {.name = "quantize", .unit = "images"});
-  const auto quantized = calibrate(model->graph, request, task);
-  if (!quantized) return tl::unexpected(quantized.error());
-  if (auto ok = graph::export_onnx_file(quantized->graph, request.out); !ok) {
+  FLEETFIT_ASSIGN(const auto quantized, calibrate(model.graph, request, task));
+  if (auto ok = graph::export_onnx_file(quantized.graph, request.out); !ok) {
     return core::within(request.in.string(), ok.error());
   }
   QuantizeSummary summary{.file = {.output = request.out.string(),
-                                   .ops_before = model->graph.nodes.size(),
-                                   .ops_after = quantized->graph.nodes.size()},
-                          .samples = quantized->samples};
+                                   .ops_before = model.graph.nodes.size(),
+                                   .ops_after = quantized.graph.nodes.size()},
+                          .samples = quantized.samples};
   std::error_code ignored;
   summary.file.bytes = std::filesystem::file_size(request.out, ignored);
-  if (auto ok = add_accuracy(model->graph, quantized->graph, request, task, summary); !ok) {
+  if (auto ok = add_accuracy(model.graph, quantized.graph, request, task, summary); !ok) {
     return tl::unexpected(std::move(ok.error()));
   }
   return summary;

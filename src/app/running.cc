@@ -72,8 +72,8 @@ Status check_sizes_known(const Graph& graph) {
 }
 
 Result<std::vector<NamedValue>> read_inputs(const Graph& graph, const RunRequest& request) {
-  if (auto ok = check_names(graph, request.inputs); !ok) return tl::unexpected(ok.error());
-  if (auto ok = check_sizes_known(graph); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_names(graph, request.inputs));
+  FLEETFIT_TRY(check_sizes_known(graph));
   auto inputs = random_named_inputs(graph, request.seed);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto& tensor = graph.tensor(graph.inputs[i]);
@@ -86,7 +86,7 @@ Result<std::vector<NamedValue>> read_inputs(const Graph& graph, const RunRequest
     }
     auto value = graph::read_npy(given->file);
     if (!value) return core::within("input " + tensor.name, std::move(value.error()));
-    if (auto ok = check_fits_input(tensor, *value, *given); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(check_fits_input(tensor, *value, *given));
     inputs[i].value = *std::move(value);
   }
   return inputs;
@@ -137,11 +137,8 @@ Result<std::vector<NamedValue>> compute_on(Workplace& workplace, const OpenedDev
                                            const std::filesystem::path& file,
                                            std::span<const NamedValue> inputs) {
   auto load = load_options(device.device);
-  auto known = KernelChoices(workplace).known(device.device);
-  if (!known) return tl::unexpected(std::move(known.error()));
-  load.known_choices = *std::move(known);
-  const auto loaded = device.runtime().load(file, load);
-  if (!loaded) return tl::unexpected(loaded.error());
+  FLEETFIT_ASSIGN(load.known_choices, KernelChoices(workplace).known(device.device));
+  FLEETFIT_TRY(device.runtime().load(file, load));
   return device.runtime().compute(inputs);
 }
 
@@ -201,11 +198,9 @@ Result<std::vector<OutputDifference>> compare(const std::vector<NamedValue>& our
           fmt::format("output {}: the engine gives {}, the other runtime {}", ours[i].name,
                       graph::to_string(ours[i].value.shape), graph::to_string(other.value.shape)));
     }
-    const auto mine = numbers_of(ours[i]);
-    if (!mine) return tl::unexpected(mine.error());
-    const auto others = numbers_of(other);
-    if (!others) return tl::unexpected(others.error());
-    differences.push_back(difference_of(ours[i].name, *mine, *others));
+    FLEETFIT_ASSIGN(const auto mine, numbers_of(ours[i]));
+    FLEETFIT_ASSIGN(const auto others, numbers_of(other));
+    differences.push_back(difference_of(ours[i].name, mine, others));
   }
   return differences;
 }
@@ -224,59 +219,47 @@ Result<OpenedDevice> open_counterpart(Workplace& workplace, const CheckRequest& 
 
 Result<std::vector<NamedValue>> outputs_on(Workplace& workplace, const OpenedDevice& device,
                                            ModelFiles& files, std::uint64_t seed) {
-  const auto file = files.for_device(device.device);
-  if (!file) return tl::unexpected(file.error());
+  FLEETFIT_ASSIGN(const auto file, files.for_device(device.device));
   const auto inputs = random_named_inputs(files.graph(), seed);
-  return compute_on(workplace, device, file->path, inputs);
+  return compute_on(workplace, device, file.path, inputs);
 }
 
 }  // namespace
 
 Result<RunSummary> run_model(Workplace& workplace, const RunRequest& request) {
-  auto files = ModelFiles::open(request.model, request.options, request.threads);
-  if (!files) return tl::unexpected(std::move(files.error()));
-  const auto inputs = read_inputs(files->graph(), request);
-  if (!inputs) return core::within(request.model.string(), inputs.error());
-  const auto device = open_device(workplace, request.device);
-  if (!device) return tl::unexpected(device.error());
-  const auto file = files->for_device(device->device);
-  if (!file) return core::within(request.model.string(), file.error());
-  const auto outputs = compute_on(workplace, *device, file->path, *inputs);
-  if (!outputs) return tl::unexpected(outputs.error());
-  auto written = write_outputs(*outputs, request.folder);
-  if (!written) return tl::unexpected(std::move(written.error()));
-  RunSummary summary{.outputs = *std::move(written)};
-  if (!file->note.empty()) summary.notes.push_back(file->note);
+  FLEETFIT_ASSIGN(auto files, ModelFiles::open(request.model, request.options, request.threads));
+  FLEETFIT_ASSIGN(const auto inputs,
+                  core::within(request.model.string(), read_inputs(files.graph(), request)));
+  FLEETFIT_ASSIGN(const auto device, open_device(workplace, request.device));
+  FLEETFIT_ASSIGN(const auto file,
+                  core::within(request.model.string(), files.for_device(device.device)));
+  FLEETFIT_ASSIGN(const auto outputs, compute_on(workplace, device, file.path, inputs));
+  FLEETFIT_ASSIGN(auto written, write_outputs(outputs, request.folder));
+  RunSummary summary{.outputs = std::move(written)};
+  if (!file.note.empty()) summary.notes.push_back(file.note);
   return summary;
 }
 
 Result<CheckReport> check_model(Workplace& workplace, const CheckRequest& request) {
-  const auto precision = measure::parse_precision(request.precision);
-  if (!precision) return tl::unexpected(precision.error());
-  auto files = ModelFiles::open(request.model, request.options, request.threads);
-  if (!files) return tl::unexpected(std::move(files.error()));
-  if (auto ok = check_sizes_known(files->graph()); !ok) {
+  FLEETFIT_ASSIGN(const auto precision, measure::parse_precision(request.precision));
+  FLEETFIT_ASSIGN(auto files, ModelFiles::open(request.model, request.options, request.threads));
+  if (auto ok = check_sizes_known(files.graph()); !ok) {
     return core::within(request.model.string(), ok.error());
   }
-  auto other = open_counterpart(workplace, request);
-  if (!other) return tl::unexpected(std::move(other.error()));
-  auto engine =
-      start_device({.name = "engine", .threads = other->device.threads}, workplace.programs);
-  if (!engine) return tl::unexpected(std::move(engine.error()));
+  FLEETFIT_ASSIGN(auto other, open_counterpart(workplace, request));
+  FLEETFIT_ASSIGN(auto engine, start_device({.name = "engine", .threads = other.device.threads},
+                                            workplace.programs));
   // Both run the same network: what is asked for, or what the device computes with.
-  if (*precision == measure::Precision::int8) other->device.precision = *precision;
-  engine->device.precision = other->device.precision;
+  if (precision == measure::Precision::int8) other.device.precision = precision;
+  engine.device.precision = other.device.precision;
 
-  const auto ours = outputs_on(workplace, *engine, *files, request.seed);
-  if (!ours) return tl::unexpected(ours.error());
-  const auto theirs = outputs_on(workplace, *other, *files, request.seed);
-  if (!theirs) return tl::unexpected(theirs.error());
-  auto differences = compare(*ours, *theirs);
-  if (!differences) return core::within(request.model.string(), differences.error());
+  FLEETFIT_ASSIGN(const auto ours, outputs_on(workplace, engine, files, request.seed));
+  FLEETFIT_ASSIGN(const auto theirs, outputs_on(workplace, other, files, request.seed));
+  FLEETFIT_ASSIGN(auto differences, core::within(request.model.string(), compare(ours, theirs)));
 
-  CheckReport report{.outputs = *std::move(differences)};
+  CheckReport report{.outputs = std::move(differences)};
   const bool quantized =
-      other->device.precision == measure::Precision::int8 || graph::is_quantized(files->graph());
+      other.device.precision == measure::Precision::int8 || graph::is_quantized(files.graph());
   report.bound = quantized ? kQuantizedBound : kFloatBound;
   report.pass = std::ranges::all_of(report.outputs, [&](const OutputDifference& d) {
     return d.max_rel_diff < report.bound || d.max_abs_diff < kFloatNoise;

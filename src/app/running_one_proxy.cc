@@ -28,14 +28,13 @@ struct OpenedTarget {
 };
 
 Result<OpenedTarget> open_target(const SourcePlace& place, const OneProxyRequest& request) {
-  auto latency = open_source(place, target_source(request), Quantity::latency_ms, request.sources);
-  if (!latency) return tl::unexpected(std::move(latency.error()));
-  auto accuracy = open_source(place, request.accuracy, Quantity::accuracy, request.sources);
-  if (!accuracy) return tl::unexpected(std::move(accuracy.error()));
-  OpenedTarget target{.latency = *std::move(latency), .accuracy = *std::move(accuracy)};
+  FLEETFIT_ASSIGN(auto latency, open_source(place, target_source(request), Quantity::latency_ms,
+                                            request.sources));
+  FLEETFIT_ASSIGN(auto accuracy,
+                  open_source(place, request.accuracy, Quantity::accuracy, request.sources));
+  OpenedTarget target{.latency = std::move(latency), .accuracy = std::move(accuracy)};
   for (const auto* source : {&target.latency, &target.accuracy}) {
-    if (auto ok = keep_known(place.space, *source, target.listed); !ok)
-      return tl::unexpected(std::move(ok.error()));
+    FLEETFIT_TRY(keep_known(place.space, *source, target.listed));
   }
   return target;
 }
@@ -50,10 +49,9 @@ Result<space::Population> draw_samples(const space::Space& space, const OpenedTa
   std::vector<std::size_t> rows(known.size());
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = i;
   const std::size_t count = std::max(request.options.samples, std::min(most, rows.size()));
-  const auto sample =
-      sample_rows(rows, count, request.sources.seed, "designs that the target knows");
-  if (!sample) return tl::unexpected(sample.error());
-  return pick(known, *sample);
+  FLEETFIT_ASSIGN(const auto sample,
+                  sample_rows(rows, count, request.sources.seed, "designs that the target knows"));
+  return pick(known, sample);
 }
 
 Result<std::unique_ptr<search::Strategy>> strategy_for(const space::Space& space,
@@ -68,23 +66,20 @@ Result<std::unique_ptr<search::Strategy>> strategy_for(const space::Space& space
 Result<space::Population> search_pareto(const space::Space& space, const OpenedTarget& target,
                                         const space::Source& latency,
                                         const OneProxyRequest& request) {
-  auto strategy = strategy_for(space, target, request.sources.seed);
-  if (!strategy) return tl::unexpected(std::move(strategy.error()));
+  FLEETFIT_ASSIGN(auto strategy, strategy_for(space, target, request.sources.seed));
   const search::Problem problem{.space = &space,
                                 .accuracy = target.accuracy.source.get(),
                                 .costs = {{.name = "latency_ms", .source = &latency}}};
   core::ThreadPool pool(request.sources.threads);
-  const auto found = search::run_search(problem, **strategy, pool);
-  if (!found) return tl::unexpected(found.error());
+  FLEETFIT_ASSIGN(const auto found, search::run_search(problem, *strategy, pool));
   space::Population designs(space.genes().size());
-  for (const auto& candidate : found->pareto) designs.add(candidate.design);
+  for (const auto& candidate : found.pareto) designs.add(candidate.design);
   return designs;
 }
 
 Result<std::vector<double>> measure(const OpenedSource& target, space::DesignBatch designs) {
   std::vector<double> latency_ms(designs.size());
-  if (auto done = target.source->evaluate(designs, latency_ms); !done)
-    return tl::unexpected(std::move(done.error()));
+  FLEETFIT_TRY(target.source->evaluate(designs, latency_ms));
   return latency_ms;
 }
 
@@ -94,29 +89,27 @@ bool measures(const OneProxyRequest& request) { return measures(std::string_view
 
 Result<OneProxyReport> run_one_proxy(Workplace& workplace, const OneProxyRequest& request,
                                      core::Progress& progress, const std::stop_token& stop) {
-  const auto table = read_device_table(request.table, request.space, {request.proxy});
-  if (!table) return tl::unexpected(table.error());
-  const auto& space = *table->space;
-  const auto proxy = transfer::LinearProxy::fit(*table, 0);
-  if (!proxy) return tl::unexpected(proxy.error());
-  const auto target = open_target(
-      {.space = space, .workplace = workplace, .progress = progress, .stop = stop}, request);
-  if (!target) return tl::unexpected(target.error());
-  const auto samples = draw_samples(space, *target, request);
-  if (!samples) return tl::unexpected(samples.error());
+  FLEETFIT_ASSIGN(const auto table,
+                  read_device_table(request.table, request.space, {request.proxy}));
+  const auto& space = *table.space;
+  FLEETFIT_ASSIGN(const auto proxy, transfer::LinearProxy::fit(table, 0));
+  FLEETFIT_ASSIGN(
+      const auto target,
+      open_target({.space = space, .workplace = workplace, .progress = progress, .stop = stop},
+                  request));
+  FLEETFIT_ASSIGN(const auto samples, draw_samples(space, target, request));
   const transfer::OneProxyActions actions{
-      .measure = [&](space::DesignBatch designs) { return measure(target->latency, designs); },
+      .measure = [&](space::DesignBatch designs) { return measure(target.latency, designs); },
       .search =
           [&](const space::Source& latency) {
-            return search_pareto(space, *target, latency, request);
+            return search_pareto(space, target, latency, request);
           }};
-  auto result =
-      transfer::fit_one_proxy(*proxy, *target->accuracy.source, *samples, actions, request.options);
-  if (!result) return tl::unexpected(std::move(result.error()));
+  FLEETFIT_ASSIGN(auto result, transfer::fit_one_proxy(proxy, *target.accuracy.source, samples,
+                                                       actions, request.options));
   return OneProxyReport{.space = &space,
-                        .result = *std::move(result),
+                        .result = std::move(result),
                         .threshold = request.options.threshold,
-                        .target = target->latency.about};
+                        .target = target.latency.about};
 }
 
 }  // namespace fleetfit::app

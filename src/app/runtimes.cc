@@ -53,23 +53,19 @@ bool is_engine(std::string_view runtime) {
 }
 
 Result<OpenedRuntime> open_runtime(const measure::Device& device, const Programs& programs) {
-  auto command = command_of(device.runtime, programs);
-  if (!command) return tl::unexpected(std::move(command.error()));
+  FLEETFIT_ASSIGN(auto command, command_of(device.runtime, programs));
   OpenedRuntime opened{.limits = std::make_unique<std::optional<measure::AppliedLimits>>()};
-  measure::ExecRuntimeOptions options{.command = *std::move(command)};
+  measure::ExecRuntimeOptions options{.command = std::move(command)};
   if (is_engine(device.runtime)) options.environment = engine_environment();
   options.prepare = [limits = opened.limits.get(), running = opened.pid.get(),
                      device](int pid) -> Status {
     *running = pid;
     limits->reset();
-    auto applied = measure::apply_limits(pid, device);
-    if (!applied) return tl::unexpected(std::move(applied.error()));
-    limits->emplace(*std::move(applied));
+    FLEETFIT_ASSIGN(auto applied, measure::apply_limits(pid, device));
+    limits->emplace(std::move(applied));
     return {};
   };
-  auto runtime = measure::start_exec_runtime(std::move(options));
-  if (!runtime) return tl::unexpected(std::move(runtime.error()));
-  opened.runtime = *std::move(runtime);
+  FLEETFIT_ASSIGN(opened.runtime, measure::start_exec_runtime(std::move(options)));
   return opened;
   // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): the lambda borrows, `opened` owns
 }

@@ -50,34 +50,31 @@ Status keep_known(const space::Space& space, const OpenedSource& source,
 }
 
 Result<OpenedProblem> open_problem(const SearchPlace& place, const ProblemRequest& request) {
-  const auto space = space::find_space(request.space);
-  if (!space) return tl::unexpected(space.error());
-  const SourcePlace source_place{.space = **space,
+  FLEETFIT_ASSIGN(const auto space, space::find_space(request.space));
+  const SourcePlace source_place{.space = *space,
                                  .workplace = place.workplace,
                                  .progress = place.progress,
                                  .stop = place.stop};
   OpenedProblem opened;
-  opened.problem.space = *space;
+  opened.problem.space = space;
   const auto open = [&](const std::string& text, Quantity quantity) -> Status {
-    auto source = open_source(source_place, text, quantity, request.sources);
-    if (!source) return tl::unexpected(std::move(source.error()));
-    if (auto ok = keep_known(**space, *source, opened.listed); !ok) return ok;
-    opened.sources.emplace_back(to_string(quantity), *std::move(source));
+    FLEETFIT_ASSIGN(auto source, open_source(source_place, text, quantity, request.sources));
+    FLEETFIT_TRY(keep_known(*space, source, opened.listed));
+    opened.sources.emplace_back(to_string(quantity), std::move(source));
     return {};
   };
   for (const auto& [quantity, cost] : request.costs) {
     if (cost->source.empty()) continue;
-    if (auto ok = open(cost->source, quantity); !ok) return tl::unexpected(std::move(ok.error()));
+    FLEETFIT_TRY(open(cost->source, quantity));
     search::Cost term{.name = std::string(to_string(quantity)),
                       .source = opened.sources.back().second.source.get(),
                       .weight = cost->weight};
     if (cost->budget) term.limit = *cost->budget;
     opened.problem.costs.push_back(std::move(term));
   }
-  if (auto ok = open(request.accuracy, Quantity::accuracy); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(open(request.accuracy, Quantity::accuracy));
   opened.problem.accuracy = opened.sources.back().second.source.get();
-  if (auto ok = check(opened.problem); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check(opened.problem));
   return opened;
 }
 

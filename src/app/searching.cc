@@ -105,14 +105,11 @@ class Searching {
   Result<search::Found> run() {
     const auto name = strategy();
     if (problem_.is_weighted()) {
-      auto scales = measure_scales();
-      if (!scales) return tl::unexpected(std::move(scales.error()));
-      scales_ = *std::move(scales);
+      FLEETFIT_ASSIGN(scales_, measure_scales());
     }
     if (request_.pareto && name == "evolution") return sweep_weights();
-    auto made = make(name);
-    if (!made) return tl::unexpected(std::move(made.error()));
-    auto found = run(problem_, **made);
+    FLEETFIT_ASSIGN(auto made, make(name));
+    auto found = run(problem_, *made);
     if (!found) return hinted(std::move(found.error()));
     return found;
   }
@@ -178,9 +175,7 @@ class Searching {
 
   /// Evolution finds one design; a Pareto set is what it finds for many weights.
   Result<search::Found> sweep_weights() {
-    auto scales = measure_scales();
-    if (!scales) return tl::unexpected(std::move(scales.error()));
-    scales_ = *std::move(scales);
+    FLEETFIT_ASSIGN(scales_, measure_scales());
     search::Found all;
     space::Population seeds(problem_.space->genes().size());
     for (const double weight : kWeights) {
@@ -188,9 +183,9 @@ class Searching {
       for (auto& cost : problem.costs)
         cost.weight = weight / static_cast<double>(problem.costs.size());
       const auto random = random_.split(fmt::format("weight {}", weight));
-      auto strategy = search::make_evolution(*problem.space, random, request_.evolution, seeds);
-      if (!strategy) return tl::unexpected(std::move(strategy.error()));
-      auto found = run(problem, **strategy);
+      FLEETFIT_ASSIGN(auto strategy,
+                      search::make_evolution(*problem.space, random, request_.evolution, seeds));
+      auto found = run(problem, *strategy);
       if (!found) return hinted(std::move(found.error()));
       add(std::move(*found), all);
       seeds.resize(0);
@@ -234,35 +229,33 @@ bool measures(const SearchRequest& request) {
 
 Result<SearchReport> search_designs(Workplace& workplace, const SearchRequest& request,
                                     core::Progress& progress, const std::stop_token& stop) {
-  if (auto ok = check_goal(request); !ok) return tl::unexpected(std::move(ok.error()));
-  auto opened = open_problem({.workplace = workplace, .progress = progress, .stop = stop},
-                             {.space = request.space,
-                              .accuracy = request.accuracy,
-                              .costs = costs_of(request),
-                              .sources = request.sources});
-  if (!opened) return tl::unexpected(std::move(opened.error()));
+  FLEETFIT_TRY(check_goal(request));
+  FLEETFIT_ASSIGN(auto opened,
+                  open_problem({.workplace = workplace, .progress = progress, .stop = stop},
+                               {.space = request.space,
+                                .accuracy = request.accuracy,
+                                .costs = costs_of(request),
+                                .sources = request.sources}));
   core::ThreadPool pool(request.sources.threads);
   core::ProgressTask task(progress, {.name = "search", .unit = "designs"});
-  Searching searching(request, *opened, pool, task, stop);
+  Searching searching(request, opened, pool, task, stop);
   const auto start = workplace.clock.now();
-  auto found = searching.run();
-  if (!found) return tl::unexpected(std::move(found.error()));
+  FLEETFIT_ASSIGN(auto found, searching.run());
   const std::chrono::duration<double> elapsed = workplace.clock.now() - start;
-  SearchReport report{.space = opened->problem.space,
+  SearchReport report{.space = opened.problem.space,
                       .strategy = searching.strategy(),
-                      .found = *std::move(found),
-                      .sources = opened->reports(),
+                      .found = std::move(found),
+                      .sources = opened.reports(),
                       .elapsed_s = elapsed.count(),
-                      .spent = opened->spent()};
-  for (const auto& cost : opened->problem.costs) {
+                      .spent = opened.spent()};
+  for (const auto& cost : opened.problem.costs) {
     report.costs.push_back(cost.name);
     const bool limited = std::isfinite(cost.limit);
     report.budgets.push_back(limited ? std::optional(cost.limit) : std::nullopt);
   }
   report.hypervolume = hypervolume_of(report.found.pareto, searching.worst());
   if (!request.plot.empty()) {
-    if (auto ok = core::write_file(request.plot, pareto_page(report)); !ok)
-      return tl::unexpected(std::move(ok.error()));
+    FLEETFIT_TRY(core::write_file(request.plot, pareto_page(report)));
   }
   return report;
 }

@@ -28,7 +28,7 @@ class Lines {
       if (take(line)) return line;
       if (ended_) return line.text.empty() && !line.too_long ? std::nullopt : std::optional(line);
       if (stop.stop_requested()) return std::nullopt;
-      if (auto ok = fill(); !ok) return tl::unexpected(std::move(ok.error()));
+      FLEETFIT_TRY(fill());
     }
   }
 
@@ -83,15 +83,14 @@ Status serve_lines(Serving& serving, int input,
   const std::size_t most = serving.most_request_bytes();
   Lines lines(input, most);
   while (!stop.stop_requested()) {
-    const auto line = lines.next(stop);
-    if (!line) return tl::unexpected(line.error());
-    if (!*line) return {};
-    const auto& [text, too_long] = **line;
+    FLEETFIT_ASSIGN(const auto line, lines.next(stop));
+    if (!line) return {};
+    const auto& [text, too_long] = *line;
     if (!too_long && is_blank(text)) continue;
     const auto reply =
         too_long ? adapt::refusal(fmt::format("request: it is longer than {} bytes", most))
                  : serving.answer(text);
-    if (auto ok = write(reply.json); !ok) return ok;
+    FLEETFIT_TRY(write(reply.json));
   }
   return {};
 }

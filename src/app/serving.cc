@@ -73,18 +73,17 @@ struct Images {
 
 Result<Images> open_images(const ServeRequest& request, const Bundle& bundle) {
   const auto& first = bundle.models.front().blocks.front().branches.front().graph;
-  auto preprocessing = image_preprocessing(first);
-  if (!preprocessing) return core::within(request.bundle.string(), preprocessing.error());
-  auto dataset = data::open_dataset(request.data, data::Split::test);
-  if (!dataset) return tl::unexpected(std::move(dataset.error()));
-  const auto& classes = (*dataset)->classes();
+  FLEETFIT_ASSIGN(auto preprocessing,
+                  core::within(request.bundle.string(), image_preprocessing(first)));
+  FLEETFIT_ASSIGN(auto dataset, data::open_dataset(request.data, data::Split::test));
+  const auto& classes = dataset->classes();
   if (!bundle.info.classes.empty() && !data::are_same_classes(bundle.info.classes, classes)) {
     return refuse(fmt::format("{}: its {} classes are not the {} of the model in {}", request.data,
                               classes.size(), bundle.info.classes.size(), request.bundle.string()));
   }
-  const std::size_t size = (*dataset)->size();
-  return Images{.dataset = *std::move(dataset),
-                .preprocessing = *std::move(preprocessing),
+  const std::size_t size = dataset->size();
+  return Images{.dataset = std::move(dataset),
+                .preprocessing = std::move(preprocessing),
                 .order = core::Random(request.seed).split("requests").sample(size, size)};
 }
 
@@ -149,38 +148,31 @@ class BundleServing final : public Serving {
 };
 
 Status BundleServing::open() {
-  auto bundle =
-      elastic::read_bundle(request_.bundle, {.batch = 1, .public_key = request_.public_key});
-  if (!bundle) return tl::unexpected(std::move(bundle.error()));
-  bundle_ = *std::move(bundle);
+  FLEETFIT_ASSIGN(bundle_, elastic::read_bundle(request_.bundle,
+                                                {.batch = 1, .public_key = request_.public_key}));
   std::error_code ignored;
   bundle_bytes_ = static_cast<std::int64_t>(std::filesystem::file_size(request_.bundle, ignored));
   space_ = std::make_unique<elastic::SubnetSpace>(bundle_.models);
-  auto pool = adapt::read_pool(request_.pool);
-  if (!pool) return tl::unexpected(std::move(pool.error()));
-  if (auto ok = check_pool(*pool, request_, bundle_, *space_); !ok) return ok;
+  FLEETFIT_ASSIGN(auto pool, adapt::read_pool(request_.pool));
+  FLEETFIT_TRY(check_pool(pool, request_, bundle_, *space_));
   if (!request_.data.empty()) {
-    auto images = open_images(request_, bundle_);
-    if (!images) return tl::unexpected(std::move(images.error()));
-    images_ = *std::move(images);
+    FLEETFIT_ASSIGN(images_, open_images(request_, bundle_));
   } else if (request_.search_again) {
     return refuse("a search needs data to search with (--data)");
   }
-  return open_server(*std::move(pool));
+  return open_server(std::move(pool));
 }
 
 Status BundleServing::open_server(SubnetPool pool) {
-  const auto quantile = adapt::parse_tail(request_.tail);
-  if (!quantile) return tl::unexpected(quantile.error());
+  FLEETFIT_ASSIGN(const auto quantile, adapt::parse_tail(request_.tail));
   const auto memory = measure::parse_bytes(request_.memory);
   if (!memory) return core::within("memory", memory.error());
   memory_bytes_ = *memory;
-  auto options = engine_options(workplace_, request_.device);
-  if (!options) return tl::unexpected(std::move(options.error()));
-  preparer_ = adapt::make_engine_preparer(bundle_.models, *space_, *std::move(options));
-  if (auto ok = events_.open(request_.events); !ok) return ok;
+  FLEETFIT_ASSIGN(auto options, engine_options(workplace_, request_.device));
+  preparer_ = adapt::make_engine_preparer(bundle_.models, *space_, std::move(options));
+  FLEETFIT_TRY(events_.open(request_.events));
   adapt::ServerOptions serving{.budget_ms = request_.budget_ms,
-                               .monitor = {.quantile = *quantile},
+                               .monitor = {.quantile = quantile},
                                .memory_bytes = static_cast<std::size_t>(*memory)};
   serving.on_event = [this](const auto& event) { events_.write(adapt::to_json_line(event)); };
   if (request_.search_again) {
@@ -189,10 +181,8 @@ Status BundleServing::open_server(SubnetPool pool) {
     };
   }
   started_ = workplace_.clock.now();
-  auto server =
-      adapt::SubnetServer::start(std::move(pool), *preparer_, workplace_.clock, std::move(serving));
-  if (!server) return tl::unexpected(std::move(server.error()));
-  server_ = *std::move(server);
+  FLEETFIT_ASSIGN(server_, adapt::SubnetServer::start(std::move(pool), *preparer_, workplace_.clock,
+                                                      std::move(serving)));
   return {};
 }
 
@@ -205,18 +195,17 @@ Result<SubnetPool> BundleServing::search(double budget_ms, const std::stop_token
                              .device = request_.device,
                              .table = request_.table,
                              .seed = request_.seed};
-  auto report = adapt_bundle(workplace_, request, *silent_, stop);
-  if (!report) return tl::unexpected(std::move(report.error()));
-  if (!report->best) {
+  FLEETFIT_ASSIGN(auto report, adapt_bundle(workplace_, request, *silent_, stop));
+  if (!report.best) {
     return fail(ErrorCode::not_found,
                 fmt::format("no subnet takes {:.4g} ms; the fastest, {}, takes {:.4g} ms",
-                            budget_ms, report->fastest.subnet, report->fastest.latency_ms));
+                            budget_ms, report.fastest.subnet, report.fastest.latency_ms));
   }
   return SubnetPool{.device = request_.device,
                     .bundle_sha256 = bundle_.manifest_sha256,
                     .budget_ms = budget_ms,
-                    .best = report->best->subnet,
-                    .entries = std::move(report->pool)};
+                    .best = report.best->subnet,
+                    .entries = std::move(report.pool)};
 }
 
 Status BundleServing::serve_data(const DataRequests& requests, core::Progress& progress,
@@ -231,15 +220,13 @@ Status BundleServing::serve_data(const DataRequests& requests, core::Progress& p
   const auto end = start + std::chrono::nanoseconds(std::llround(requests.seconds * 1e9));
   for (std::size_t i = 0; workplace_.clock.now() < end && !stop.stop_requested(); ++i) {
     const std::size_t index = images_->order[i % images_->order.size()];
-    const auto batch =
-        data::make_batch(*images_->dataset, std::span(&index, 1), images_->preprocessing);
-    if (!batch) return tl::unexpected(batch.error());
+    FLEETFIT_ASSIGN(const auto batch, data::make_batch(*images_->dataset, std::span(&index, 1),
+                                                       images_->preprocessing));
     if (requests.rate > 0) {
       const double due_s = static_cast<double>(i) / requests.rate;
       wait_until(std::min(end, start + std::chrono::nanoseconds(std::llround(due_s * 1e9))), stop);
     }
-    const auto answer = server_->serve(batch->values, batch->labels[0]);
-    if (!answer) return core::within(request_.data, answer.error());
+    FLEETFIT_TRY(core::within(request_.data, server_->serve(batch.values, batch.labels[0])));
     task.advance();
   }
   return {};
@@ -266,7 +253,7 @@ nlohmann::ordered_json BundleServing::status() const {
 
 Result<std::unique_ptr<Serving>> open_serving(Workplace& workplace, const ServeRequest& request) {
   auto serving = std::make_unique<BundleServing>(workplace, request);
-  if (auto ok = serving->open(); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(serving->open());
   return serving;
 }
 

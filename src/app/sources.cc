@@ -37,10 +37,9 @@ std::string file_name(const std::filesystem::path& path) { return path.filename(
 
 Result<space::DesignTable> read_column(const SourcePlace& place, std::string_view text,
                                        Quantity quantity) {
-  const auto from = table_column_from(text);
-  if (!from) return tl::unexpected(from.error());
-  return space::read_design_table(from->file, place.space,
-                                  {.columns = {from->column}, .cells = cell_rule(quantity)});
+  FLEETFIT_ASSIGN(const auto from, table_column_from(text));
+  return space::read_design_table(from.file, place.space,
+                                  {.columns = {from.column}, .cells = cell_rule(quantity)});
 }
 
 space::Population known_designs(const space::DesignTable& table) {
@@ -52,29 +51,27 @@ space::Population known_designs(const space::DesignTable& table) {
 
 Result<OpenedSource> open_table(const SourcePlace& place, std::string_view text,
                                 Quantity quantity) {
-  const auto table = read_column(place, text, quantity);
-  if (!table) return tl::unexpected(table.error());
+  FLEETFIT_ASSIGN(const auto table, read_column(place, text, quantity));
   OpenedSource opened{
-      .source = space::table_source(*table, 0),
-      .about = fmt::format("{}, column {}", file_name(table->name), table->columns[0]),
+      .source = space::table_source(table, 0),
+      .about = fmt::format("{}, column {}", file_name(table.name), table.columns[0]),
       .is_measured = true};
-  auto known = known_designs(*table);
+  auto known = known_designs(table);
   if (known.size() != place.space.size().exact()) opened.designs = std::move(known);
   return opened;
 }
 
 Result<OpenedSource> open_design_predictor(const SourcePlace& place, const std::string& file,
                                            const core::JsonView& json) {
-  auto predictor = predict::design_predictor_from_json(json);
-  if (!predictor) return tl::unexpected(std::move(predictor.error()));
-  const auto& its_space = (*predictor)->space();
+  FLEETFIT_ASSIGN(auto predictor, predict::design_predictor_from_json(json));
+  const auto& its_space = predictor->space();
   if (its_space.name() != place.space.name()) {
     return fail(ErrorCode::invalid_input, fmt::format("{}: it is for the space {}, not for {}",
                                                       file, its_space.name(), place.space.name()));
   }
-  auto about = fmt::format("predictor of {} ({})", (*predictor)->identity().device,
-                           (*predictor)->settings());
-  return OpenedSource{.source = *std::move(predictor), .about = std::move(about)};
+  auto about =
+      fmt::format("predictor of {} ({})", predictor->identity().device, predictor->settings());
+  return OpenedSource{.source = std::move(predictor), .about = std::move(about)};
 }
 
 /// Builds each design's network and prices its kernels.
@@ -85,11 +82,10 @@ class KernelSource final : public space::Source {
 
   Status evaluate(space::DesignBatch designs, std::span<double> out) const override {
     for (std::size_t i = 0; i < out.size(); ++i) {
-      auto graph = space_.lower(designs[i]);
-      if (!graph) return tl::unexpected(std::move(graph.error()));
-      const auto priced = pricing_.price(*std::move(graph), space_.format(designs[i]));
-      if (!priced) return tl::unexpected(priced.error());
-      out[i] = priced->latency_ms;
+      FLEETFIT_ASSIGN(auto graph, space_.lower(designs[i]));
+      FLEETFIT_ASSIGN(const auto priced,
+                      pricing_.price(std::move(graph), space_.format(designs[i])));
+      out[i] = priced.latency_ms;
     }
     return {};
   }
@@ -102,20 +98,17 @@ class KernelSource final : public space::Source {
 Result<OpenedSource> open_predictor(const SourcePlace& place, std::string_view text,
                                     Quantity quantity) {
   const std::string file(text);
-  const auto document = core::read_json(file);
-  if (!document) return tl::unexpected(document.error());
-  const core::JsonView json(*document, file);
-  const auto type = json.text("type");
-  if (!type) return tl::unexpected(type.error());
-  if (type->starts_with("network")) return open_design_predictor(place, file, json);
+  FLEETFIT_ASSIGN(const auto document, core::read_json(file));
+  const core::JsonView json(document, file);
+  FLEETFIT_ASSIGN(const auto type, json.text("type"));
+  if (type.starts_with("network")) return open_design_predictor(place, file, json);
   if (quantity != Quantity::latency_ms) {
     return fail(ErrorCode::invalid_input,
                 fmt::format("{}: it predicts latencies, not {}", file, to_string(quantity)));
   }
-  auto pricing = GraphPricing::open(file);
-  if (!pricing) return tl::unexpected(std::move(pricing.error()));
-  auto about = fmt::format("predictor of {}, kernel by kernel", pricing->identity().device);
-  return OpenedSource{.source = std::make_unique<KernelSource>(place.space, *std::move(pricing)),
+  FLEETFIT_ASSIGN(auto pricing, GraphPricing::open(file));
+  auto about = fmt::format("predictor of {}, kernel by kernel", pricing.identity().device);
+  return OpenedSource{.source = std::make_unique<KernelSource>(place.space, std::move(pricing)),
                       .about = std::move(about)};
 }
 
@@ -126,12 +119,11 @@ Result<OpenedSource> open_adapted(const SourcePlace& place, const std::filesyste
     return fail(ErrorCode::invalid_input,
                 fmt::format("an adapted proxy tells latencies, not {}", to_string(quantity)));
   }
-  auto adapted = transfer::load_adapted(file, place.space);
-  if (!adapted) return tl::unexpected(std::move(adapted.error()));
-  const auto& report = adapted->report();
+  FLEETFIT_ASSIGN(auto adapted, transfer::load_adapted(file, place.space));
+  const auto& report = adapted.report();
   auto about = fmt::format("{} adapted to {} by {} measurements", report.proxy, report.target,
                            report.measurements);
-  return OpenedSource{.source = transfer::adapted_source(*std::move(adapted)),
+  return OpenedSource{.source = transfer::adapted_source(std::move(adapted)),
                       .about = std::move(about)};
 }
 
@@ -164,12 +156,12 @@ class DeviceSource final : public space::Source {
     request.designs.emplace(designs.genes());
     for (std::size_t i = 0; i < designs.size(); ++i) request.designs->add(designs[i]);
     const auto start = place_.workplace.clock.now();
-    const auto measured = measure_designs(place_.workplace, request, place_.progress, place_.stop);
-    if (!measured) return tl::unexpected(measured.error());
+    FLEETFIT_ASSIGN(const auto measured,
+                    measure_designs(place_.workplace, request, place_.progress, place_.stop));
     const std::chrono::duration<double> took = place_.workplace.clock.now() - start;
     std::ranges::fill(out, kNan);
     bool anything = false;
-    for (const auto& one : *measured) {
+    for (const auto& one : measured) {
       out[one.number] = quantity_of(one.record, quantity_);
       if (one.known) continue;
       ++spent_.measurements;
@@ -199,8 +191,7 @@ Result<OpenedSource> open_device_source(const SourcePlace& place, std::string_vi
                 "a device has no accuracy; it comes from a table:, a "
                 "predictor: or a fitted: source");
   }
-  const auto device = find_device(place.workplace, name);
-  if (!device) return tl::unexpected(device.error());
+  FLEETFIT_TRY(find_device(place.workplace, name));
   auto source = std::make_unique<DeviceSource>(place,
                                                DesignsRequest{.space = place.space.name(),
                                                               .devices = {std::string(name)},
@@ -216,19 +207,17 @@ Result<OpenedSource> open_device_source(const SourcePlace& place, std::string_vi
 
 Result<OpenedSource> open_fitted(const SourcePlace& place, std::string_view text, Quantity quantity,
                                  const SourceOptions& options) {
-  const auto table = read_column(place, text, quantity);
-  if (!table) return tl::unexpected(table.error());
-  auto fitted = fit_source(place.space, *table,
-                           {.method = options.fit,
-                            .seed = options.seed,
-                            .threads = options.threads,
-                            .stop = place.stop});
-  if (!fitted) return core::within(table->name, fitted.error());
+  FLEETFIT_ASSIGN(const auto table, read_column(place, text, quantity));
+  FLEETFIT_ASSIGN(auto fitted, core::within(table.name, fit_source(place.space, table,
+                                                                   {.method = options.fit,
+                                                                    .seed = options.seed,
+                                                                    .threads = options.threads,
+                                                                    .stop = place.stop})));
   return OpenedSource{
-      .source = std::move(fitted->source),
-      .about = fmt::format("fitted to {} designs of {}, column {} ({})", fitted->designs,
-                           file_name(table->name), table->columns[0], fitted->settings),
-      .rank_correlation = fitted->rank_correlation};
+      .source = std::move(fitted.source),
+      .about = fmt::format("fitted to {} designs of {}, column {} ({})", fitted.designs,
+                           file_name(table.name), table.columns[0], fitted.settings),
+      .rank_correlation = fitted.rank_correlation};
 }
 
 /// Hands a source that the caller owns to whoever opens it.
@@ -286,9 +275,8 @@ Result<OpenedSource> open_source(const SourcePlace& place, std::string_view text
   const std::size_t colon = text.find(':');
   const auto kind = text.substr(0, colon);
   const auto rest = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
-  auto opened = open_kind(place, kind, rest, quantity, options);
-  if (!opened) return core::within(text, opened.error());
-  opened->text = text;
+  FLEETFIT_ASSIGN(auto opened, core::within(text, open_kind(place, kind, rest, quantity, options)));
+  opened.text = text;
   return opened;
 }
 

@@ -87,55 +87,46 @@ std::vector<SpaceSummary> list_spaces() {
 }
 
 Result<SpaceDetails> show_space(std::string_view space) {
-  const auto found = space::find_space(space);
-  if (!found) return tl::unexpected(found.error());
-  const Space& known = **found;
+  FLEETFIT_ASSIGN(const auto found, space::find_space(space));
+  const Space& known = *found;
   SpaceDetails details{.space = summarize(known), .version = known.version()};
   for (const auto& gene : known.genes()) details.genes.push_back({gene.name, gene.choices});
   for (const auto& encoding : known.encodings())
     details.encodings.push_back({encoding.name, encoding.features.size()});
-  const auto example = space::sample_designs(known, {.count = 1});
-  if (!example) return tl::unexpected(example.error());
-  details.example = known.format((*example)[0]);
+  FLEETFIT_ASSIGN(const auto example, space::sample_designs(known, {.count = 1}));
+  details.example = known.format(example[0]);
   return details;
 }
 
 Result<DesignSummary> show_design(std::string_view space, std::string_view design,
                                   const std::optional<std::filesystem::path>& file) {
-  const auto found = space::find_space(space);
-  if (!found) return tl::unexpected(found.error());
-  const Space& known = **found;
-  const auto choices = read_design(known, design);
-  if (!choices) return tl::unexpected(choices.error());
-  const auto graph = known.lower(*choices);
-  if (!graph) return tl::unexpected(graph.error());
-  const auto cost = cost::count_cost(*graph);
-  if (!cost) return tl::unexpected(cost.error());
+  FLEETFIT_ASSIGN(const auto found, space::find_space(space));
+  const Space& known = *found;
+  FLEETFIT_ASSIGN(const auto choices, read_design(known, design));
+  FLEETFIT_ASSIGN(const auto graph, known.lower(choices));
+  FLEETFIT_ASSIGN(const auto cost, cost::count_cost(graph));
   if (file) {
-    if (auto written = graph::export_onnx_file(*graph, *file); !written)
-      return tl::unexpected(written.error());
+    FLEETFIT_TRY(graph::export_onnx_file(graph, *file));
   }
-  return DesignSummary{.text = text_of(known, *choices),
-                       .flops = cost->total.flops,
-                       .params = cost->total.params,
-                       .weight_bytes = cost->total.weight_bytes,
-                       .peak_activation_bytes = cost::peak_activation_memory(*graph).bytes,
-                       .operators = graph->nodes.size(),
-                       .input = graph->tensor(graph->inputs[0]).shape.value_or(graph::Shape{}),
-                       .counts = counts_of(known, *choices),
-                       .slots = known.active_slots(*choices).count(),
-                       .live_slots = known.live_slots(*choices).count()};
+  return DesignSummary{.text = text_of(known, choices),
+                       .flops = cost.total.flops,
+                       .params = cost.total.params,
+                       .weight_bytes = cost.total.weight_bytes,
+                       .peak_activation_bytes = cost::peak_activation_memory(graph).bytes,
+                       .operators = graph.nodes.size(),
+                       .input = graph.tensor(graph.inputs[0]).shape.value_or(graph::Shape{}),
+                       .counts = counts_of(known, choices),
+                       .slots = known.active_slots(choices).count(),
+                       .live_slots = known.live_slots(choices).count()};
 }
 
 Result<std::vector<DesignText>> sample_space(const DesignSampleRequest& request) {
-  const auto found = space::find_space(request.space);
-  if (!found) return tl::unexpected(found.error());
-  const auto designs = space::sample_designs(
-      **found, {.seed = request.seed, .first = request.first, .count = request.samples});
-  if (!designs) return tl::unexpected(designs.error());
+  FLEETFIT_ASSIGN(const auto found, space::find_space(request.space));
+  FLEETFIT_ASSIGN(const auto designs, space::sample_designs(*found, {.seed = request.seed,
+                                                                     .first = request.first,
+                                                                     .count = request.samples}));
   std::vector<DesignText> texts;
-  for (std::size_t i = 0; i < designs->size(); ++i)
-    texts.push_back(text_of(**found, (*designs)[i]));
+  for (std::size_t i = 0; i < designs.size(); ++i) texts.push_back(text_of(*found, designs[i]));
   return texts;
 }
 

@@ -6,13 +6,11 @@ namespace fleetfit::app {
 
 Result<store::CopyCounts> copy_store(std::string_view from, std::string_view to,
                                      core::Progress& progress) {
-  const auto source = store::open_store(from);
-  if (!source) return tl::unexpected(source.error());
-  const auto target = store::open_store(to);
-  if (!target) return tl::unexpected(target.error());
+  FLEETFIT_ASSIGN(const auto source, store::open_store(from));
+  FLEETFIT_ASSIGN(const auto target, store::open_store(to));
   core::ProgressTask task(progress, {.name = "copy", .unit = "records"});
   std::int64_t told = 0;
-  return store::copy_records(**source, **target, [&](const store::CopyCounts& counts) {
+  return store::copy_records(*source, *target, [&](const store::CopyCounts& counts) {
     const auto done = counts.devices + counts.models + counts.measurements + counts.kernel_choices +
                       counts.trials + counts.inferences + counts.tokens + counts.agents +
                       counts.jobs + counts.events + counts.files + counts.audit;

@@ -27,13 +27,10 @@ store::Time now(const Workplace& workplace) {
 
 Result<StudySummary> summarize(store::StudyStore& store, store::StudyRecord record) {
   StudySummary summary{.study = std::move(record)};
-  const auto counts = store.count_trials(summary.study.name);
-  if (!counts) return tl::unexpected(counts.error());
-  summary.trials = *counts;
-  const auto best = store.best_trials(summary.study.name, 1);
-  if (!best) return tl::unexpected(best.error());
-  if (!best->empty() && !best->front().levels.empty())
-    summary.best_accuracy = best->front().levels.back().accuracy;
+  FLEETFIT_ASSIGN(summary.trials, store.count_trials(summary.study.name));
+  FLEETFIT_ASSIGN(const auto best, store.best_trials(summary.study.name, 1));
+  if (!best.empty() && !best.front().levels.empty())
+    summary.best_accuracy = best.front().levels.back().accuracy;
   return summary;
 }
 
@@ -71,9 +68,8 @@ const SeenTrial* knee_of(const std::vector<const SeenTrial*>& set) {
 }
 
 Status find_pareto(store::StudyStore& store, const OpenedStudy& opened, BestOfStudy& best) {
-  const auto trials = pareto_of_all(store, opened);
-  if (!trials) return tl::unexpected(trials.error());
-  const auto set = pareto_of(*trials);
+  FLEETFIT_ASSIGN(const auto trials, pareto_of_all(store, opened));
+  const auto set = pareto_of(trials);
   for (const auto* seen : set) best.pareto.push_back(candidate_of(opened, *seen));
   if (const auto* knee = knee_of(set)) best.best = candidate_of(opened, *knee);
   return {};
@@ -81,11 +77,10 @@ Status find_pareto(store::StudyStore& store, const OpenedStudy& opened, BestOfSt
 
 Status find_single(store::StudyStore& store, const OpenedStudy& opened, BestOfStudy& best) {
   auto records = store.best_trials(opened.record.name, 1);
-  if (!records) return tl::unexpected(records.error());
+  FLEETFIT_TRY(records);
   if (records->empty()) return {};
-  auto seen = see_trial(opened, std::move(records->front()));
-  if (!seen) return tl::unexpected(seen.error());
-  best.best = candidate_of(opened, *seen);
+  FLEETFIT_ASSIGN(auto seen, see_trial(opened, std::move(records->front())));
+  best.best = candidate_of(opened, seen);
   return {};
 }
 
@@ -100,14 +95,13 @@ const SeenTrial* nearest_of(const std::vector<SeenTrial>& trials) {
 
 /// Why there is no best trial, and which is nearest to the limits.
 Status explain_none(store::StudyStore& store, const OpenedStudy& opened, BestOfStudy& best) {
-  const auto sample = sample_study(store, opened, kSampled);
-  if (!sample) return tl::unexpected(sample.error());
-  const auto& counts = sample->counts;
+  FLEETFIT_ASSIGN(const auto sample, sample_study(store, opened, kSampled));
+  const auto& counts = sample.counts;
   if (counts.all() == 0) {
     best.why_none = "it has no trials yet";
     return {};
   }
-  const auto* nearest = nearest_of(sample->trials);
+  const auto* nearest = nearest_of(sample.trials);
   if (nearest == nullptr) {
     best.why_none = fmt::format("none of its {} trials has a result yet ({} failed)", counts.all(),
                                 counts.failed);
@@ -188,36 +182,30 @@ std::vector<double> as_the_user_counts(const tune::Study& study, std::vector<dou
 
 Result<std::vector<StudySummary>> list_studies(Workplace& workplace) {
   auto& store = workplace.store->studies();
-  auto records = store.list_studies();
-  if (!records) return tl::unexpected(records.error());
+  FLEETFIT_ASSIGN(auto records, store.list_studies());
   std::vector<StudySummary> summaries;
-  for (auto& record : *records) {
-    auto summary = summarize(store, std::move(record));
-    if (!summary) return tl::unexpected(summary.error());
-    summaries.push_back(std::move(*summary));
+  for (auto& record : records) {
+    FLEETFIT_ASSIGN(auto summary, summarize(store, std::move(record)));
+    summaries.push_back(std::move(summary));
   }
   return summaries;
 }
 
 Result<StudySummary> create_study(Workplace& workplace, const std::filesystem::path& file) {
-  auto text = core::read_file(file);
-  if (!text) return tl::unexpected(text.error());
-  const auto study = tune::parse_study(*text, file.string());
-  if (!study) return tl::unexpected(study.error());
+  FLEETFIT_ASSIGN(auto text, core::read_file(file));
+  FLEETFIT_ASSIGN(const auto study, tune::parse_study(text, file.string()));
   StudySummary summary;
-  summary.study = {.name = study->name,
-                   .definition = std::move(*text),
-                   .seed = study->seed,
+  summary.study = {.name = study.name,
+                   .definition = std::move(text),
+                   .seed = study.seed,
                    .created = now(workplace)};
-  if (auto created = workplace.store->studies().create_study(summary.study); !created)
-    return tl::unexpected(created.error());
+  FLEETFIT_TRY(workplace.store->studies().create_study(summary.study));
   return summary;
 }
 
 Status remove_study(Workplace& workplace, std::string_view name) {
-  const auto removed = workplace.store->studies().remove_study(name);
-  if (!removed) return tl::unexpected(removed.error());
-  if (!*removed) return fail(ErrorCode::not_found, fmt::format("there is no study {}", name));
+  FLEETFIT_ASSIGN(const auto removed, workplace.store->studies().remove_study(name));
+  if (!removed) return fail(ErrorCode::not_found, fmt::format("there is no study {}", name));
   return {};
 }
 
@@ -225,28 +213,23 @@ Result<StudyView> show_study(Workplace& workplace, std::string_view name,
                              const ShowOptions& options) {
   auto& store = workplace.store->studies();
   auto opened = open_study(store, name);
-  if (!opened) return tl::unexpected(opened.error());
+  FLEETFIT_TRY(opened);
   StudyView view;
-  const auto counts = store.count_trials(name);
-  if (!counts) return tl::unexpected(counts.error());
-  view.counts = *counts;
+  FLEETFIT_ASSIGN(const auto counts, store.count_trials(name));
+  view.counts = counts;
   const auto newest = std::int64_t{kTrialsShown};
-  const auto first = options.all ? 0 : std::max<std::int64_t>(0, counts->all() - newest);
-  auto records = store.list_trials(name, first, static_cast<std::size_t>(counts->all() - first),
-                                   store::LevelDetail::all);
-  if (!records) return tl::unexpected(records.error());
-  auto seen = see_trials(*opened, std::move(*records));
-  if (!seen) return tl::unexpected(seen.error());
-  view.rungs = rungs_of(*seen);
-  for (auto& one : *seen) view.trials.push_back(std::move(one.view));
-  auto best = store.best_trials(name, kBestShown);
-  if (!best) return tl::unexpected(best.error());
-  auto best_seen = see_trials(*opened, std::move(*best));
-  if (!best_seen) return tl::unexpected(best_seen.error());
-  for (auto& one : *best_seen) view.best.push_back(std::move(one.view));
-  const auto tunings = store.list_inferences(name);
-  if (!tunings) return tl::unexpected(tunings.error());
-  view.inference_tunings = tunings->size();
+  const auto first = options.all ? 0 : std::max<std::int64_t>(0, counts.all() - newest);
+  FLEETFIT_ASSIGN(auto records,
+                  store.list_trials(name, first, static_cast<std::size_t>(counts.all() - first),
+                                    store::LevelDetail::all));
+  FLEETFIT_ASSIGN(auto seen, see_trials(*opened, std::move(records)));
+  view.rungs = rungs_of(seen);
+  for (auto& one : seen) view.trials.push_back(std::move(one.view));
+  FLEETFIT_ASSIGN(auto best, store.best_trials(name, kBestShown));
+  FLEETFIT_ASSIGN(auto best_seen, see_trials(*opened, std::move(best)));
+  for (auto& one : best_seen) view.best.push_back(std::move(one.view));
+  FLEETFIT_ASSIGN(const auto tunings, store.list_inferences(name));
+  view.inference_tunings = tunings.size();
   view.record = std::move(opened->record);
   view.study = std::move(opened->study);
   return view;
@@ -255,15 +238,11 @@ Result<StudyView> show_study(Workplace& workplace, std::string_view name,
 Result<BestOfStudy> best_of_study(Workplace& workplace, std::string_view name) {
   auto& store = workplace.store->studies();
   auto opened = open_study(store, name);
-  if (!opened) return tl::unexpected(opened.error());
+  FLEETFIT_TRY(opened);
   BestOfStudy best;
   const bool several = opened->study.objective.count() > 1;
-  const auto found =
-      several ? find_pareto(store, *opened, best) : find_single(store, *opened, best);
-  if (!found) return tl::unexpected(found.error());
-  if (!best.best)
-    if (auto explained = explain_none(store, *opened, best); !explained)
-      return tl::unexpected(explained.error());
+  FLEETFIT_TRY(several ? find_pareto(store, *opened, best) : find_single(store, *opened, best));
+  if (!best.best) FLEETFIT_TRY(explain_none(store, *opened, best));
   best.record = std::move(opened->record);
   best.study = std::move(opened->study);
   return best;
@@ -273,25 +252,20 @@ Result<WrittenReport> report_study(Workplace& workplace, std::string_view name,
                                    const std::filesystem::path& output) {
   auto& store = workplace.store->studies();
   StudyPageInput input;
-  auto opened = open_study(store, name);
-  if (!opened) return tl::unexpected(opened.error());
-  auto sample = sample_study(store, *opened, kSampled);
-  if (!sample) return tl::unexpected(sample.error());
-  auto tunings = store.list_inferences(name);
-  if (!tunings) return tl::unexpected(tunings.error());
-  if (opened->study.objective.count() == 1) {
-    auto records = store.best_trials(name, 1);
-    if (!records) return tl::unexpected(records.error());
-    if (!records->empty()) input.best = records->front().number;
-  } else if (const auto* knee = knee_of(pareto_of(sample->trials))) {
+  FLEETFIT_ASSIGN(auto opened, open_study(store, name));
+  FLEETFIT_ASSIGN(auto sample, sample_study(store, opened, kSampled));
+  FLEETFIT_ASSIGN(auto tunings, store.list_inferences(name));
+  if (opened.study.objective.count() == 1) {
+    FLEETFIT_ASSIGN(auto records, store.best_trials(name, 1));
+    if (!records.empty()) input.best = records.front().number;
+  } else if (const auto* knee = knee_of(pareto_of(sample.trials))) {
     input.best = knee->view.record.number;
   }
-  input.opened = std::move(*opened);
-  input.sample = std::move(*sample);
-  input.tunings = std::move(*tunings);
+  input.opened = std::move(opened);
+  input.sample = std::move(sample);
+  input.tunings = std::move(tunings);
   const auto page = study_page(input);
-  if (auto written = core::write_file(output, page); !written)
-    return tl::unexpected(written.error());
+  FLEETFIT_TRY(core::write_file(output, page));
   return WrittenReport{.file = output.string(),
                        .bytes = page.size(),
                        .trials = input.sample.counts.all(),

@@ -25,9 +25,8 @@ Result<BestOfStudy> confirmable(Workplace& workplace, const std::string& name) {
 /// What was found for the network on a device; nothing if nothing could be run there.
 Result<std::optional<DeviceInference>> answer_for(Workplace& workplace, const BestOfStudy& best,
                                                   const std::string& device) {
-  const auto fingerprint = inference_fingerprint(workplace, device);
-  if (!fingerprint) return tl::unexpected(fingerprint.error());
-  return find_inference(workplace, best.best->trial.record.structure, device, *fingerprint,
+  FLEETFIT_ASSIGN(const auto fingerprint, inference_fingerprint(workplace, device));
+  return find_inference(workplace, best.best->trial.record.structure, device, fingerprint,
                         tune::question_key(*best.study.inference, best.study.algorithm.inference));
 }
 
@@ -37,26 +36,23 @@ Result<std::vector<ConfirmedInference>> confirm_study(Workplace& workplace,
                                                       const ConfirmStudyRequest& request,
                                                       core::Progress& progress,
                                                       const std::stop_token& stop) {
-  const auto best = confirmable(workplace, request.study);
-  if (!best) return tl::unexpected(best.error());
+  FLEETFIT_ASSIGN(const auto best, confirmable(workplace, request.study));
   std::vector<ConfirmedInference> confirmed;
-  for (const auto& device : best->study.inference->devices) {
+  for (const auto& device : best.study.inference->devices) {
     if (device.starts_with("predictor:")) continue;
-    auto answer = answer_for(workplace, *best, device);
-    if (!answer) return tl::unexpected(std::move(answer.error()));
-    if (!*answer || !(*answer)->result.best) continue;
+    FLEETFIT_ASSIGN(auto answer, answer_for(workplace, best, device));
+    if (!answer || !answer->result.best) continue;
     // Field by field: g++ 12 takes the list of all fields for a use of what is not initialized.
     ConfirmRequest run;
-    run.model = best->best->trial.record.model_file;
+    run.model = best.best->trial.record.model_file;
     run.device = device;
-    run.scenario = best->study.inference->scenario;
-    run.result = std::move((*answer)->result);
+    run.scenario = best.study.inference->scenario;
+    run.result = std::move(answer->result);
     run.seconds = request.seconds;
-    run.seed = best->study.seed;
+    run.seed = best.study.seed;
     run.threads = request.threads;
-    auto one = confirm_inference(workplace, run, progress, stop);
-    if (!one) return tl::unexpected(std::move(one.error()));
-    confirmed.push_back(*std::move(one));
+    FLEETFIT_ASSIGN(auto one, confirm_inference(workplace, run, progress, stop));
+    confirmed.push_back(std::move(one));
   }
   if (confirmed.empty())
     return nothing_to_confirm(request.study, "no device has a recommended setting");

@@ -139,8 +139,7 @@ Result<bool> StudyDialogue::State::lead() {
 Status StudyDialogue::State::let_others_lead() {
   if (leads_until == store::Time()) return {};
   leads_until = {};
-  const auto given = store.lead_study(name(), tuner_name, now(), now());
-  if (!given) return tl::unexpected(given.error());
+  FLEETFIT_TRY(store.lead_study(name(), tuner_name, now(), now()));
   return {};
 }
 
@@ -171,19 +170,17 @@ Status StudyDialogue::State::follow() {
   std::map<std::size_t, tune::Trial> fresh;
   std::vector<tune::Trial> changed;
   for (bool is_last = false; !is_last;) {
-    const auto page = store.list_changes(name(), since, kPage);
-    if (!page) return tl::unexpected(page.error());
-    for (const auto& record : *page) {
-      auto trial = trial_from_record(opened.study, record, opened.known);
-      if (!trial) return tl::unexpected(trial.error());
+    FLEETFIT_ASSIGN(const auto page, store.list_changes(name(), since, kPage));
+    for (const auto& record : page) {
+      FLEETFIT_ASSIGN(auto trial, trial_from_record(opened.study, record, opened.known));
       since = record.change;
-      if (trial->number < known) {
-        changed.push_back(std::move(*trial));
+      if (trial.number < known) {
+        changed.push_back(std::move(trial));
       } else {
-        fresh.insert_or_assign(trial->number, std::move(*trial));
+        fresh.insert_or_assign(trial.number, std::move(trial));
       }
     }
-    is_last = page->size() < kPage;
+    is_last = page.size() < kPage;
   }
   for (auto& trial : changed) told(std::move(trial));
   for (auto& [number, trial] : fresh) told(std::move(trial));
@@ -236,36 +233,29 @@ bool StudyDialogue::State::decide(Batch& batch, tune::Room room) {
 }
 
 Status StudyDialogue::State::write(const Batch& batch) {
-  if (!batch.decisions.empty())
-    if (const auto decided = store.decide(name(), batch.decisions); !decided)
-      return tl::unexpected(decided.error());
+  if (!batch.decisions.empty()) FLEETFIT_TRY(store.decide(name(), batch.decisions));
   for (const auto& stop : batch.stops)
-    if (const auto asked =
-            store.request_stop(name(), static_cast<std::int64_t>(stop.number), stop.reason);
-        !asked)
-      return tl::unexpected(asked.error());
+    FLEETFIT_TRY(store.request_stop(name(), static_cast<std::int64_t>(stop.number), stop.reason));
   if (!batch.started.empty()) {
-    const auto added = store.add_trials(name(), batch.started);
-    if (!added) return tl::unexpected(added.error());
-    if (!*added) {
+    FLEETFIT_ASSIGN(const auto added, store.add_trials(name(), batch.started));
+    if (!added) {
       forget_tuner();
       return fail(ErrorCode::io, fmt::format("study {}: another tuner decides for it", name()));
     }
   }
   if (batch.done && !opened.record.done) {
-    if (auto updated = store.update_study(name(), 0, std::nullopt, true); !updated)
-      return tl::unexpected(updated.error());
+    FLEETFIT_TRY(store.update_study(name(), 0, std::nullopt, true));
     opened.record.done = true;
   }
   return {};
 }
 
 Result<bool> StudyDialogue::State::prepare(std::size_t count) {
-  if (auto followed = follow(); !followed) return tl::unexpected(followed.error());
+  FLEETFIT_TRY(follow());
   Batch batch{.to_evaluate = queued};
   while (batch.to_evaluate < count && decide(batch, tune::Room::some)) {
   }
-  if (auto written = write(batch); !written) return tl::unexpected(written.error());
+  FLEETFIT_TRY(write(batch));
   return batch.done;
 }
 
@@ -286,26 +276,24 @@ AskedTrial StudyDialogue::State::asked(const store::TrialRecord& record) const {
 
 Result<store::TrialRecord> StudyDialogue::State::running_trial(const ToldValues& values) const {
   const auto place = fmt::format("study {}, trial {}", name(), values.trial);
-  auto record = store.find_trial(name(), values.trial);
-  if (!record) return tl::unexpected(record.error());
-  if (!*record) return fail(ErrorCode::invalid_input, place + ": there is no such trial");
-  if ((*record)->state != TrialState::running)
+  FLEETFIT_ASSIGN(auto record, store.find_trial(name(), values.trial));
+  if (!record) return fail(ErrorCode::invalid_input, place + ": there is no such trial");
+  if (record->state != TrialState::running)
     return fail(ErrorCode::invalid_input, fmt::format("{}: it is {}; ask for it before telling",
-                                                      place, status_name((*record)->state)));
-  if (values.failed) return std::move(**record);
+                                                      place, status_name(record->state)));
+  if (values.failed) return std::move(*record);
   if (needs_accuracy(opened.study) && !values.accuracy)
     return fail(ErrorCode::invalid_input,
                 place + ": values: accuracy is missing, which the study needs");
-  auto trial = trial_from_record(opened.study, **record, opened.known);
-  if (!trial) return tl::unexpected(trial.error());
+  FLEETFIT_ASSIGN(auto trial, trial_from_record(opened.study, *record, opened.known));
   const tune::LevelResult result{.accuracy = values.accuracy.value_or(0),
                                  .loss = values.loss,
                                  .training_s = values.training_s,
                                  .training_j = values.training_j,
                                  .other = values.other};
-  if (const auto lacking = tune::lacking_number(opened.study, *trial, result))
+  if (const auto lacking = tune::lacking_number(opened.study, trial, result))
     return fail(ErrorCode::invalid_input, fmt::format("{}: {}", place, *lacking));
-  return std::move(**record);
+  return std::move(*record);
 }
 
 store::LevelEnd StudyDialogue::State::level_end(const store::TrialRecord& record,
@@ -331,16 +319,12 @@ store::LevelEnd StudyDialogue::State::level_end(const store::TrialRecord& record
 Status StudyDialogue::State::price(const store::TrialRecord& record, const std::string& model) {
   if (!opened.study.inference || model.empty()) return {};
   const auto tuner_of_inference = make_inference_tuner(workplace, opened.study);
-  const auto structure = tuner_of_inference->structure_of(model);
-  if (!structure) return tl::unexpected(structure.error());
-  if (const auto hold = store.save_structure(claim_of(record), *structure, model); !hold)
-    return tl::unexpected(hold.error());
-  if (opened.known.of(*structure)) return {};
-  if (const auto found = tuner_of_inference->tune(*structure, model, {}); !found)
-    return tl::unexpected(found.error());
-  auto answers = KnownInference::load(store, opened.study);
-  if (!answers) return tl::unexpected(answers.error());
-  opened.known = std::move(*answers);
+  FLEETFIT_ASSIGN(const auto structure, tuner_of_inference->structure_of(model));
+  FLEETFIT_TRY(store.save_structure(claim_of(record), structure, model));
+  if (opened.known.of(structure)) return {};
+  FLEETFIT_TRY(tuner_of_inference->tune(structure, model, {}));
+  FLEETFIT_ASSIGN(auto answers, KnownInference::load(store, opened.study));
+  opened.known = std::move(answers);
   return {};
 }
 
@@ -353,14 +337,12 @@ Status StudyDialogue::State::end_levels(std::span<const ToldValues> values,
       continue;
     }
     const auto& reason = values[i].failed->empty() ? "failed, as was told" : *values[i].failed;
-    const auto hold = store.give_up(claim_of(records[i]), TrialState::failed, reason);
-    if (!hold) return tl::unexpected(hold.error());
+    FLEETFIT_TRY(store.give_up(claim_of(records[i]), TrialState::failed, reason));
   }
   if (ends.empty()) return {};
-  const auto holds = store.end_levels(ends);
-  if (!holds) return tl::unexpected(holds.error());
+  FLEETFIT_ASSIGN(const auto holds, store.end_levels(ends));
   for (std::size_t i = 0; i < ends.size(); ++i)
-    if ((*holds)[i] == store::Hold::lost)
+    if (holds[i] == store::Hold::lost)
       return fail(ErrorCode::io, fmt::format("study {}, trial {}: somebody else has it by now",
                                              name(), ends[i].claim.trial));
   return {};
@@ -368,19 +350,17 @@ Status StudyDialogue::State::end_levels(std::span<const ToldValues> values,
 
 Result<Told> StudyDialogue::State::judge(std::int64_t number,
                                          std::vector<store::TrialDecision>& decisions) const {
-  auto record = store.find_trial(name(), number);
-  if (!record) return tl::unexpected(record.error());
-  if (!*record) return fail(ErrorCode::internal, fmt::format("trial {} has gone", number));
-  auto seen = see_trial(opened, std::move(**record));
-  if (!seen) return tl::unexpected(seen.error());
-  const auto& view = seen->view;
+  FLEETFIT_ASSIGN(auto record, store.find_trial(name(), number));
+  if (!record) return fail(ErrorCode::internal, fmt::format("trial {} has gone", number));
+  FLEETFIT_ASSIGN(auto seen, see_trial(opened, std::move(*record)));
+  const auto& view = seen.view;
   Told told{.trial = number,
             .status = std::string(status_name(view.record.state)),
             .values = view.values,
             .keeps_limits = !(view.violation > 0)};
   if (view.record.state != TrialState::paused) return told;
-  if (is_feasible(*seen) && std::isfinite(seen->minimized.front()))
-    decisions.emplace_back(store::SaveScore{number, seen->minimized.front()});
+  if (is_feasible(seen) && std::isfinite(seen.minimized.front()))
+    decisions.emplace_back(store::SaveScore{number, seen.minimized.front()});
   // Without a scheduler nothing else can follow, and no tuner is needed to say so.
   if (opened.study.algorithm.scheduler == tune::SchedulerKind::none) {
     decisions.emplace_back(store::EndTrial{number, TrialState::finished, ""});
@@ -397,26 +377,21 @@ StudyDialogue::~StudyDialogue() = default;
 
 Result<StudyDialogue> StudyDialogue::open(Workplace& workplace, std::string_view study,
                                           const DialogueOptions& options) {
-  auto opened = open_study(workplace.store->studies(), study);
-  if (!opened) return tl::unexpected(opened.error());
-  return StudyDialogue(std::make_unique<State>(workplace, std::move(*opened), options));
+  FLEETFIT_ASSIGN(auto opened, open_study(workplace.store->studies(), study));
+  return StudyDialogue(std::make_unique<State>(workplace, std::move(opened), options));
 }
 
 Result<Asked> StudyDialogue::ask(std::size_t count) {
   Asked asked;
   const auto begin = state_->now();
   for (;;) {
-    const auto leads = state_->lead();
-    if (!leads) return tl::unexpected(leads.error());
-    if (*leads) {
-      const auto done = state_->prepare(count);
-      if (!done) return tl::unexpected(done.error());
-      asked.done = *done;
+    FLEETFIT_ASSIGN(const auto leads, state_->lead());
+    if (leads) {
+      FLEETFIT_ASSIGN(asked.done, state_->prepare(count));
     }
-    const auto claimed = state_->claim(count);
-    if (!claimed) return tl::unexpected(claimed.error());
-    for (const auto& record : *claimed) asked.trials.push_back(state_->asked(record));
-    if (*leads || !asked.trials.empty()) return asked;
+    FLEETFIT_ASSIGN(const auto claimed, state_->claim(count));
+    for (const auto& record : claimed) asked.trials.push_back(state_->asked(record));
+    if (leads || !asked.trials.empty()) return asked;
     if (state_->now() - begin > kPatience)
       return fail(ErrorCode::io,
                   fmt::format("study {}: another tuner decides for it, and no trial is waiting",
@@ -429,27 +404,21 @@ Result<std::vector<Told>> StudyDialogue::tell(std::span<const ToldValues> values
   std::vector<store::TrialRecord> records;
   std::set<std::int64_t> numbers;
   for (const auto& one : values) {
-    auto record = state_->running_trial(one);
-    if (!record) return tl::unexpected(record.error());
+    FLEETFIT_ASSIGN(auto record, state_->running_trial(one));
     if (!numbers.insert(one.trial).second)
       return fail(ErrorCode::invalid_input, fmt::format("trial {} is told twice", one.trial));
-    records.push_back(std::move(*record));
+    records.push_back(std::move(record));
   }
   for (std::size_t i = 0; i < values.size(); ++i)
-    if (auto priced = state_->price(records[i], values[i].model); !priced)
-      return tl::unexpected(priced.error());
-  if (auto ended = state_->end_levels(values, records); !ended)
-    return tl::unexpected(ended.error());
+    FLEETFIT_TRY(state_->price(records[i], values[i].model));
+  FLEETFIT_TRY(state_->end_levels(values, records));
   std::vector<Told> all;
   std::vector<store::TrialDecision> decisions;
   for (const auto& one : values) {
-    auto told = state_->judge(one.trial, decisions);
-    if (!told) return tl::unexpected(told.error());
-    all.push_back(std::move(*told));
+    FLEETFIT_ASSIGN(auto told, state_->judge(one.trial, decisions));
+    all.push_back(std::move(told));
   }
-  if (!decisions.empty())
-    if (const auto decided = state_->store.decide(state_->name(), decisions); !decided)
-      return tl::unexpected(decided.error());
+  if (!decisions.empty()) FLEETFIT_TRY(state_->store.decide(state_->name(), decisions));
   return all;
 }
 
@@ -457,14 +426,13 @@ Status StudyDialogue::let_others_decide() { return state_->let_others_lead(); }
 
 Status StudyDialogue::settle() {
   if (state_->opened.study.algorithm.scheduler != tune::SchedulerKind::none) {
-    const auto leads = state_->lead();
-    if (!leads) return tl::unexpected(leads.error());
-    if (!*leads) return {};  // whoever leads will do it
-    if (auto followed = state_->follow(); !followed) return tl::unexpected(followed.error());
+    FLEETFIT_ASSIGN(const auto leads, state_->lead());
+    if (!leads) return {};  // whoever leads will do it
+    FLEETFIT_TRY(state_->follow());
     Batch batch;
     while (state_->decide(batch, tune::Room::none)) {
     }
-    if (auto written = state_->write(batch); !written) return tl::unexpected(written.error());
+    FLEETFIT_TRY(state_->write(batch));
   }
   return state_->let_others_lead();
 }

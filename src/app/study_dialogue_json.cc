@@ -11,22 +11,21 @@ namespace {
 using nlohmann::ordered_json;
 
 Status set_number(ToldValues& told, const std::string& name, const core::JsonView& value) {
-  const auto number = value.as_number();
-  if (!number) return tl::unexpected(number.error());
-  if (!std::isfinite(*number)) return value.error("expected a finite number");
+  FLEETFIT_ASSIGN(const auto number, value.as_number());
+  if (!std::isfinite(number)) return value.error("expected a finite number");
   if (name == "accuracy") {
-    told.accuracy = *number;
+    told.accuracy = number;
   } else if (name == "loss") {
-    told.loss = *number;
+    told.loss = number;
   } else if (name == "time_s" || name == "energy_j") {
-    if (*number < 0) return value.error("expected a number that is not negative");
+    if (number < 0) return value.error("expected a number that is not negative");
     if (name == "time_s") {
-      told.training_s = *number;
+      told.training_s = number;
     } else {
-      told.training_j = *number;
+      told.training_j = number;
     }
   } else {
-    told.other[name] = *number;
+    told.other[name] = number;
   }
   return {};
 }
@@ -35,17 +34,15 @@ Status set_number(ToldValues& told, const std::string& name, const core::JsonVie
 
 Result<ToldValues> told_values_from_json(std::int64_t trial, const core::JsonView& json) {
   ToldValues told{.trial = trial};
-  const auto members = json.members();
-  if (!members) return tl::unexpected(members.error());
-  if (members->empty()) return json.error("expected a number, or \"failed\" with a reason");
-  for (const auto& [name, value] : *members) {
+  FLEETFIT_ASSIGN(const auto members, json.members());
+  if (members.empty()) return json.error("expected a number, or \"failed\" with a reason");
+  for (const auto& [name, value] : members) {
     if (name == "failed" || name == "model") {
-      auto text = value.as_text();
-      if (!text) return tl::unexpected(text.error());
+      FLEETFIT_ASSIGN(auto text, value.as_text());
       if (name == "failed") {
-        told.failed = std::move(*text);
+        told.failed = std::move(text);
       } else {
-        told.model = std::move(*text);
+        told.model = std::move(text);
       }
     } else if (auto set = set_number(told, name, value); !set) {
       return tl::unexpected(set.error());
@@ -55,13 +52,10 @@ Result<ToldValues> told_values_from_json(std::int64_t trial, const core::JsonVie
 }
 
 Result<ToldValues> told_line_from_json(const core::JsonView& json) {
-  if (auto known = json.allow_only({"trial", "values"}); !known)
-    return tl::unexpected(known.error());
-  const auto trial = json.integer("trial", {.min = 0});
-  if (!trial) return tl::unexpected(trial.error());
-  const auto values = json.at("values");
-  if (!values) return tl::unexpected(values.error());
-  return told_values_from_json(*trial, *values);
+  FLEETFIT_TRY(json.allow_only({"trial", "values"}));
+  FLEETFIT_ASSIGN(const auto trial, json.integer("trial", {.min = 0}));
+  FLEETFIT_ASSIGN(const auto values, json.at("values"));
+  return told_values_from_json(trial, values);
 }
 
 Result<std::vector<ToldValues>> read_told_lines(std::istream& in) {
@@ -70,11 +64,9 @@ Result<std::vector<ToldValues>> read_told_lines(std::istream& in) {
   for (std::size_t number = 1; std::getline(in, line); ++number) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     const auto place = "line " + std::to_string(number);
-    const auto document = core::parse_json(line, place);
-    if (!document) return tl::unexpected(document.error());
-    auto told = told_line_from_json(core::JsonView(*document, place));
-    if (!told) return tl::unexpected(told.error());
-    all.push_back(std::move(*told));
+    FLEETFIT_ASSIGN(const auto document, core::parse_json(line, place));
+    FLEETFIT_ASSIGN(auto told, told_line_from_json(core::JsonView(document, place)));
+    all.push_back(std::move(told));
   }
   return all;
 }

@@ -94,27 +94,24 @@ std::vector<CsvCell> row_of(const tune::Study& study, const SeenTrial& seen) {
 Result<ExportedStudy> export_study(Workplace& workplace, std::string_view name,
                                    const std::filesystem::path& output) {
   auto& store = workplace.store->studies();
-  const auto opened = open_study(store, name);
-  if (!opened) return tl::unexpected(opened.error());
-  auto file = core::FileWriter::open(output);
-  if (!file) return tl::unexpected(file.error());
-  const auto header = header_of(opened->study);
+  FLEETFIT_ASSIGN(const auto opened, open_study(store, name));
+  FLEETFIT_ASSIGN(auto file, core::FileWriter::open(output));
+  const auto header = header_of(opened.study);
   const auto title = core::CsvWriter(header).text();
-  if (auto written = file->write(title); !written) return tl::unexpected(written.error());
+  FLEETFIT_TRY(file.write(title));
   ExportedStudy exported{.file = output.string()};
   for (;;) {
-    auto page = store.list_trials(name, exported.trials, kPage, store::LevelDetail::all);
-    if (!page) return tl::unexpected(page.error());
-    if (page->empty()) break;
-    exported.trials += static_cast<std::int64_t>(page->size());
-    const auto trials = see_trials(*opened, std::move(*page));
-    if (!trials) return tl::unexpected(trials.error());
+    FLEETFIT_ASSIGN(auto page,
+                    store.list_trials(name, exported.trials, kPage, store::LevelDetail::all));
+    if (page.empty()) break;
+    exported.trials += static_cast<std::int64_t>(page.size());
+    FLEETFIT_ASSIGN(const auto trials, see_trials(opened, std::move(page)));
     core::CsvWriter rows(header);
-    for (const auto& seen : *trials) rows.add_row(row_of(opened->study, seen));
+    for (const auto& seen : trials) rows.add_row(row_of(opened.study, seen));
     const auto text = std::string_view(rows.text()).substr(title.size());
-    if (auto written = file->write(text); !written) return tl::unexpected(written.error());
+    FLEETFIT_TRY(file.write(text));
   }
-  if (auto committed = file->commit(); !committed) return tl::unexpected(committed.error());
+  FLEETFIT_TRY(file.commit());
   return exported;
 }
 

@@ -31,20 +31,17 @@ Result<std::map<std::string, double>> numbers_of(const std::string& metrics,
                                                  const std::string& place) {
   std::map<std::string, double> numbers;
   if (metrics == "{}") return numbers;
-  const auto document = core::parse_json(metrics, place);
-  if (!document) return tl::unexpected(document.error());
-  const auto members = core::JsonView(*document, place).members();
-  if (!members) return tl::unexpected(members.error());
-  for (const auto& [name, value] : *members)
+  FLEETFIT_ASSIGN(const auto document, core::parse_json(metrics, place));
+  FLEETFIT_ASSIGN(const auto members, core::JsonView(document, place).members());
+  for (const auto& [name, value] : members)
     if (const auto number = value.as_number()) numbers[name] = *number;
   return numbers;
 }
 
 Result<std::vector<double>> epochs_of(const std::string& values, const std::string& place) {
   if (values == "[]") return std::vector<double>();
-  const auto document = core::parse_json(values, place);
-  if (!document) return tl::unexpected(document.error());
-  return core::JsonView(*document, place).as_numbers();
+  FLEETFIT_ASSIGN(const auto document, core::parse_json(values, place));
+  return core::JsonView(document, place).as_numbers();
 }
 
 /// The store has the time of each level alone, the history that of all so far.
@@ -58,8 +55,7 @@ Status add_results(const store::TrialRecord& record, const std::string& place, t
     } else {
       training_j.reset();
     }
-    auto other = numbers_of(level.metrics, place);
-    if (!other) return tl::unexpected(other.error());
+    FLEETFIT_ASSIGN(auto other, numbers_of(level.metrics, place));
     trial.results.push_back(
         {.level = static_cast<std::size_t>(level.level),
          .order = level.ended.time_since_epoch().count(),
@@ -68,7 +64,7 @@ Status add_results(const store::TrialRecord& record, const std::string& place, t
          .loss = level.loss,
          .training_s = training_s,
          .training_j = training_j,
-         .other = std::move(*other)});
+         .other = std::move(other)});
     trial.order = trial.results.back().order;
   }
   return {};
@@ -80,18 +76,15 @@ Result<KnownInference> KnownInference::load(store::StudyStore& store, const tune
   KnownInference known;
   if (!study.inference) return known;
   const auto question = tune::question_key(*study.inference, study.algorithm.inference);
-  const auto records = store.list_inferences("");
-  if (!records) return tl::unexpected(records.error());
-  for (const auto& record : *records) {
+  FLEETFIT_ASSIGN(const auto records, store.list_inferences(""));
+  for (const auto& record : records) {
     if (record.question != question) continue;
     const auto key = std::pair(record.structure, record.device);
     if (known.answers_.contains(key)) continue;  // newest first
     const auto place = fmt::format("inference of {} on {}", record.structure, record.device);
-    const auto document = core::parse_json(record.result, place);
-    if (!document) return tl::unexpected(document.error());
-    auto answer = tune::inference_result_from_json(core::JsonView(*document, place));
-    if (!answer) return tl::unexpected(answer.error());
-    known.answers_.emplace(key, std::move(*answer));
+    FLEETFIT_ASSIGN(const auto document, core::parse_json(record.result, place));
+    FLEETFIT_ASSIGN(auto answer, tune::inference_result_from_json(core::JsonView(document, place)));
+    known.answers_.emplace(key, std::move(answer));
   }
   known.add_recommendations(study);
   return known;
@@ -132,7 +125,7 @@ Result<tune::Trial> results_from_record(const tune::Study& study, const store::T
                     .level = static_cast<std::size_t>(record.level),
                     .state = state_of(record.state),
                     .stop_requested = record.stop_requested};
-  if (auto added = add_results(record, place, trial); !added) return tl::unexpected(added.error());
+  FLEETFIT_TRY(add_results(record, place, trial));
   // Of a study that asks for nothing, all is known.
   trial.inference = study.inference ? known.of(record.structure) : std::vector<tune::Inference>();
   return trial;
@@ -143,15 +136,12 @@ Result<tune::Trial> trial_from_record(const tune::Study& study, const store::Tri
   auto trial = results_from_record(study, record, known);
   if (!trial) return trial;
   const auto place = fmt::format("study {}, trial {}", study.name, record.number);
-  const auto params = core::parse_json(record.params, place);
-  if (!params) return tl::unexpected(params.error());
-  auto point = study.parameters.from_json(core::JsonView(*params, place));
-  if (!point) return tl::unexpected(point.error());
-  trial->point = std::move(*point);
+  FLEETFIT_ASSIGN(const auto params, core::parse_json(record.params, place));
+  FLEETFIT_ASSIGN(auto point, study.parameters.from_json(core::JsonView(params, place)));
+  trial->point = std::move(point);
   if (record.levels.empty()) return trial;
-  auto epochs = epochs_of(record.levels.back().epoch_values, place);
-  if (!epochs) return tl::unexpected(epochs.error());
-  trial->epochs = std::move(*epochs);
+  FLEETFIT_ASSIGN(auto epochs, epochs_of(record.levels.back().epoch_values, place));
+  trial->epochs = std::move(epochs);
   return trial;
 }
 

@@ -27,10 +27,10 @@ class DeviceInferenceTuner final : public InferenceTuner {
     request.seed = study_.seed;
     request.study_name = study_.name;
     for (const auto& device : study_.inference->devices) {
-      const auto found = tune_inference_on(workplace_, request, device, *silent_, stop);
-      if (!found) return tl::unexpected(found.error());
-      if (!found->result.best) return fail(ErrorCode::device_failed, why_none(*found));
-      const auto& best = found->result.trials[*found->result.best];
+      FLEETFIT_ASSIGN(const auto found,
+                      tune_inference_on(workplace_, request, device, *silent_, stop));
+      if (!found.result.best) return fail(ErrorCode::device_failed, why_none(found));
+      const auto& best = found.result.trials[*found.result.best];
       answers.push_back({.device = device,
                          .latency_ms = best.cost->cost.latency_ms,
                          .response_ms = best.response.mean_ms,

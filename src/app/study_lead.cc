@@ -56,9 +56,9 @@ Result<std::unique_ptr<StudyLead>> StudyLead::take(store::StudyStore& store,
   tune::Patience patience(say, stop);
   const auto give_up_at = clock.now() + 3 * lead->wish_.lease;
   for (bool said = false;; said = true) {
-    const auto taken = patience.keep_trying([&] { return lead->renew(lead->wish_.lease); });
-    if (!taken) return tl::unexpected(taken.error());
-    if (*taken) break;
+    FLEETFIT_ASSIGN(const auto taken,
+                    patience.keep_trying([&] { return lead->renew(lead->wish_.lease); }));
+    if (taken) break;
     if (clock.now() > give_up_at) return tuned_by_another(lead->wish_.study);
     if (!said) say("waiting for another tuner of this study to end");
     if (!tune::sleep_unless_stopped(milliseconds(200), stop))

@@ -39,7 +39,7 @@ std::optional<tune::Budget> budget_of(const tune::Study& study, const store::Tri
 }
 
 Status append(std::vector<SeenTrial>& all, Result<std::vector<SeenTrial>> more) {
-  if (!more) return tl::unexpected(more.error());
+  FLEETFIT_TRY(more);
   std::ranges::move(*more, std::back_inserter(all));
   return {};
 }
@@ -76,23 +76,20 @@ bool is_feasible(const SeenTrial& seen) {
 }
 
 Result<OpenedStudy> open_study(store::StudyStore& store, std::string_view name) {
-  auto record = store.find_study(name);
-  if (!record) return tl::unexpected(record.error());
-  if (!*record)
+  FLEETFIT_ASSIGN(auto record, store.find_study(name));
+  if (!record)
     return fail(ErrorCode::not_found,
                 fmt::format("there is no study {}; 'fleetfit study list' lists them", name));
-  auto study = tune::parse_study((*record)->definition, fmt::format("study {}", name));
-  if (!study) return tl::unexpected(study.error());
-  study->name = name;
-  study->seed = (*record)->seed;
-  auto known = KnownInference::load(store, *study);
-  if (!known) return tl::unexpected(known.error());
-  return OpenedStudy{std::move(**record), std::move(*study), std::move(*known)};
+  FLEETFIT_ASSIGN(auto study, tune::parse_study(record->definition, fmt::format("study {}", name)));
+  study.name = name;
+  study.seed = record->seed;
+  FLEETFIT_ASSIGN(auto known, KnownInference::load(store, study));
+  return OpenedStudy{std::move(*record), std::move(study), std::move(known)};
 }
 
 Result<SeenTrial> see_trial(const OpenedStudy& opened, store::TrialRecord record) {
   auto all = see_trials(opened, {std::move(record)});
-  if (!all) return tl::unexpected(all.error());
+  FLEETFIT_TRY(all);
   return std::move(all->front());
 }
 
@@ -102,10 +99,9 @@ Result<std::vector<SeenTrial>> see_trials(const OpenedStudy& opened,
   std::vector<SeenTrial> all;
   all.reserve(records.size());
   for (auto& record : records) {
-    auto trial = trial_from_record(opened.study, record, opened.known);
-    if (!trial) return tl::unexpected(trial.error());
+    FLEETFIT_ASSIGN(auto trial, trial_from_record(opened.study, record, opened.known));
     SeenTrial seen;
-    seen.trial = std::move(*trial);
+    seen.trial = std::move(trial);
     auto& view = seen.view;
     view.params_by_group = params_by_group(
         opened.study, nlohmann::json(opened.study.parameters.to_json(seen.trial.point)));
@@ -128,24 +124,18 @@ Result<StudySample> sample_study(store::StudyStore& store, const OpenedStudy& op
                                  std::size_t most) {
   const auto& name = opened.record.name;
   StudySample sample;
-  const auto counts = store.count_trials(name);
-  if (!counts) return tl::unexpected(counts.error());
-  sample.counts = *counts;
-  sample.is_whole = static_cast<std::size_t>(counts->all()) <= most;
+  FLEETFIT_ASSIGN(const auto counts, store.count_trials(name));
+  sample.counts = counts;
+  sample.is_whole = static_cast<std::size_t>(counts.all()) <= most;
   const auto add = [&](Result<std::vector<store::TrialRecord>> records) -> Status {
-    if (!records) return tl::unexpected(records.error());
+    FLEETFIT_TRY(records);
     return append(sample.trials, see_trials(opened, std::move(*records)));
   };
-  for (const auto& piece : pieces_of(counts->all(), most)) {
+  for (const auto& piece : pieces_of(counts.all(), most)) {
     if (piece.length == 0) continue;
-    if (auto added =
-            add(store.list_trials(name, piece.first, piece.length, store::LevelDetail::all));
-        !added)
-      return tl::unexpected(added.error());
+    FLEETFIT_TRY(add(store.list_trials(name, piece.first, piece.length, store::LevelDetail::all)));
   }
-  if (!sample.is_whole)
-    if (auto added = add(store.best_trials(name, kBest)); !added)
-      return tl::unexpected(added.error());
+  if (!sample.is_whole) FLEETFIT_TRY(add(store.best_trials(name, kBest)));
   const auto number = [](const SeenTrial& seen) { return seen.trial.number; };
   std::ranges::stable_sort(sample.trials, {}, number);
   const auto repeated = std::ranges::unique(sample.trials, {}, number);
@@ -213,28 +203,26 @@ Result<std::vector<SeenTrial>> pareto_of_all(store::StudyStore& store, const Ope
   search::ParetoArchive others(objectives);
   const auto add = [&](const store::TrialRecord& record) -> Status {
     if (record.levels.empty() || record.state == store::TrialState::failed) return {};
-    const auto trial = results_from_record(opened.study, record, opened.known);
-    if (!trial) return tl::unexpected(trial.error());
-    const auto& result = trial->results.back();
-    const auto values = tune::objective_values(opened.study, *trial, result);
-    if (!values || tune::violation(opened.study, *trial, result) > 0) return {};
+    FLEETFIT_ASSIGN(const auto trial, results_from_record(opened.study, record, opened.known));
+    const auto& result = trial.results.back();
+    const auto values = tune::objective_values(opened.study, trial, result);
+    if (!values || tune::violation(opened.study, trial, result) > 0) return {};
     const bool is_last = record.state == store::TrialState::finished;
-    (is_last ? finished : others).add({*values, objectives}, trial->number);
+    (is_last ? finished : others).add({*values, objectives}, trial.number);
     return {};
   };
   for (std::int64_t first = 0;;) {
-    const auto page = store.list_trials(opened.record.name, first, kPage, store::LevelDetail::all);
-    if (!page) return tl::unexpected(page.error());
-    if (page->empty()) break;
-    first = page->back().number + 1;
-    for (const auto& record : *page)
-      if (auto added = add(record); !added) return tl::unexpected(added.error());
+    FLEETFIT_ASSIGN(const auto page,
+                    store.list_trials(opened.record.name, first, kPage, store::LevelDetail::all));
+    if (page.empty()) break;
+    first = page.back().number + 1;
+    for (const auto& record : page) FLEETFIT_TRY(add(record));
   }
   std::vector<store::TrialRecord> records;
   for (const auto number : (finished.numbers().empty() ? others : finished).numbers()) {
-    auto record = store.find_trial(opened.record.name, static_cast<std::int64_t>(number));
-    if (!record) return tl::unexpected(record.error());
-    if (*record) records.push_back(std::move(**record));
+    FLEETFIT_ASSIGN(auto record,
+                    store.find_trial(opened.record.name, static_cast<std::int64_t>(number)));
+    if (record) records.push_back(std::move(*record));
   }
   return see_trials(opened, std::move(records));
 }

@@ -150,65 +150,55 @@ Json running_json(const std::vector<std::string>& labels, const std::vector<Seen
 
 Result<Json> study_overview(Workplace& workplace, std::string_view name) {
   auto& store = workplace.store->studies();
-  const auto opened = open_study(store, name);
-  if (!opened) return tl::unexpected(opened.error());
-  const auto sample = sample_study(store, *opened, kRungSample);
-  if (!sample) return tl::unexpected(sample.error());
-  auto best_records = store.best_trials(name, kBestShown);
-  if (!best_records) return tl::unexpected(best_records.error());
-  const auto best = see_trials(*opened, *std::move(best_records));
-  if (!best) return tl::unexpected(best.error());
-  const auto labels = objective_labels(opened->study);
-  const auto& record = opened->record;
+  FLEETFIT_ASSIGN(const auto opened, open_study(store, name));
+  FLEETFIT_ASSIGN(const auto sample, sample_study(store, opened, kRungSample));
+  FLEETFIT_ASSIGN(auto best_records, store.best_trials(name, kBestShown));
+  FLEETFIT_ASSIGN(const auto best, see_trials(opened, std::move(best_records)));
+  const auto labels = objective_labels(opened.study);
+  const auto& record = opened.record;
   Json json{{"name", record.name},
             {"created", date_text(record.created)},
             {"done", record.done},
             {"objective", labels},
-            {"counts", counts_json(sample->counts)},
-            {"trials_total", sample->counts.all()},
+            {"counts", counts_json(sample.counts)},
+            {"trials_total", sample.counts.all()},
             {"tuning",
              {{"time_s", record.tuning_s},
               {"energy_j", record.tuning_j ? Json(*record.tuning_j) : Json()}}}};
   json["best"] = Json::array();
-  for (const auto& seen : *best) json["best"].push_back(trial_json(labels, seen.view));
-  json["running"] = running_json(labels, sample->trials);
-  json["rungs"] = rungs_json(sample->trials);
+  for (const auto& seen : best) json["best"].push_back(trial_json(labels, seen.view));
+  json["running"] = running_json(labels, sample.trials);
+  json["rungs"] = rungs_json(sample.trials);
   return json;
 }
 
 Result<Json> study_trials(Workplace& workplace, std::string_view name, std::int64_t first,
                           std::size_t limit) {
   auto& store = workplace.store->studies();
-  const auto opened = open_study(store, name);
-  if (!opened) return tl::unexpected(opened.error());
-  auto records = store.list_trials(name, first, limit, store::LevelDetail::all);
-  if (!records) return tl::unexpected(records.error());
-  const auto trials = see_trials(*opened, *std::move(records));
-  if (!trials) return tl::unexpected(trials.error());
-  const auto labels = objective_labels(opened->study);
+  FLEETFIT_ASSIGN(const auto opened, open_study(store, name));
+  FLEETFIT_ASSIGN(auto records, store.list_trials(name, first, limit, store::LevelDetail::all));
+  FLEETFIT_ASSIGN(const auto trials, see_trials(opened, std::move(records)));
+  const auto labels = objective_labels(opened.study);
   auto list = Json::array();
-  for (const auto& seen : *trials) list.push_back(trial_json(labels, seen.view));
+  for (const auto& seen : trials) list.push_back(trial_json(labels, seen.view));
   return list;
 }
 
 Result<Json> study_charts(Workplace& workplace, std::string_view name, std::size_t most) {
   auto& store = workplace.store->studies();
-  const auto opened = open_study(store, name);
-  if (!opened) return tl::unexpected(opened.error());
-  const auto counts = store.count_trials(name);
-  if (!counts) return tl::unexpected(counts.error());
+  FLEETFIT_ASSIGN(const auto opened, open_study(store, name));
+  FLEETFIT_ASSIGN(const auto counts, store.count_trials(name));
   // Of a large study, as many of the best ones are added to the sample as it has itself.
-  const bool is_small = counts->all() <= static_cast<std::int64_t>(most);
-  const auto sample = sample_study(store, *opened, is_small ? most : most / 2);
-  if (!sample) return tl::unexpected(sample.error());
-  const auto labels = objective_labels(opened->study);
+  const bool is_small = counts.all() <= static_cast<std::int64_t>(most);
+  FLEETFIT_ASSIGN(const auto sample, sample_study(store, opened, is_small ? most : most / 2));
+  const auto labels = objective_labels(opened.study);
   return Json{{"objective", labels},
-              {"trials_total", sample->counts.all()},
-              {"trials_seen", sample->trials.size()},
-              {"history", history_json(sample->trials)},
-              {"pareto", pareto_json(labels, sample->trials)},
-              {"rungs", rungs_json(sample->trials)},
-              {"parallel", parallel_json(*opened, labels, sample->trials)}};
+              {"trials_total", sample.counts.all()},
+              {"trials_seen", sample.trials.size()},
+              {"history", history_json(sample.trials)},
+              {"pareto", pareto_json(labels, sample.trials)},
+              {"rungs", rungs_json(sample.trials)},
+              {"parallel", parallel_json(opened, labels, sample.trials)}};
 }
 
 }  // namespace fleetfit::app

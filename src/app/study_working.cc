@@ -52,31 +52,28 @@ void say(std::string_view text) { fmt::print(stderr, "fleetfit: {}\n", text); }
 
 Result<Workplace> open_workplace_patiently(std::string_view store_url, const core::Clock& clock,
                                            const std::stop_token& stop) {
-  auto store = tune::Patience(say, stop).keep_trying([&] { return store::open_store(store_url); });
-  if (!store) return tl::unexpected(std::move(store.error()));
-  return Workplace{.store = *std::move(store), .clock = clock};
+  FLEETFIT_ASSIGN(auto store, tune::Patience(say, stop).keep_trying(
+                                  [&] { return store::open_store(store_url); }));
+  return Workplace{.store = std::move(store), .clock = clock};
 }
 
 Status work_on_study(Workplace& workplace, const WorkRequest& request,
                      const std::stop_token& stop) {
   auto& studies = workplace.store->studies();
-  const auto record = studies.find_study(request.study);
-  if (!record) return tl::unexpected(record.error());
-  if (!*record)
+  FLEETFIT_ASSIGN(const auto record, studies.find_study(request.study));
+  if (!record)
     return fail(ErrorCode::not_found, fmt::format("there is no study '{}'", request.study));
-  auto study = tune::parse_study((*record)->definition, request.study);
-  if (!study) return tl::unexpected(std::move(study.error()));
-  study->seed = (*record)->seed;
-  auto command = trial_command(study->workload);
-  if (!command) return tl::unexpected(std::move(command.error()));
+  FLEETFIT_ASSIGN(auto study, tune::parse_study(record->definition, request.study));
+  study.seed = record->seed;
+  FLEETFIT_ASSIGN(auto command, trial_command(study.workload));
 
   const tune::WorkerHooks hooks{
       .structure_of = [](const auto& model) { return structure_of_model(model); }, .say = say};
   const ParentWatch watch(request.parent, stop);
-  return tune::work_on_study(studies, *study, workplace.clock,
+  return tune::work_on_study(studies, study, workplace.clock,
                              {.name = name_of_this_worker(request.as),
-                              .command = *std::move(command),
-                              .folder = folder_of_study(request.folder, **record),
+                              .command = std::move(command),
+                              .folder = folder_of_study(request.folder, *record),
                               .lease = request.lease,
                               .idle_limit = request.idle_limit},
                              hooks, watch.token());

@@ -24,7 +24,7 @@ Result<std::vector<adapt::Evaluation>> SubnetAccuracies::evaluate(space::DesignB
   space::Population missing(designs.genes());
   for (std::size_t i = 0; i < designs.size(); ++i)
     if (!known_.contains(parts_.space.format(designs[i]))) missing.add(designs[i]);
-  if (auto ok = evaluate_missing(missing); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(evaluate_missing(missing));
   std::vector<adapt::Evaluation> all;
   for (std::size_t i = 0; i < designs.size(); ++i)
     all.push_back(known_.at(parts_.space.format(designs[i])));
@@ -34,16 +34,14 @@ Result<std::vector<adapt::Evaluation>> SubnetAccuracies::evaluate(space::DesignB
 Status SubnetAccuracies::evaluate_missing(space::DesignBatch designs) {
   if (designs.empty()) return {};
   if (!evaluator_) {
-    auto made = adapt::Evaluator::create({parts_.models, parts_.space, parts_.table, *images_},
-                                         {.threads = parts_.threads});
-    if (!made) return tl::unexpected(std::move(made.error()));
-    evaluator_ = *std::move(made);
+    FLEETFIT_ASSIGN(evaluator_,
+                    adapt::Evaluator::create({parts_.models, parts_.space, parts_.table, *images_},
+                                             {.threads = parts_.threads}));
     evaluator_->watch(&parts_.progress, parts_.stop);
   }
-  const auto found = evaluator_->evaluate(designs);
-  if (!found) return tl::unexpected(found.error());
+  FLEETFIT_ASSIGN(const auto found, evaluator_->evaluate(designs));
   for (std::size_t i = 0; i < designs.size(); ++i)
-    known_[parts_.space.format(designs[i])] = (*found)[i];
+    known_[parts_.space.format(designs[i])] = found[i];
   return save();
 }
 

@@ -27,9 +27,8 @@ Status check_fit(const ImagesRequest& request, const SubnetImages& images, const
         request.data, classes.size(), bundle.info.classes.size(), request.bundle.string(),
         bundle.info.classes.front()));
   if (request.data.find("images:") != std::string::npos) return {};
-  const auto item = images.dataset->item(0);
-  if (!item) return tl::unexpected(item.error());
-  const auto& [height, width, channels, pixels] = item->image;
+  FLEETFIT_ASSIGN(const auto item, images.dataset->item(0));
+  const auto& [height, width, channels, pixels] = item.image;
   const auto& asked = images.preprocessing;
   if (height == asked.height && width == asked.width && channels == asked.channels) return {};
   return refuse(fmt::format("{}: its images are {}, the model of {} takes {}", request.data,
@@ -53,17 +52,15 @@ std::unique_ptr<adapt::ImageBatches> SubnetImages::part(std::size_t first,
 Result<SubnetImages> open_images(const ImagesRequest& request, const Bundle& bundle,
                                  data::Split split) {
   const auto& first = bundle.models.front().blocks.front().branches.front().graph;
-  auto preprocessing = image_preprocessing(first);
-  if (!preprocessing) return core::within(request.bundle.string(), preprocessing.error());
-  auto dataset = data::open_dataset(request.data, split);
-  if (!dataset) return tl::unexpected(std::move(dataset.error()));
-  const std::size_t size = (*dataset)->size();
+  FLEETFIT_ASSIGN(auto preprocessing,
+                  core::within(request.bundle.string(), image_preprocessing(first)));
+  FLEETFIT_ASSIGN(auto dataset, data::open_dataset(request.data, split));
+  const std::size_t size = dataset->size();
   const auto order = core::Random(request.seed).split(data::to_string(split)).sample(size, size);
-  SubnetImages images{.dataset = *std::move(dataset),
+  SubnetImages images{.dataset = std::move(dataset),
                       .order = {order.begin(), order.end()},
-                      .preprocessing = *std::move(preprocessing)};
-  if (auto ok = check_fit(request, images, bundle); !ok)
-    return tl::unexpected(std::move(ok.error()));
+                      .preprocessing = std::move(preprocessing)};
+  FLEETFIT_TRY(check_fit(request, images, bundle));
   if (size < kLeastImages)
     return refuse(fmt::format("{}: it has {} images for {}, at least {} are needed", request.data,
                               size, data::to_string(split), kLeastImages));

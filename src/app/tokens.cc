@@ -89,13 +89,11 @@ class SecretFile {
 };
 
 Result<TokenRequest> request_of(const NewToken& wanted, store::Time now) {
-  const auto role = store::parse_role(wanted.role);
-  if (!role) return tl::unexpected(role.error());
-  TokenRequest request{.name = wanted.name, .role = *role, .device = wanted.device};
+  FLEETFIT_ASSIGN(const auto role, store::parse_role(wanted.role));
+  TokenRequest request{.name = wanted.name, .role = role, .device = wanted.device};
   if (wanted.lifetime.empty()) return request;
-  const auto lifetime = parse_lifetime(wanted.lifetime);
-  if (!lifetime) return core::within("expires", lifetime.error());
-  request.expires = now + *lifetime;
+  FLEETFIT_ASSIGN(const auto lifetime, core::within("expires", parse_lifetime(wanted.lifetime)));
+  request.expires = now + lifetime;
   return request;
 }
 
@@ -115,19 +113,16 @@ nlohmann::ordered_json date_or_null(const std::optional<store::Time>& time) {
 
 Result<CreatedToken> create_token(store::FleetStore& fleet, const TokenRequest& request,
                                   store::Time now) {
-  if (auto checked = check(request, now); !checked) return tl::unexpected(checked.error());
-  auto secret = random_secret();
-  if (!secret) return tl::unexpected(std::move(secret.error()));
-  CreatedToken created{.token = *std::move(secret)};
+  FLEETFIT_TRY(check(request, now));
+  FLEETFIT_ASSIGN(auto secret, random_secret());
+  CreatedToken created{.token = std::move(secret)};
   created.record = {.name = request.name,
                     .role = request.role,
                     .hash = core::sha256_hex(created.token),
                     .device = request.device,
                     .created = now,
                     .expires = request.expires};
-  const auto id = fleet.add_token(created.record);
-  if (!id) return tl::unexpected(id.error());
-  created.record.id = *id;
+  FLEETFIT_ASSIGN(created.record.id, fleet.add_token(created.record));
   return created;
 }
 
@@ -137,11 +132,9 @@ bool is_valid(const store::TokenRecord& token, store::Time now) {
 
 Result<store::TokenRecord> find_token(store::FleetStore& fleet, std::string_view secret,
                                       store::Time now) {
-  auto found = fleet.find_token(core::sha256_hex(secret));
-  if (!found) return tl::unexpected(std::move(found.error()));
-  if (!*found || !is_valid(**found, now))
-    return fail(ErrorCode::not_found, "the token is not valid");
-  return **std::move(found);
+  FLEETFIT_ASSIGN(auto found, fleet.find_token(core::sha256_hex(secret)));
+  if (!found || !is_valid(*found, now)) return fail(ErrorCode::not_found, "the token is not valid");
+  return *std::move(found);
 }
 
 Result<milliseconds> parse_lifetime(std::string_view text) {
@@ -165,24 +158,20 @@ Result<milliseconds> parse_lifetime(std::string_view text) {
 
 Result<CreatedToken> create_token(const Workplace& workplace, const NewToken& wanted) {
   const auto now = now_of(workplace);
-  const auto request = request_of(wanted, now);
-  if (!request) return tl::unexpected(request.error());
-  if (auto checked = check(*request, now); !checked) return tl::unexpected(checked.error());
+  FLEETFIT_ASSIGN(const auto request, request_of(wanted, now));
+  FLEETFIT_TRY(check(request, now));
   std::optional<SecretFile> file;
   if (!wanted.output.empty()) {
-    auto created = SecretFile::create(wanted.output);
-    if (!created) return tl::unexpected(std::move(created.error()));
-    file.emplace(*std::move(created));
+    FLEETFIT_ASSIGN(auto created, SecretFile::create(wanted.output));
+    file.emplace(std::move(created));
   }
-  auto token = create_token(workplace.store->fleet(), *request, now);
+  auto token = create_token(workplace.store->fleet(), request, now);
   if (!token) return token;
-  if (file)
-    if (auto written = file->commit(token->token + "\n"); !written)
-      return tl::unexpected(written.error());
+  if (file) FLEETFIT_TRY(file->commit(token->token + "\n"));
   const auto& record = token->record;
-  auto noted = note(workplace, "token.create",
-                    fmt::format("{} {} {}", record.id, store::to_string(record.role), record.name));
-  if (!noted) return tl::unexpected(std::move(noted.error()));
+  FLEETFIT_TRY(
+      note(workplace, "token.create",
+           fmt::format("{} {} {}", record.id, store::to_string(record.role), record.name)));
   return token;
 }
 
@@ -193,9 +182,8 @@ Result<TokenList> list_tokens(const Workplace& workplace) {
 }
 
 Status revoke_token(const Workplace& workplace, std::int64_t id) {
-  const auto revoked = workplace.store->fleet().revoke_token(id, now_of(workplace));
-  if (!revoked) return tl::unexpected(revoked.error());
-  if (!*revoked)
+  FLEETFIT_ASSIGN(const auto revoked, workplace.store->fleet().revoke_token(id, now_of(workplace)));
+  if (!revoked)
     return fail(ErrorCode::not_found,
                 fmt::format("there is no token {} that is not revoked yet", id));
   return note(workplace, "token.revoke", fmt::format("{}", id));

@@ -46,11 +46,10 @@ Result<std::string> read_summary(const std::filesystem::path& file, const std::s
 
 /// One of the same output that is done makes room; one that is not is gone on with.
 Status make_room(store::StudyStore& store, const Training& training, const TuneRequest& request) {
-  const auto found = store.find_study(request.study.name);
-  if (!found) return tl::unexpected(found.error());
-  if (!*found) return {};
-  if ((*found)->done) return store.remove_study(request.study.name).map([](bool /*was*/) {});
-  if ((*found)->definition == request.definition) return {};
+  FLEETFIT_ASSIGN(const auto found, store.find_study(request.study.name));
+  if (!found) return {};
+  if (found->done) return store.remove_study(request.study.name).map([](bool /*was*/) {});
+  if (found->definition == request.definition) return {};
   return fail(ErrorCode::invalid_input,
               fmt::format("{} is being made by another command, which has not ended; the same "
                           "command goes on, or 'fleetfit study remove \"{}\"' forgets it",
@@ -58,28 +57,26 @@ Status make_room(store::StudyStore& store, const Training& training, const TuneR
 }
 
 Status check_end(store::StudyStore& store, const std::string& study) {
-  const auto trial = store.find_trial(study, 0);
-  if (!trial) return tl::unexpected(trial.error());
-  if (*trial && (*trial)->state == store::TrialState::finished) return {};
+  FLEETFIT_ASSIGN(const auto trial, store.find_trial(study, 0));
+  if (trial && trial->state == store::TrialState::finished) return {};
   return fail(ErrorCode::device_failed,
-              fmt::format("the training failed: {}", *trial ? (*trial)->reason : "it was lost"));
+              fmt::format("the training failed: {}", trial ? trial->reason : "it was lost"));
 }
 
 }  // namespace
 
 Result<std::string> study_of_training(const Training& training) {
-  auto command = trainer_command(training.verb);
-  if (!command) return tl::unexpected(std::move(command.error()));
-  command->insert(command->end(), training.flags.begin(), training.flags.end());
+  FLEETFIT_ASSIGN(auto command, trainer_command(training.verb));
+  command.insert(command.end(), training.flags.begin(), training.flags.end());
   if (std::ranges::find(training.flags, "--resume") == training.flags.end())
-    command->emplace_back("--resume");
-  command->insert(command->end(), {"--as-trial", summary_file(training).string()});
+    command.emplace_back("--resume");
+  command.insert(command.end(), {"--as-trial", summary_file(training).string()});
   // Lines of JSON, which is YAML, so that resources can stand as they were written.
   const auto line = [](const char* key, const nlohmann::json& value) {
     return fmt::format("{}: {}\n", key, core::format_json_line(value));
   };
   auto text =
-      line("name", name_of(training)) + line("workload", {{"command", *command}}) +
+      line("name", name_of(training)) + line("workload", {{"command", command}}) +
       line("parameters",
            {{"training",
              {{"output",
@@ -88,8 +85,7 @@ Result<std::string> study_of_training(const Training& training) {
       line("budget", {{"kind", "epochs"}, {"max_epochs", 1}, {"max_trials", 1}}) +
       line("algorithm", {{"model", "random"}});
   if (training.resources.empty()) return text;
-  if (auto known = tune::parse_resources(training.resources, "--resources"); !known)
-    return tl::unexpected(std::move(known.error()));
+  FLEETFIT_TRY(tune::parse_resources(training.resources, "--resources"));
   return text + fmt::format("resources: {}\n", training.resources);
 }
 
@@ -97,14 +93,11 @@ Result<std::string> run_training(Workplace& workplace, const Training& training,
                                  TuneRequest request, const TuningParts& parts,
                                  const std::stop_token& stop) {
   auto& store = workplace.store->studies();
-  if (auto made = make_room(store, training, request); !made)
-    return tl::unexpected(std::move(made.error()));
+  FLEETFIT_TRY(make_room(store, training, request));
   request.resume = true;
-  const auto done = tune_study(workplace, request, parts, stop);
-  if (!done) return tl::unexpected(done.error());
-  if (!done->done) return fail(ErrorCode::cancelled, "stopped; the same command goes on");
-  if (auto ended = check_end(store, request.study.name); !ended)
-    return tl::unexpected(std::move(ended.error()));
+  FLEETFIT_ASSIGN(const auto done, tune_study(workplace, request, parts, stop));
+  if (!done.done) return fail(ErrorCode::cancelled, "stopped; the same command goes on");
+  FLEETFIT_TRY(check_end(store, request.study.name));
   const auto file = summary_file(training);
   auto text = read_summary(file, stop);
   std::error_code ignored;

@@ -12,11 +12,9 @@ namespace fleetfit::app {
 Result<space::DesignTable> read_device_table(const std::filesystem::path& file,
                                              const std::string& space,
                                              const std::vector<std::string>& devices) {
-  const auto found = space::find_space(space);
-  if (!found) return tl::unexpected(found.error());
-  auto table = space::read_design_table(file, **found, {.columns = devices});
-  if (!table) return tl::unexpected(std::move(table.error()));
-  if (table->columns.empty()) {
+  FLEETFIT_ASSIGN(const auto found, space::find_space(space));
+  FLEETFIT_ASSIGN(auto table, space::read_design_table(file, *found, {.columns = devices}));
+  if (table.columns.empty()) {
     return fail(ErrorCode::invalid_input,
                 fmt::format("{}: there is no column of a device", file.string()));
   }

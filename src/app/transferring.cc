@@ -43,11 +43,11 @@ struct TrialOutcome {
 Result<TrialOutcome> run_trial(const AdaptPair& pair, const AdaptProxyRequest& request,
                                std::size_t number) {
   const std::uint64_t seed = request.seed + number;
-  const auto sample = sample_rows(pair.rows, request.samples + request.validation, seed,
-                                  fmt::format("designs measured on '{}'", request.target));
-  if (!sample) return tl::unexpected(sample.error());
-  const auto designs = pick(pair.table.designs, *sample);
-  const auto latency_ms = pick(pair.table.values[1], *sample);
+  FLEETFIT_ASSIGN(const auto sample,
+                  sample_rows(pair.rows, request.samples + request.validation, seed,
+                              fmt::format("designs measured on '{}'", request.target)));
+  const auto designs = pick(pair.table.designs, sample);
+  const auto latency_ms = pick(pair.table.values[1], sample);
   auto adapted = transfer::adapt(pair.proxy, {.designs = designs, .latency_ms = latency_ms},
                                  {.validation = static_cast<int>(request.validation)});
   if (!adapted) return core::within(fmt::format("'{}'", request.target), adapted.error());
@@ -72,30 +72,28 @@ Result<std::vector<TrialOutcome>> run_trials(const AdaptPair& pair,
                     [&](std::size_t i) { results[i] = run_trial(pair, request, i); });
   std::vector<TrialOutcome> outcomes;
   for (auto& result : results) {
-    if (!result) return tl::unexpected(std::move(result.error()));
+    FLEETFIT_TRY(result);
     outcomes.push_back(*std::move(result));
   }
   return outcomes;
 }
 
 Result<AdaptPair> open_pair(const AdaptProxyRequest& request) {
-  if (auto good = expect_different(request.proxy, request.target); !good)
-    return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(expect_different(request.proxy, request.target));
   if (request.samples < 2 || request.validation < 2 || request.trials < 1) {
     return fail(
         ErrorCode::invalid_input,
         fmt::format("{} samples, {} for validation, {} trials: expected at least 2, 2 and 1",
                     request.samples, request.validation, request.trials));
   }
-  auto table = read_device_table(request.table, request.space, {request.proxy, request.target});
-  if (!table) return tl::unexpected(std::move(table.error()));
-  auto proxy = transfer::LinearProxy::fit(*table, 0);
-  if (!proxy) return tl::unexpected(std::move(proxy.error()));
-  auto rows = complete_rows(std::span(table->values).subspan(1));
-  auto designs = pick(table->designs, rows);
-  auto latency_ms = pick(table->values[1], rows);
-  return AdaptPair{.table = *std::move(table),
-                   .proxy = *std::move(proxy),
+  FLEETFIT_ASSIGN(auto table,
+                  read_device_table(request.table, request.space, {request.proxy, request.target}));
+  FLEETFIT_ASSIGN(auto proxy, transfer::LinearProxy::fit(table, 0));
+  auto rows = complete_rows(std::span(table.values).subspan(1));
+  auto designs = pick(table.designs, rows);
+  auto latency_ms = pick(table.values[1], rows);
+  return AdaptPair{.table = std::move(table),
+                   .proxy = std::move(proxy),
                    .rows = std::move(rows),
                    .designs = std::move(designs),
                    .latency_ms = std::move(latency_ms)};
@@ -104,74 +102,64 @@ Result<AdaptPair> open_pair(const AdaptProxyRequest& request) {
 Status write_first(const TrialOutcome& first, const std::filesystem::path& output) {
   auto parts = first.adapted->parts();
   parts.report = first.trial.report;
-  const auto adapted = transfer::AdaptedProxy::make(std::move(parts));
-  if (!adapted) return tl::unexpected(adapted.error());
-  return transfer::write_adapted(*adapted, output);
+  FLEETFIT_ASSIGN(const auto adapted, transfer::AdaptedProxy::make(std::move(parts)));
+  return transfer::write_adapted(adapted, output);
 }
 
 }  // namespace
 
 Result<EstimateReport> estimate_correlation(const EstimateRequest& request) {
-  if (auto good = expect_different(request.a, request.b); !good)
-    return tl::unexpected(std::move(good.error()));
-  const auto table = read_device_table(request.table, request.space, {request.a, request.b});
-  if (!table) return tl::unexpected(table.error());
-  const auto matrix = transfer::correlation_matrix({table->columns, table->values});
-  if (!matrix) return tl::unexpected(matrix.error());
-  const auto rows = complete_rows(table->values);
-  const auto a = pick(table->values[0], rows);
-  const auto b = pick(table->values[1], rows);
+  FLEETFIT_TRY(expect_different(request.a, request.b));
+  FLEETFIT_ASSIGN(const auto table,
+                  read_device_table(request.table, request.space, {request.a, request.b}));
+  FLEETFIT_ASSIGN(const auto matrix, transfer::correlation_matrix({table.columns, table.values}));
+  const auto rows = complete_rows(table.values);
+  const auto a = pick(table.values[0], rows);
+  const auto b = pick(table.values[1], rows);
   core::ThreadPool pool(request.threads);
-  const auto spread = transfer::srcc_spread(a, b, request.spread, pool);
-  if (!spread) return tl::unexpected(spread.error());
-  const auto enough = transfer::enough_samples(a, b, request.threshold, request.spread, pool);
-  if (!enough) return tl::unexpected(enough.error());
-  return EstimateReport{.spread = *spread,
+  FLEETFIT_ASSIGN(const auto spread, transfer::srcc_spread(a, b, request.spread, pool));
+  FLEETFIT_ASSIGN(const auto enough,
+                  transfer::enough_samples(a, b, request.threshold, request.spread, pool));
+  return EstimateReport{.spread = spread,
                         .options = request.spread,
-                        .srcc = matrix->srcc[0][1],
+                        .srcc = matrix.srcc[0][1],
                         .designs = rows.size(),
                         .threshold = request.threshold,
-                        .enough = *enough};
+                        .enough = enough};
 }
 
 Result<SelectReport> select_proxy(const SelectRequest& request) {
-  const auto table =
-      read_device_table(request.table.file, request.table.space, request.table.devices);
-  if (!table) return tl::unexpected(table.error());
-  auto values = table->values;
-  std::size_t designs = table->designs.size();
+  FLEETFIT_ASSIGN(const auto table, read_device_table(request.table.file, request.table.space,
+                                                      request.table.devices));
+  auto values = table.values;
+  std::size_t designs = table.designs.size();
   if (request.samples) {
-    const auto rows = sample_rows(complete_rows(values), *request.samples, request.seed,
-                                  "designs measured on all devices");
-    if (!rows) return tl::unexpected(rows.error());
-    for (auto& column : values) column = pick(column, *rows);
-    designs = rows->size();
+    FLEETFIT_ASSIGN(const auto rows, sample_rows(complete_rows(values), *request.samples,
+                                                 request.seed, "designs measured on all devices"));
+    for (auto& column : values) column = pick(column, rows);
+    designs = rows.size();
   }
-  const auto matrix = transfer::correlation_matrix({table->columns, values});
-  if (!matrix) return tl::unexpected(matrix.error());
-  return SelectReport{.ranking = transfer::rank_proxies(*matrix),
-                      .pool = transfer::cover_devices(*matrix, request.threshold),
+  FLEETFIT_ASSIGN(const auto matrix, transfer::correlation_matrix({table.columns, values}));
+  return SelectReport{.ranking = transfer::rank_proxies(matrix),
+                      .pool = transfer::cover_devices(matrix, request.threshold),
                       .threshold = request.threshold,
                       .designs = designs};
 }
 
 Result<AdaptProxyReport> adapt_proxy(const AdaptProxyRequest& request) {
-  const auto pair = open_pair(request);
-  if (!pair) return tl::unexpected(pair.error());
-  const auto before = transfer::correlation_matrix({pair->table.columns, pair->table.values});
-  if (!before) return tl::unexpected(before.error());
-  const auto outcomes = run_trials(*pair, request);
-  if (!outcomes) return tl::unexpected(outcomes.error());
-  AdaptProxyReport report{.srcc_before = before->srcc[0][1],
-                          .encoding = pair->proxy.model().encoding,
-                          .proxy_fit_srcc = pair->proxy.model().held_out_srcc};
-  for (const auto& outcome : *outcomes) report.trials.push_back(outcome.trial);
+  FLEETFIT_ASSIGN(const auto pair, open_pair(request));
+  FLEETFIT_ASSIGN(const auto before,
+                  transfer::correlation_matrix({pair.table.columns, pair.table.values}));
+  FLEETFIT_ASSIGN(const auto outcomes, run_trials(pair, request));
+  AdaptProxyReport report{.srcc_before = before.srcc[0][1],
+                          .encoding = pair.proxy.model().encoding,
+                          .proxy_fit_srcc = pair.proxy.model().held_out_srcc};
+  for (const auto& outcome : outcomes) report.trials.push_back(outcome.trial);
   report.srcc_after = mean_of(report.trials, [](const auto& trial) { return trial.srcc_after; });
   report.alpha = mean_of(report.trials, [](const auto& trial) { return trial.alpha; });
   report.lambda = mean_of(report.trials, [](const auto& trial) { return trial.report.lambda; });
   if (!request.output) return report;
-  if (auto written = write_first(outcomes->front(), *request.output); !written)
-    return tl::unexpected(std::move(written.error()));
+  FLEETFIT_TRY(write_first(outcomes.front(), *request.output));
   return report;
 }
 

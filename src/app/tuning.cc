@@ -27,25 +27,23 @@ Result<StudyRecord> create_record(Workplace& workplace, const TuneRequest& reque
                      .definition = request.definition,
                      .seed = request.study.seed,
                      .created = std::chrono::floor<milliseconds>(workplace.clock.date())};
-  auto created = workplace.store->studies().create_study(record);
-  if (!created) return tl::unexpected(std::move(created.error()));
+  FLEETFIT_TRY(workplace.store->studies().create_study(record));
   return record;
 }
 
 Result<StudyRecord> create_or_resume(Workplace& workplace, const TuneRequest& request) {
-  auto found = workplace.store->studies().find_study(request.study.name);
-  if (!found) return tl::unexpected(std::move(found.error()));
-  if (!*found) return create_record(workplace, request);
+  FLEETFIT_ASSIGN(auto found, workplace.store->studies().find_study(request.study.name));
+  if (!found) return create_record(workplace, request);
   if (!request.resume)
     return fail(
         ErrorCode::invalid_input,
         fmt::format("there is a study '{}' already; --resume goes on with it", request.study.name));
-  if ((*found)->definition != request.definition)
+  if (found->definition != request.definition)
     return fail(ErrorCode::invalid_input,
                 fmt::format("the file of study '{}' has changed since the study was begun; give "
                             "the new one another name",
                             request.study.name));
-  return **std::move(found);
+  return *std::move(found);
 }
 
 Status create_folder(const std::filesystem::path& folder) {
@@ -73,23 +71,24 @@ class Tuning {
   }
 
   Result<TuneSummary> run(std::vector<std::string> command, const std::stop_token& stop) {
-    if (auto created = create_folder(folder_); !created) return tl::unexpected(created.error());
+    FLEETFIT_TRY(create_folder(folder_));
     const auto say = [this](std::string_view text) { progress_.say(text); };
-    const auto lead = StudyLead::take(
-        store_, workplace_.clock,
-        {.study = study_.name, .folder = folder_, .lease = request_.lease}, say, stop);
-    if (!lead) return tl::unexpected(lead.error());
+    FLEETFIT_ASSIGN(
+        const auto lead,
+        StudyLead::take(store_, workplace_.clock,
+                        {.study = study_.name, .folder = folder_, .lease = request_.lease}, say,
+                        stop));
 
     std::optional<Pricing> pricing;
     if (parts_.inference != nullptr && study_.inference) pricing.emplace(*parts_.inference);
     Conductor conductor(store_, study_, pricing ? &*pricing : nullptr, progress_,
                         {.ahead = open_trials(), .command = std::move(command), .folder = folder_});
     Crew crew(parts_.executor, workplace_.clock, crew_options());
-    const auto done = conduct(conductor, crew, **lead, stop);
+    const auto done = conduct(conductor, crew, *lead, stop);
     crew.dismiss(kGoodbye);
     if (auto noted = note_time(conductor, done && *done); !noted && done)
       return tl::unexpected(noted.error());
-    if (!done) return tl::unexpected(done.error());
+    FLEETFIT_TRY(done);
     return summary(*done);
   }
 
@@ -123,9 +122,9 @@ class Tuning {
                     fmt::format("another machine has taken the study '{}' over", study_.name));
       const auto step = patience.keep_trying([&] { return conductor.step(); });
       if (!step && stop.stop_requested()) return false;
-      if (!step) return tl::unexpected(step.error());
+      FLEETFIT_TRY(step);
       if (*step == Conductor::Step::done) return true;
-      if (auto cared = crew.look_after(); !cared) return tl::unexpected(cared.error());
+      FLEETFIT_TRY(crew.look_after());
       release_trials_of_the_dead(conductor);
       keep_note(conductor, patience);
       if (*step == Conductor::Step::moved) {
@@ -175,9 +174,8 @@ class Tuning {
   }
 
   Result<TuneSummary> summary(bool done) {
-    const auto counts = store_.count_trials(study_.name);
-    if (!counts) return tl::unexpected(counts.error());
-    return TuneSummary{.done = done, .trials = *counts};
+    FLEETFIT_ASSIGN(const auto counts, store_.count_trials(study_.name));
+    return TuneSummary{.done = done, .trials = counts};
   }
 
   Workplace& workplace_;
@@ -194,11 +192,9 @@ class Tuning {
 
 Result<TuneSummary> tune_study(Workplace& workplace, const TuneRequest& request,
                                const TuningParts& parts, const std::stop_token& stop) {
-  auto command = trial_command(request.study.workload);
-  if (!command) return tl::unexpected(std::move(command.error()));
-  const auto record = create_or_resume(workplace, request);
-  if (!record) return tl::unexpected(record.error());
-  return Tuning(workplace, request, parts, *record).run(*std::move(command), stop);
+  FLEETFIT_ASSIGN(auto command, trial_command(request.study.workload));
+  FLEETFIT_ASSIGN(const auto record, create_or_resume(workplace, request));
+  return Tuning(workplace, request, parts, record).run(std::move(command), stop);
 }
 
 Result<std::filesystem::path> default_study_folder(std::string_view store_url) {
@@ -223,10 +219,9 @@ std::filesystem::path folder_of_study(const std::filesystem::path& folder,
 }
 
 Result<std::vector<std::string>> trainer_command(const std::string& verb) {
-  auto trainer = core::find_companion("fleetfit-train");
-  if (!trainer) return tl::unexpected(std::move(trainer.error()));
+  FLEETFIT_ASSIGN(auto trainer, core::find_companion("fleetfit-train"));
   // OpenMP's threads would otherwise spin between operators, and disturb other trials.
-  return std::vector<std::string>{"/usr/bin/env", "GOMP_SPINCOUNT=5000", trainer->string(), verb};
+  return std::vector<std::string>{"/usr/bin/env", "GOMP_SPINCOUNT=5000", trainer.string(), verb};
 }
 
 Result<std::vector<std::string>> trial_command(const tune::Workload& workload) {

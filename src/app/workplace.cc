@@ -6,9 +6,8 @@ namespace fleetfit::app {
 
 Result<Workplace> open_workplace(std::string_view store_url, const core::Clock& clock,
                                  Programs programs) {
-  auto store = store::open_store(store_url);
-  if (!store) return tl::unexpected(std::move(store.error()));
-  return Workplace{.store = *std::move(store), .clock = clock, .programs = std::move(programs)};
+  FLEETFIT_ASSIGN(auto store, store::open_store(store_url));
+  return Workplace{.store = std::move(store), .clock = clock, .programs = std::move(programs)};
 }
 
 }  // namespace fleetfit::app

@@ -63,16 +63,15 @@ Result<int> run_adapt(Context& context, AdaptFlags& flags) {
   request.seed = context.flags.seed;
   request.threads = context.threads();
   const core::Interrupt interrupt;
-  auto workplace = context.open_existing_workplace();
-  if (!workplace) return tl::unexpected(workplace.error());
-  const auto report = app::adapt_bundle(*workplace, request, context.progress(), interrupt.token());
-  if (!report) return tl::unexpected(report.error());
+  FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+  FLEETFIT_ASSIGN(const auto report,
+                  app::adapt_bundle(workplace, request, context.progress(), interrupt.token()));
   if (context.flags.json) {
-    context.print(app::to_json(*report));
+    context.print(app::to_json(report));
   } else {
-    context.print(report_text(*report));
+    context.print(report_text(report));
   }
-  return report->best && !report->stopped ? 0 : 1;
+  return report.best && !report.stopped ? 0 : 1;
 }
 
 void add_search_flags(CLI::App& verb, AdaptFlags& flags) {

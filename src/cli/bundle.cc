@@ -28,7 +28,7 @@ std::string subnets_text(const std::string& exact, double approximate) {
 /// Prints as JSON, or as `text` tells it.
 template <class T, class Text>
 Result<int> answer(const Context& context, const Result<T>& result, Text text) {
-  if (!result) return tl::unexpected(result.error());
+  FLEETFIT_TRY(result);
   if (context.flags.json) {
     context.print(app::to_json(*result));
   } else {

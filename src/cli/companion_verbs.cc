@@ -68,27 +68,23 @@ Result<core::CompanionOutput> check_flags(const app::Training& training) {
 /// The whole command as a study of one trial, here or on a cluster.
 Result<int> run_as_study(Context& context, const StudyWorkers& where,
                          const app::Training& training) {
-  const auto checked = check_flags(training);
-  if (!checked) return tl::unexpected(checked.error());
-  if (checked->status.signal != 0)
+  FLEETFIT_ASSIGN(const auto checked, check_flags(training));
+  if (checked.status.signal != 0)
     return fail(ErrorCode::device_failed,
-                fmt::format("{} ended by {}", kTrainer, core::to_string(checked->status)));
-  context.print(checked->output);  // the help, if that was asked for
-  if (!checked->status.succeeded() || !checked->output.empty()) return checked->status.code;
+                fmt::format("{} ended by {}", kTrainer, core::to_string(checked.status)));
+  context.print(checked.output);  // the help, if that was asked for
+  if (!checked.status.succeeded() || !checked.output.empty()) return checked.status.code;
   heed_silence(context, training.flags);
-  auto text = app::study_of_training(training);
-  if (!text) return tl::unexpected(std::move(text.error()));
-  auto request = study_request(context, where, *std::move(text), training.verb);
-  if (!request) return tl::unexpected(std::move(request.error()));
+  FLEETFIT_ASSIGN(auto text, app::study_of_training(training));
+  FLEETFIT_ASSIGN(auto request, study_request(context, where, std::move(text), training.verb));
   const core::Interrupt interrupt;
-  auto workplace = context.open_workplace();
-  if (!workplace) return tl::unexpected(std::move(workplace.error()));
-  const auto executor = make_executor(context, where, *request, workplace->clock);
-  const auto told =
-      app::run_training(*workplace, training, *std::move(request),
-                        {.executor = *executor, .progress = context.progress()}, interrupt.token());
-  if (!told) return tl::unexpected(told.error());
-  context.print(*told);
+  FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
+  const auto executor = make_executor(context, where, request, workplace.clock);
+  FLEETFIT_ASSIGN(const auto told,
+                  app::run_training(workplace, training, std::move(request),
+                                    {.executor = *executor, .progress = context.progress()},
+                                    interrupt.token()));
+  context.print(told);
   return 0;
 }
 

@@ -94,11 +94,9 @@ void add_add(CLI::App& device, Context& context) {
   verb->callback([request, replace, &context] {
     context.action = [request, replace, &context]() -> Result<int> {
       if (*replace) request->existing = app::ExistingDevice::replace;
-      auto workplace = context.open_workplace();
-      if (!workplace) return tl::unexpected(workplace.error());
-      const auto added = app::add_device(*workplace, *request);
-      if (!added) return tl::unexpected(added.error());
-      return print_either(context, *added, device_text);
+      FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
+      FLEETFIT_ASSIGN(const auto added, app::add_device(workplace, *request));
+      return print_either(context, added, device_text);
     };
   });
 }
@@ -108,11 +106,9 @@ void add_list(CLI::App& device, Context& context) {
   verb->footer("Example:\n  fleetfit device list --json");
   verb->callback([&context] {
     context.action = [&context]() -> Result<int> {
-      auto workplace = context.open_existing_workplace();
-      if (!workplace) return tl::unexpected(workplace.error());
-      const auto devices = app::list_devices(*workplace);
-      if (!devices) return tl::unexpected(devices.error());
-      return print_either(context, *devices, devices_text);
+      FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+      FLEETFIT_ASSIGN(const auto devices, app::list_devices(workplace));
+      return print_either(context, devices, devices_text);
     };
   });
 }
@@ -124,11 +120,9 @@ void add_show(CLI::App& device, Context& context) {
   verb->footer("Example:\n  fleetfit device show local");
   verb->callback([name, &context] {
     context.action = [name, &context]() -> Result<int> {
-      auto workplace = context.open_existing_workplace();
-      if (!workplace) return tl::unexpected(workplace.error());
-      const auto shown = app::show_device(*workplace, *name);
-      if (!shown) return tl::unexpected(shown.error());
-      return print_either(context, *shown, device_text);
+      FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+      FLEETFIT_ASSIGN(const auto shown, app::show_device(workplace, *name));
+      return print_either(context, shown, device_text);
     };
   });
 }
@@ -140,10 +134,8 @@ void add_remove(CLI::App& device, Context& context) {
   verb->footer("Example:\n  fleetfit device remove weak");
   verb->callback([name, &context] {
     context.action = [name, &context]() -> Result<int> {
-      auto workplace = context.open_existing_workplace();
-      if (!workplace) return tl::unexpected(workplace.error());
-      const auto removed = app::remove_device(*workplace, *name);
-      if (!removed) return tl::unexpected(removed.error());
+      FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+      FLEETFIT_TRY(app::remove_device(workplace, *name));
       if (context.flags.json) context.print(nlohmann::ordered_json{{"removed", *name}});
       return 0;
     };

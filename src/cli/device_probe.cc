@@ -55,15 +55,13 @@ std::string probe_text(const app::ProbedDevice& probed) {
 Result<int> run_probe(Context& context, app::ProbeRequest request) {
   request.threads = context.threads();
   const core::Interrupt interrupt;
-  auto workplace = context.open_existing_workplace();
-  if (!workplace) return tl::unexpected(workplace.error());
-  const auto probed =
-      app::probe_this_device(*workplace, request, context.progress(), interrupt.token());
-  if (!probed) return tl::unexpected(probed.error());
+  FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+  FLEETFIT_ASSIGN(const auto probed, app::probe_this_device(workplace, request, context.progress(),
+                                                            interrupt.token()));
   if (context.flags.json) {
-    context.print(app::to_json(*probed));
+    context.print(app::to_json(probed));
   } else {
-    context.print(probe_text(*probed));
+    context.print(probe_text(probed));
   }
   return 0;
 }

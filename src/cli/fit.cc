@@ -116,16 +116,15 @@ Result<int> run_fit(Context& context, app::FitRequest& request) {
   request.seed = context.flags.seed;
   request.threads = context.threads();
   const core::Interrupt interrupt;
-  auto workplace = context.open_workplace();
-  if (!workplace) return tl::unexpected(workplace.error());
-  const auto report = app::fit_fleet(*workplace, request, context.progress(), interrupt.token());
-  if (!report) return tl::unexpected(report.error());
+  FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
+  FLEETFIT_ASSIGN(const auto report,
+                  app::fit_fleet(workplace, request, context.progress(), interrupt.token()));
   if (context.flags.json) {
-    context.print(app::to_json(*report));
+    context.print(app::to_json(report));
   } else {
-    context.print(report_text(*report));
+    context.print(report_text(report));
   }
-  return report->all_fitted() ? 0 : 1;
+  return report.all_fitted() ? 0 : 1;
 }
 
 }  // namespace

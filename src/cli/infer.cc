@@ -87,9 +87,8 @@ Result<tune::Parameters> parameters_of(const TuneFlags& flags) {
       {"batch_size", flags.batch}, {"cores", flags.cores}, {"threads", flags.threads}};
   for (const auto& [name, text] : numbers) {
     if (text.empty()) continue;
-    auto parameter = number_parameter(name, text);
-    if (!parameter) return tl::unexpected(std::move(parameter.error()));
-    parameters.push_back(*std::move(parameter));
+    FLEETFIT_ASSIGN(auto parameter, number_parameter(name, text));
+    parameters.push_back(std::move(parameter));
   }
   if (!flags.precision.empty()) {
     tune::Parameter precision{.name = "precision", .group = tune::Group::inference};
@@ -98,7 +97,7 @@ Result<tune::Parameters> parameters_of(const TuneFlags& flags) {
   }
   auto all = tune::Parameters::create(std::move(parameters));
   if (!all) return all;
-  if (auto ok = tune::check_inference_parameters(*all); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(tune::check_inference_parameters(*all));
   return all;
 }
 
@@ -125,17 +124,15 @@ std::vector<std::string> names_of(const Pairs& pairs) {
 }
 
 Result<app::InferenceRequest> request_of(const Context& context, const TuneFlags& flags) {
-  auto options = model_options({.dimensions = flags.dimensions});
-  if (!options) return tl::unexpected(std::move(options.error()));
+  FLEETFIT_ASSIGN(auto options, model_options({.dimensions = flags.dimensions}));
   auto scenario = tune::parse_scenario(flags.scenario);
   if (!scenario) return core::within("--scenario", std::move(scenario.error()));
-  auto parameters = parameters_of(flags);
-  if (!parameters) return tl::unexpected(std::move(parameters.error()));
+  FLEETFIT_ASSIGN(auto parameters, parameters_of(flags));
   app::InferenceRequest request{
       .model = flags.model,
-      .options = *std::move(options),
+      .options = std::move(options),
       .study = {.devices = flags.devices,
-                .parameters = *std::move(parameters),
+                .parameters = std::move(parameters),
                 .scenario = *scenario,
                 .goal = value_named(kGoals, flags.goal)},
       .algorithm = value_named(kAlgorithms, flags.algorithm),
@@ -206,9 +203,8 @@ Result<std::vector<app::ConfirmedInference>> confirm_all(app::Workplace& workpla
     auto on_device = request;
     on_device.device = inference.device;
     on_device.result = inference.result;
-    auto one = app::confirm_inference(workplace, on_device, progress, stop);
-    if (!one) return tl::unexpected(std::move(one.error()));
-    confirmed.push_back(*std::move(one));
+    FLEETFIT_ASSIGN(auto one, app::confirm_inference(workplace, on_device, progress, stop));
+    confirmed.push_back(std::move(one));
   }
   return confirmed;
 }
@@ -230,37 +226,32 @@ void print_all(Context& context, const std::vector<DeviceInference>& found,
 }
 
 Result<int> run_tune(Context& context, const TuneFlags& flags) {
-  const auto request = request_of(context, flags);
-  if (!request) return tl::unexpected(request.error());
+  FLEETFIT_ASSIGN(const auto request, request_of(context, flags));
   const core::Interrupt interrupt;
-  auto workplace = context.open_workplace();
-  if (!workplace) return tl::unexpected(workplace.error());
+  FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
   std::vector<DeviceInference> found;
-  for (const auto& device : request->study.devices) {
-    auto one =
-        app::tune_inference_on(*workplace, *request, device, context.progress(), interrupt.token());
-    if (!one) return tl::unexpected(std::move(one.error()));
-    found.push_back(*std::move(one));
+  for (const auto& device : request.study.devices) {
+    FLEETFIT_ASSIGN(auto one, app::tune_inference_on(workplace, request, device, context.progress(),
+                                                     interrupt.token()));
+    found.push_back(std::move(one));
   }
   std::vector<app::ConfirmedInference> confirmed;
   if (flags.confirm_s > 0) {
-    auto all = confirm_all(*workplace,
-                           {.model = request->model,
-                            .options = request->options,
-                            .scenario = request->study.scenario,
-                            .seconds = flags.confirm_s,
-                            .seed = request->seed,
-                            .threads = request->threads,
-                            .power = request->power},
-                           found, context.progress(), interrupt.token());
-    if (!all) return tl::unexpected(std::move(all.error()));
-    confirmed = *std::move(all);
+    FLEETFIT_ASSIGN(confirmed, confirm_all(workplace,
+                                           {.model = request.model,
+                                            .options = request.options,
+                                            .scenario = request.study.scenario,
+                                            .seconds = flags.confirm_s,
+                                            .seed = request.seed,
+                                            .threads = request.threads,
+                                            .power = request.power},
+                                           found, context.progress(), interrupt.token()));
   }
   print_all(context, found, confirmed);
   if (!flags.plot.empty()) {
     const auto page = app::inference_page(std::filesystem::path(flags.model).filename().string(),
-                                          request->study, found, confirmed);
-    if (auto ok = core::write_file(flags.plot, page); !ok) return tl::unexpected(ok.error());
+                                          request.study, found, confirmed);
+    FLEETFIT_TRY(core::write_file(flags.plot, page));
   }
   const bool all_good = std::ranges::all_of(found, [](const DeviceInference& one) {
     const auto& best = one.result.best;

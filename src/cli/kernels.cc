@@ -68,10 +68,9 @@ std::string check_text(const app::KernelsCheck& check) {
 }
 
 Result<app::KernelsRequest> request_of(const KernelsFlags& flags) {
-  auto options = model_options(flags.open);
-  if (!options) return tl::unexpected(std::move(options.error()));
+  FLEETFIT_ASSIGN(auto options, model_options(flags.open));
   app::KernelsRequest request{.model = flags.file,
-                              .options = *std::move(options),
+                              .options = std::move(options),
                               .rules = flags.rules,
                               .target = flags.gpu};
   if (request.rules.empty() && !flags.gpu.empty()) request.rules = "tflite-gpu";
@@ -83,30 +82,26 @@ Result<app::KernelsRequest> request_of(const KernelsFlags& flags) {
 }
 
 Result<int> verify(Context& context, const KernelsFlags& flags, app::KernelsRequest request) {
-  auto workplace = context.open_existing_workplace();
-  if (!workplace) return tl::unexpected(workplace.error());
-  const auto check = app::verify_kernels(
-      *workplace,
-      {.kernels = std::move(request), .device = flags.device, .threads = context.threads()});
-  if (!check) return tl::unexpected(check.error());
+  FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+  FLEETFIT_ASSIGN(const auto check, app::verify_kernels(workplace, {.kernels = std::move(request),
+                                                                    .device = flags.device,
+                                                                    .threads = context.threads()}));
   if (context.flags.json) {
-    context.print(app::to_json(*check));
+    context.print(app::to_json(check));
   } else {
-    context.print(check_text(*check));
+    context.print(check_text(check));
   }
-  return check->pass() ? 0 : 1;
+  return check.pass() ? 0 : 1;
 }
 
 Result<int> run_kernels(Context& context, const KernelsFlags& flags) {
-  auto request = request_of(flags);
-  if (!request) return tl::unexpected(std::move(request.error()));
-  if (flags.verify) return verify(context, flags, *std::move(request));
-  const auto summary = app::list_kernels(*request);
-  if (!summary) return tl::unexpected(summary.error());
+  FLEETFIT_ASSIGN(auto request, request_of(flags));
+  if (flags.verify) return verify(context, flags, std::move(request));
+  FLEETFIT_ASSIGN(const auto summary, app::list_kernels(request));
   if (context.flags.json) {
-    context.print(app::to_json(*summary));
+    context.print(app::to_json(summary));
   } else {
-    context.print(kernels_text(*summary));
+    context.print(kernels_text(summary));
   }
   return 0;
 }

@@ -34,9 +34,7 @@ Result<std::vector<app::ProbeFile>> probe_files(const std::vector<std::string>& 
 
 Result<app::FeaturesRequest> request_of(const Context& context, const Flags& flags) {
   app::FeaturesRequest request{.files = flags.files, .seed = context.flags.seed};
-  auto probes = probe_files(flags.probes);
-  if (!probes) return tl::unexpected(std::move(probes.error()));
-  request.probes = *std::move(probes);
+  FLEETFIT_ASSIGN(request.probes, probe_files(flags.probes));
   if (!flags.references.table.empty()) {
     if (flags.references.space.empty())
       return fail(ErrorCode::invalid_input, "--table needs --space");
@@ -55,16 +53,13 @@ std::string made_text(const app::MadeFeatures& made, const std::string& output) 
 }
 
 Result<int> run(const Context& context, const Flags& flags) {
-  const auto request = request_of(context, flags);
-  if (!request) return tl::unexpected(request.error());
-  const auto made = app::make_device_features(*request);
-  if (!made) return tl::unexpected(made.error());
-  if (auto written = app::write_features(*made, flags.output); !written)
-    return tl::unexpected(written.error());
+  FLEETFIT_ASSIGN(const auto request, request_of(context, flags));
+  FLEETFIT_ASSIGN(const auto made, app::make_device_features(request));
+  FLEETFIT_TRY(app::write_features(made, flags.output));
   if (context.flags.json) {
-    context.print(app::to_json(*made));
+    context.print(app::to_json(made));
   } else {
-    context.print(made_text(*made, flags.output));
+    context.print(made_text(made, flags.output));
   }
   return 0;
 }

@@ -79,26 +79,24 @@ Result<app::Workplace> workplace_for(const Context& context, const app::LearnDat
 
 Result<int> run_train(Context& context, TrainFlags flags) {
   auto& request = flags.request;
-  if (auto good = add_measured(flags.measured, request.data); !good)
-    return tl::unexpected(good.error());
+  FLEETFIT_TRY(add_measured(flags.measured, request.data));
   request.training.seed = context.flags.seed;
   request.training.threads = context.threads();
   request.data.sources.protocol = measure::protocol_within(flags.max_time_s);
   request.data.sources.seed = context.flags.seed;
   request.data.sources.threads = context.threads();
   const core::Interrupt interrupt;
-  auto workplace = workplace_for(context, request.data);
-  if (!workplace) return tl::unexpected(workplace.error());
-  const auto report = app::learn_train(*workplace, request, context.progress(), interrupt.token());
-  if (!report) return tl::unexpected(report.error());
+  FLEETFIT_ASSIGN(auto workplace, workplace_for(context, request.data));
+  FLEETFIT_ASSIGN(const auto report,
+                  app::learn_train(workplace, request, context.progress(), interrupt.token()));
   if (context.flags.json) {
-    context.print(app::to_json(*report));
+    context.print(app::to_json(report));
   } else {
     context.print(fmt::format(
         "learned from {} designs on {} devices in {:.0f} s\nrank correlation {:.3f} on devices "
         "that a network had not seen; safety margin {:.1f} %\n",
-        report->designs, report->devices.size(), report->elapsed_s, report->rank_correlation,
-        100 * report->margin));
+        report.designs, report.devices.size(), report.elapsed_s, report.rank_correlation,
+        100 * report.margin));
   }
   return 0;
 }
@@ -161,14 +159,13 @@ std::string answer_text(const app::LearnApplyReport& report) {
 Result<int> run_apply(Context& context, app::LearnApplyRequest request) {
   request.seed = context.flags.seed;
   request.threads = context.threads();
-  const auto report = app::learn_apply(request);
-  if (!report) return tl::unexpected(report.error());
+  FLEETFIT_ASSIGN(const auto report, app::learn_apply(request));
   if (context.flags.json) {
-    context.print(app::to_json(*report));
+    context.print(app::to_json(report));
   } else {
-    context.print(answer_text(*report));
+    context.print(answer_text(report));
   }
-  return report->answer.keeps_limits ? 0 : 1;
+  return report.answer.keeps_limits ? 0 : 1;
 }
 
 void add_apply(CLI::App& learn, Context& context) {
@@ -202,17 +199,17 @@ Result<int> run_bulk(Context& context, app::LearnBulkRequest request) {
   request.seed = context.flags.seed;
   request.threads = context.threads();
   const core::Interrupt interrupt;
-  const auto report = app::learn_bulk(request, context.progress(), interrupt.token());
-  if (!report) return tl::unexpected(report.error());
+  FLEETFIT_ASSIGN(const auto report,
+                  app::learn_bulk(request, context.progress(), interrupt.token()));
   if (context.flags.json) {
-    context.print(app::to_json(*report));
+    context.print(app::to_json(report));
   } else {
     context.print(fmt::format(
         "{} devices in {:.1f} s, {:.0f} us for one answer on one thread, {} of memory\n{} within "
         "their budget as likely as not, {} in doubt, {} different designs\n",
-        report->devices, report->elapsed_s, report->answer_us,
-        with_prefix(static_cast<double>(report->peak_memory_bytes), "B"), report->within,
-        report->unsure, report->designs));
+        report.devices, report.elapsed_s, report.answer_us,
+        with_prefix(static_cast<double>(report.peak_memory_bytes), "B"), report.within,
+        report.unsure, report.designs));
   }
   return 0;
 }
@@ -294,14 +291,13 @@ Result<int> run_eval(Context& context, EvalFlags flags) {
   request.training.threads = context.threads();
   request.data.sources.seed = context.flags.seed;
   const core::Interrupt interrupt;
-  auto workplace = workplace_for(context, request.data);
-  if (!workplace) return tl::unexpected(workplace.error());
-  const auto report = app::learn_eval(*workplace, request, context.progress(), interrupt.token());
-  if (!report) return tl::unexpected(report.error());
+  FLEETFIT_ASSIGN(auto workplace, workplace_for(context, request.data));
+  FLEETFIT_ASSIGN(const auto report,
+                  app::learn_eval(workplace, request, context.progress(), interrupt.token()));
   if (context.flags.json) {
-    context.print(app::to_json(*report));
+    context.print(app::to_json(report));
   } else {
-    context.print(eval_text(*report));
+    context.print(eval_text(report));
   }
   return 0;
 }

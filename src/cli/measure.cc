@@ -143,11 +143,10 @@ bool all_good(const std::vector<MeasuredModel>& results) {
 
 Result<std::optional<measure::PowerModel>> power_model(const MeasureFlags& flags) {
   if (flags.power_table.empty()) return std::nullopt;
-  auto table = measure::read_power_table(flags.power_table, {.soc = flags.soc});
-  if (!table) return tl::unexpected(std::move(table.error()));
-  const auto known = table->power_mw(flags.cluster, 0);  // whether it has the cluster
+  FLEETFIT_ASSIGN(auto table, measure::read_power_table(flags.power_table, {.soc = flags.soc}));
+  const auto known = table.power_mw(flags.cluster, 0);  // whether it has the cluster
   if (!known) return core::within("--cluster", known.error());
-  return measure::PowerModel{.table = *std::move(table), .cluster = flags.cluster};
+  return measure::PowerModel{.table = std::move(table), .cluster = flags.cluster};
 }
 
 measure::Protocol protocol_of(const MeasureFlags& flags) {
@@ -158,29 +157,26 @@ measure::Protocol protocol_of(const MeasureFlags& flags) {
 }
 
 Result<app::MeasureRequest> request_of(const Context& context, const MeasureFlags& flags) {
-  auto options = model_options(flags.open);
-  if (!options) return tl::unexpected(std::move(options.error()));
-  auto power = power_model(flags);
-  if (!power) return tl::unexpected(std::move(power.error()));
+  FLEETFIT_ASSIGN(auto options, model_options(flags.open));
+  FLEETFIT_ASSIGN(auto power, power_model(flags));
   app::MeasureRequest request{.models = {flags.files.begin(), flags.files.end()},
-                              .options = *std::move(options),
+                              .options = std::move(options),
                               .protocol = protocol_of(flags),
                               .threads = context.threads(),
-                              .power = *std::move(power)};
+                              .power = std::move(power)};
   if (!flags.devices.empty()) request.devices = flags.devices;
   return request;
 }
 
 Result<app::DesignsRequest> designs_of(const Context& context, const MeasureFlags& flags) {
-  auto power = power_model(flags);
-  if (!power) return tl::unexpected(std::move(power.error()));
+  FLEETFIT_ASSIGN(auto power, power_model(flags));
   app::DesignsRequest request{.space = flags.space,
                               .samples = flags.samples,
                               .first = flags.first,
                               .seed = context.flags.seed,
                               .protocol = protocol_of(flags),
                               .threads = context.threads(),
-                              .power = *std::move(power),
+                              .power = std::move(power),
                               .retry_unstable = flags.retry_unstable,
                               .sessions = flags.sessions};
   if (!flags.devices.empty()) request.devices = flags.devices;
@@ -188,21 +184,18 @@ Result<app::DesignsRequest> designs_of(const Context& context, const MeasureFlag
 }
 
 Result<int> measure_files(Context& context, const MeasureFlags& flags) {
-  const auto request = request_of(context, flags);
-  if (!request) return tl::unexpected(request.error());
+  FLEETFIT_ASSIGN(const auto request, request_of(context, flags));
   const core::Interrupt interrupt;
-  auto workplace = context.open_workplace();
-  if (!workplace) return tl::unexpected(workplace.error());
-  const auto results =
-      app::measure_models(*workplace, *request, context.progress(), interrupt.token());
-  if (!results) return tl::unexpected(results.error());
+  FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
+  FLEETFIT_ASSIGN(const auto results,
+                  app::measure_models(workplace, request, context.progress(), interrupt.token()));
   if (context.flags.json) {
-    context.print(app::to_json(*results));
+    context.print(app::to_json(results));
   } else {
-    context.print(results_text(*results, context.flags));
+    context.print(results_text(results, context.flags));
   }
-  const bool complete = results->size() == request->models.size() * request->devices.size();
-  return complete && all_good(*results) ? 0 : 1;
+  const bool complete = results.size() == request.models.size() * request.devices.size();
+  return complete && all_good(results) ? 0 : 1;
 }
 
 struct StatusCounts {
@@ -258,9 +251,8 @@ std::string designs_text(const std::vector<MeasuredDesign>& results,
 
 // What a job of the campaign is asked to do.
 Result<std::vector<std::string>> job_command(const Context& context, const MeasureFlags& flags) {
-  auto self = own_program();
-  if (!self) return tl::unexpected(std::move(self.error()));
-  std::vector<std::string> command{*std::move(self),
+  FLEETFIT_ASSIGN(auto self, own_program());
+  std::vector<std::string> command{std::move(self),
                                    "--quiet",
                                    "--store",
                                    store_for_others(context),
@@ -290,41 +282,37 @@ Result<std::vector<MeasuredDesign>> measure_on_cluster(Context& context, const M
                 "--store memory: is seen by one process alone; jobs need one that they can open");
   if (!flags.power_table.empty())
     return fail(ErrorCode::invalid_input, "--power-table does not go with --executor slurm");
-  const auto resources =
-      tune::parse_resources(flags.resources.empty() ? "{}" : flags.resources, "--resources");
-  if (!resources) return tl::unexpected(resources.error());
-  auto command = job_command(context, flags);
-  if (!command) return tl::unexpected(std::move(command.error()));
+  FLEETFIT_ASSIGN(
+      const auto resources,
+      tune::parse_resources(flags.resources.empty() ? "{}" : flags.resources, "--resources"));
+  FLEETFIT_ASSIGN(auto command, job_command(context, flags));
   const auto executor = app::make_slurm_executor(
       {.work = fmt::format("measure {} {}", flags.space, context.flags.seed),
        .folder = std::filesystem::absolute(flags.folder),
-       .resources = *resources,
+       .resources = resources,
        .most_at_once = flags.jobs},
       workplace.clock, context.progress());
   return app::measure_designs_elsewhere(
-      workplace, request,
-      {.command = *std::move(command), .designs_of_each = flags.designs_of_each}, *executor,
-      context.progress(), stop);
+      workplace, request, {.command = std::move(command), .designs_of_each = flags.designs_of_each},
+      *executor, context.progress(), stop);
 }
 
 Result<int> measure_space(Context& context, const MeasureFlags& flags) {
-  const auto request = designs_of(context, flags);
-  if (!request) return tl::unexpected(request.error());
+  FLEETFIT_ASSIGN(const auto request, designs_of(context, flags));
   const core::Interrupt interrupt;
-  auto workplace = context.open_workplace();
-  if (!workplace) return tl::unexpected(workplace.error());
-  const auto results =
+  FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
+  FLEETFIT_ASSIGN(
+      const auto results,
       flags.executor == "slurm"
-          ? measure_on_cluster(context, flags, *request, *workplace, interrupt.token())
-          : app::measure_designs(*workplace, *request, context.progress(), interrupt.token());
-  if (!results) return tl::unexpected(results.error());
+          ? measure_on_cluster(context, flags, request, workplace, interrupt.token())
+          : app::measure_designs(workplace, request, context.progress(), interrupt.token()));
   if (context.flags.json) {
-    context.print(app::to_json(*results));
+    context.print(app::to_json(results));
   } else {
-    context.print(designs_text(*results, request->devices));
+    context.print(designs_text(results, request.devices));
   }
-  const bool complete = results->size() == request->samples * request->devices.size();
-  const bool good = std::ranges::all_of(*results, [](const MeasuredDesign& r) {
+  const bool complete = results.size() == request.samples * request.devices.size();
+  const bool good = std::ranges::all_of(results, [](const MeasuredDesign& r) {
     return r.record.status == store::MeasurementStatus::ok;
   });
   return complete && good ? 0 : 1;
@@ -375,18 +363,17 @@ void add_export(CLI::App& measure, Context& context, const MeasureFlags& measure
       }
       if (!measure_flags.space.empty())
         return fail(ErrorCode::invalid_input, "--space stands behind measure export");
-      auto workplace = context.open_existing_workplace();
-      if (!workplace) return tl::unexpected(workplace.error());
-      const auto summary = !flags->space.empty()
-                               ? app::export_designs(*workplace, flags->space, flags->output)
-                           : flags->ops ? app::export_operators(*workplace, flags->output)
-                                        : app::export_measurements(*workplace, flags->output);
-      if (!summary) return tl::unexpected(summary.error());
+      FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+      FLEETFIT_ASSIGN(const auto summary,
+                      !flags->space.empty()
+                          ? app::export_designs(workplace, flags->space, flags->output)
+                      : flags->ops ? app::export_operators(workplace, flags->output)
+                                   : app::export_measurements(workplace, flags->output));
       if (context.flags.json) {
-        context.print(app::to_json(*summary));
+        context.print(app::to_json(summary));
       } else {
-        context.print(fmt::format("{}: {} rows, devices {}\n", summary->output, summary->rows,
-                                  fmt::join(summary->devices, ", ")));
+        context.print(fmt::format("{}: {} rows, devices {}\n", summary.output, summary.rows,
+                                  fmt::join(summary.devices, ", ")));
       }
       return 0;
     };

@@ -127,14 +127,12 @@ void add_inspect(CLI::App& model, Context& context) {
       "detector.onnx --dim height=320 --dim width=320 --json");
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
-      const auto options = model_options(flags->open);
-      if (!options) return tl::unexpected(options.error());
-      const auto summary = app::inspect_model(flags->file, *options);
-      if (!summary) return tl::unexpected(summary.error());
+      FLEETFIT_ASSIGN(const auto options, model_options(flags->open));
+      FLEETFIT_ASSIGN(const auto summary, app::inspect_model(flags->file, options));
       if (context.flags.json) {
-        context.print(app::to_json(*summary));
+        context.print(app::to_json(summary));
       } else {
-        context.print(summary_text(*summary, flags->ops));
+        context.print(summary_text(summary, flags->ops));
       }
       return 0;
     };
@@ -170,34 +168,32 @@ Result<int> print_networks(Context& context, const std::vector<app::ZooSummary>&
 
 Result<int> list_networks(Context& context, const ZooFlags& flags) {
   if (flags.name.empty()) {
-    const auto networks = app::list_zoo(context.threads());
-    if (!networks) return tl::unexpected(networks.error());
-    return print_networks(context, *networks);
+    FLEETFIT_ASSIGN(const auto networks, app::list_zoo(context.threads()));
+    return print_networks(context, networks);
   }
-  const auto network = app::show_zoo_network(flags.name, flags.request);
-  if (!network) return tl::unexpected(network.error());
-  return print_networks(context, {*network});
+  FLEETFIT_ASSIGN(const auto network, app::show_zoo_network(flags.name, flags.request));
+  return print_networks(context, {network});
 }
 
 Result<int> write_whole_zoo(Context& context, const ZooFlags& flags) {
-  const auto written = app::write_zoo(flags.output, flags.request, context.progress());
-  if (!written) return tl::unexpected(written.error());
+  FLEETFIT_ASSIGN(const auto written,
+                  app::write_zoo(flags.output, flags.request, context.progress()));
   if (context.flags.json) {
-    context.print(app::to_json(*written));
+    context.print(app::to_json(written));
   } else {
-    context.print(fmt::format("{}: {} networks\n", flags.output, written->size()));
+    context.print(fmt::format("{}: {} networks\n", flags.output, written.size()));
   }
   return 0;
 }
 
 Result<int> write_one_network(Context& context, const ZooFlags& flags) {
-  const auto written = app::write_zoo_network(flags.name, flags.output, flags.request);
-  if (!written) return tl::unexpected(written.error());
+  FLEETFIT_ASSIGN(const auto written,
+                  app::write_zoo_network(flags.name, flags.output, flags.request));
   if (context.flags.json) {
-    context.print(app::to_json(*written));
+    context.print(app::to_json(written));
   } else {
-    context.print(fmt::format("{}: {}\n", written->file,
-                              bytes_text(static_cast<std::int64_t>(written->bytes))));
+    context.print(fmt::format("{}: {}\n", written.file,
+                              bytes_text(static_cast<std::int64_t>(written.bytes))));
   }
   return 0;
 }

@@ -51,32 +51,30 @@ Result<int> quantize(Context& context, ConvertFlags& flags, app::ModelOptions op
   request.options = std::move(options);
   request.seed = context.flags.seed;
   request.threads = context.threads();
-  const auto summary = app::quantize_model(request, context.progress());
-  if (!summary) return tl::unexpected(summary.error());
+  FLEETFIT_ASSIGN(const auto summary, app::quantize_model(request, context.progress()));
   if (context.flags.json) {
-    context.print(app::to_json(*summary));
+    context.print(app::to_json(summary));
   } else {
-    context.print(quantized_text(*summary));
+    context.print(quantized_text(summary));
   }
   return 0;
 }
 
 Result<int> run_convert(Context& context, ConvertFlags& flags) {
-  auto options = model_options(flags.open);
-  if (!options) return tl::unexpected(std::move(options.error()));
-  if (flags.precision == "int8") return quantize(context, flags, *std::move(options));
+  FLEETFIT_ASSIGN(auto options, model_options(flags.open));
+  if (flags.precision == "int8") return quantize(context, flags, std::move(options));
   if (!flags.precision.empty() && flags.precision != "fp32") {
     return fail(ErrorCode::invalid_input,
                 fmt::format("--precision: \"{}\" is neither fp32 nor int8", flags.precision));
   }
-  const auto summary =
+  FLEETFIT_ASSIGN(
+      const auto summary,
       app::convert_model(flags.in, flags.out,
-                         {.model = *options, .simplify = flags.simplify, .without = flags.without});
-  if (!summary) return tl::unexpected(summary.error());
+                         {.model = options, .simplify = flags.simplify, .without = flags.without}));
   if (context.flags.json) {
-    context.print(app::to_json(*summary));
+    context.print(app::to_json(summary));
   } else {
-    context.print(file_text(*summary));
+    context.print(file_text(summary));
   }
   return 0;
 }

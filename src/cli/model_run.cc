@@ -60,26 +60,22 @@ std::string check_text(const app::CheckReport& report) {
 }
 
 Result<int> run_run(Context& context, RunFlags& flags) {
-  auto options = model_options(flags.open);
-  if (!options) return tl::unexpected(std::move(options.error()));
-  auto inputs = parse_inputs(flags.inputs);
-  if (!inputs) return tl::unexpected(std::move(inputs.error()));
+  FLEETFIT_ASSIGN(auto options, model_options(flags.open));
+  FLEETFIT_ASSIGN(auto inputs, parse_inputs(flags.inputs));
   auto& request = flags.request;
   request.model = flags.file;
   request.folder = flags.folder;
-  request.options = *std::move(options);
-  request.inputs = *std::move(inputs);
+  request.options = std::move(options);
+  request.inputs = std::move(inputs);
   if (flags.random_inputs) request.missing = app::MissingInputs::random;
   request.seed = context.flags.seed;
   request.threads = context.threads();
-  auto workplace = context.open_existing_workplace();
-  if (!workplace) return tl::unexpected(workplace.error());
-  const auto summary = app::run_model(*workplace, request);
-  if (!summary) return tl::unexpected(summary.error());
+  FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+  FLEETFIT_ASSIGN(const auto summary, app::run_model(workplace, request));
   if (context.flags.json) {
-    context.print(app::to_json(*summary));
+    context.print(app::to_json(summary));
   } else {
-    context.print(run_text(*summary));
+    context.print(run_text(summary));
   }
   return 0;
 }
@@ -91,23 +87,20 @@ struct CheckFlags {
 };
 
 Result<int> run_check(Context& context, CheckFlags& flags) {
-  auto options = model_options(flags.open);
-  if (!options) return tl::unexpected(std::move(options.error()));
+  FLEETFIT_ASSIGN(auto options, model_options(flags.open));
   auto& request = flags.request;
   request.model = flags.file;
-  request.options = *std::move(options);
+  request.options = std::move(options);
   request.seed = context.flags.seed;
   request.threads = context.threads();
-  auto workplace = context.open_existing_workplace();
-  if (!workplace) return tl::unexpected(workplace.error());
-  const auto report = app::check_model(*workplace, request);
-  if (!report) return tl::unexpected(report.error());
+  FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+  FLEETFIT_ASSIGN(const auto report, app::check_model(workplace, request));
   if (context.flags.json) {
-    context.print(app::to_json(*report));
+    context.print(app::to_json(report));
   } else {
-    context.print(check_text(*report));
+    context.print(check_text(report));
   }
-  return report->pass ? 0 : 1;
+  return report.pass ? 0 : 1;
 }
 
 }  // namespace

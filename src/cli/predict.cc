@@ -47,8 +47,7 @@ void add_networks(CLI::App& verb, NetworkFlags& flags, CLI::Option& table) {
 }
 
 Result<app::NetworkChoice> networks_of(const Context& context, const NetworkFlags& flags) {
-  auto options = model_options(flags.open);
-  if (!options) return tl::unexpected(std::move(options.error()));
+  FLEETFIT_ASSIGN(auto options, model_options(flags.open));
   if (!flags.space.empty() && flags.samples == 0)
     return fail(ErrorCode::invalid_input, "--space needs --samples");
   return app::NetworkChoice{.space = flags.space,
@@ -56,7 +55,7 @@ Result<app::NetworkChoice> networks_of(const Context& context, const NetworkFlag
                             .first = flags.first,
                             .seed = context.flags.seed,
                             .models = {flags.files.begin(), flags.files.end()},
-                            .options = *std::move(options)};
+                            .options = std::move(options)};
 }
 
 std::string lines_of(const std::vector<std::string>& lines, std::string_view before) {
@@ -150,27 +149,25 @@ void add_train(CLI::App& predict, Context& context) {
     context.action = [flags, &context]() -> Result<int> {
       const auto method = predict::method_from(flags->method);
       if (!method) return core::within("--method", method.error());
-      auto networks = networks_of(context, flags->networks);
-      if (!networks) return tl::unexpected(networks.error());
+      FLEETFIT_ASSIGN(auto networks, networks_of(context, flags->networks));
       const core::Interrupt interrupt;
-      auto workplace = context.open_workplace();
-      if (!workplace) return tl::unexpected(workplace.error());
-      const auto trained =
-          app::train_predictor(*workplace,
+      FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
+      FLEETFIT_ASSIGN(
+          const auto trained,
+          app::train_predictor(workplace,
                                {.device = flags->device,
                                 .method = *method,
-                                .networks = *std::move(networks),
+                                .networks = std::move(networks),
                                 .protocol = measure::protocol_within(flags->networks.max_time_s),
                                 .output = flags->output,
                                 .seed = context.flags.seed,
                                 .threads = context.threads(),
                                 .stored = flags->networks.stored},
-                               context.progress(), interrupt.token());
-      if (!trained) return tl::unexpected(trained.error());
+                               context.progress(), interrupt.token()));
       if (context.flags.json) {
-        context.print(app::to_json(*trained));
+        context.print(app::to_json(trained));
       } else {
-        context.print(trained_text(*trained));
+        context.print(trained_text(trained));
       }
       return 0;
     };
@@ -251,23 +248,19 @@ void add_predict_run(CLI::App& predict, Context& context) {
       return;
     }
     context.action = [flags, &context]() -> Result<int> {
-      auto options = model_options(flags->open);
-      if (!options) return tl::unexpected(options.error());
+      FLEETFIT_ASSIGN(auto options, model_options(flags->open));
       if (!flags->device.empty()) {
-        auto workplace = context.open_existing_workplace();
-        if (!workplace) return tl::unexpected(workplace.error());
-        if (auto ok = app::check_predictor(*workplace, flags->predictor, flags->device); !ok)
-          return tl::unexpected(ok.error());
+        FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+        FLEETFIT_TRY(app::check_predictor(workplace, flags->predictor, flags->device));
       }
-      const auto predictions =
-          app::predict_models({.predictor = flags->predictor,
-                               .models = {flags->files.begin(), flags->files.end()},
-                               .options = *std::move(options)});
-      if (!predictions) return tl::unexpected(predictions.error());
+      FLEETFIT_ASSIGN(const auto predictions,
+                      app::predict_models({.predictor = flags->predictor,
+                                           .models = {flags->files.begin(), flags->files.end()},
+                                           .options = std::move(options)}));
       if (context.flags.json) {
-        context.print(app::to_json(*predictions));
+        context.print(app::to_json(predictions));
       } else {
-        context.print(predictions_text(*predictions, context.flags));
+        context.print(predictions_text(predictions, context.flags));
       }
       return 0;
     };
@@ -331,25 +324,23 @@ void add_eval(CLI::App& predict, Context& context) {
       return;
     }
     context.action = [flags, &context]() -> Result<int> {
-      auto networks = networks_of(context, flags->networks);
-      if (!networks) return tl::unexpected(networks.error());
+      FLEETFIT_ASSIGN(auto networks, networks_of(context, flags->networks));
       const core::Interrupt interrupt;
-      auto workplace = context.open_workplace();
-      if (!workplace) return tl::unexpected(workplace.error());
-      const auto evaluation =
-          app::evaluate_predictor(*workplace,
+      FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
+      FLEETFIT_ASSIGN(
+          const auto evaluation,
+          app::evaluate_predictor(workplace,
                                   {.predictor = flags->predictor,
-                                   .networks = *std::move(networks),
+                                   .networks = std::move(networks),
                                    .protocol = measure::protocol_within(flags->networks.max_time_s),
                                    .plot = flags->plot,
                                    .threads = context.threads(),
                                    .stored = flags->networks.stored},
-                                  context.progress(), interrupt.token());
-      if (!evaluation) return tl::unexpected(evaluation.error());
+                                  context.progress(), interrupt.token()));
       if (context.flags.json) {
-        context.print(app::to_json(*evaluation));
+        context.print(app::to_json(evaluation));
       } else {
-        context.print(evaluation_text(*evaluation));
+        context.print(evaluation_text(evaluation));
       }
       return 0;
     };
@@ -370,7 +361,7 @@ Result<int> write_spec(const Context& context, const SpecFlags& flags) {
     if (!accelerator) return core::within("--accelerator", accelerator.error());
     request.specification = *accelerator;
   }
-  if (auto ok = app::write_paper_device(request); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(app::write_paper_device(request));
   if (context.flags.json) {
     context.print(nlohmann::ordered_json{{"output", request.output.string()}});
   } else {

@@ -50,48 +50,45 @@ Result<int> train_on_table(const Context& context, const TableTraining& training
   if (!method) return core::within("--method", method.error());
   const core::Interrupt interrupt;
   const core::SystemClock clock;
-  const auto trained = app::train_on_table(clock,
-                                           {.space = training.space,
-                                            .table = *table,
-                                            .samples = training.samples,
-                                            .method = *method,
-                                            .encoding = training.encoding,
-                                            .budget_s = training.budget_s,
-                                            .output = training.output,
-                                            .seed = context.flags.seed,
-                                            .threads = context.threads()},
-                                           interrupt.token());
-  if (!trained) return tl::unexpected(trained.error());
+  FLEETFIT_ASSIGN(const auto trained, app::train_on_table(clock,
+                                                          {.space = training.space,
+                                                           .table = *table,
+                                                           .samples = training.samples,
+                                                           .method = *method,
+                                                           .encoding = training.encoding,
+                                                           .budget_s = training.budget_s,
+                                                           .output = training.output,
+                                                           .seed = context.flags.seed,
+                                                           .threads = context.threads()},
+                                                          interrupt.token()));
   if (context.flags.json) {
-    context.print(app::to_json(*trained));
+    context.print(app::to_json(trained));
   } else {
-    context.print(trained_text(*trained));
+    context.print(trained_text(trained));
   }
   return 0;
 }
 
 Result<int> predict_designs(const Context& context, const std::string& predictor,
                             const std::vector<std::string>& designs) {
-  const auto predictions = app::predict_designs(predictor, designs);
-  if (!predictions) return tl::unexpected(predictions.error());
+  FLEETFIT_ASSIGN(const auto predictions, app::predict_designs(predictor, designs));
   if (context.flags.json) {
-    context.print(app::to_json(*predictions));
+    context.print(app::to_json(predictions));
   } else {
-    context.print(predictions_text(*predictions));
+    context.print(predictions_text(predictions));
   }
   return 0;
 }
 
 Result<int> evaluate_on_table(const Context& context, const std::string& predictor,
                               const std::string& table) {
-  const auto column = app::table_column_from(table);
-  if (!column) return core::within("--table", column.error());
-  const auto evaluation = app::evaluate_on_table({.predictor = predictor, .table = *column});
-  if (!evaluation) return tl::unexpected(evaluation.error());
+  FLEETFIT_ASSIGN(const auto column, core::within("--table", app::table_column_from(table)));
+  FLEETFIT_ASSIGN(const auto evaluation,
+                  app::evaluate_on_table({.predictor = predictor, .table = column}));
   if (context.flags.json) {
-    context.print(app::to_json(*evaluation));
+    context.print(app::to_json(evaluation));
   } else {
-    context.print(evaluation_text(*evaluation));
+    context.print(evaluation_text(evaluation));
   }
   return 0;
 }

@@ -107,10 +107,9 @@ Status serve(Context& context, const RunFlags& flags, app::Serving& serving,
   }
   const Ending ending(interrupt, flags.seconds);
   if (flags.stdin_lines) return app::serve_lines(serving, STDIN_FILENO, write_line, ending.token());
-  const auto address = server::parse_loopback(flags.listen);
-  if (!address) return tl::unexpected(address.error());
+  FLEETFIT_ASSIGN(const auto address, server::parse_loopback(flags.listen));
   return server::serve_http(
-      serving, *address,
+      serving, address,
       [&](const std::string& bound) {
         serving.announce(bound);
         core::ProgressTask(context.progress(), {.name = "serve"})
@@ -146,19 +145,16 @@ void print_summary(Context& context, const RunFlags& flags, const app::ServeSumm
 }
 
 Result<int> run_run(Context& context, RunFlags& flags) {
-  if (auto ok = check_flags(flags); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check_flags(flags));
   auto& request = flags.request;
   if (!flags.public_key.empty()) request.public_key = flags.public_key;
   request.seed = context.flags.seed;
   const core::Interrupt interrupt;
-  auto workplace =
-      request.search_again ? context.open_workplace() : context.open_existing_workplace();
-  if (!workplace) return tl::unexpected(workplace.error());
-  const auto serving = app::open_serving(*workplace, request);
-  if (!serving) return tl::unexpected(serving.error());
-  if (auto ok = serve(context, flags, **serving, interrupt.token()); !ok)
-    return tl::unexpected(std::move(ok.error()));
-  const auto summary = (*serving)->summary();
+  FLEETFIT_ASSIGN(auto workplace, request.search_again ? context.open_workplace()
+                                                       : context.open_existing_workplace());
+  FLEETFIT_ASSIGN(const auto serving, app::open_serving(workplace, request));
+  FLEETFIT_TRY(serve(context, flags, *serving, interrupt.token()));
+  const auto summary = serving->summary();
   print_summary(context, flags, summary);
   return summary.report.budget_met ? core::kDone : core::kFailed;
 }

@@ -81,8 +81,8 @@ Status need(const std::string& value, std::string_view flag) {
 }
 
 Result<app::SourceOptions> source_options(const Context& context, const CommonFlags& flags) {
-  if (auto ok = need(flags.space, "--space"); !ok) return tl::unexpected(ok.error());
-  if (auto ok = need(flags.accuracy, "--accuracy"); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(need(flags.space, "--space"));
+  FLEETFIT_TRY(need(flags.accuracy, "--accuracy"));
   const auto fit = app::fit_method_from(flags.fit);
   if (!fit) return core::within("--fit", fit.error());
   return app::SourceOptions{.protocol = measure::protocol_within(flags.max_time_s),
@@ -169,12 +169,11 @@ std::string search_text(const app::SearchReport& report) {
 /// What both verbs are told alike.
 template <class Request>
 Status take_common(const Context& context, const CommonFlags& flags, Request& request) {
-  auto sources = source_options(context, flags);
-  if (!sources) return tl::unexpected(std::move(sources.error()));
+  FLEETFIT_ASSIGN(auto sources, source_options(context, flags));
   request.space = flags.space;
   request.accuracy = flags.accuracy;
   request.evolution = flags.evolution;
-  request.sources = *std::move(sources);
+  request.sources = std::move(sources);
   request.plot = flags.plot;
   return {};
 }
@@ -182,7 +181,7 @@ Status take_common(const Context& context, const CommonFlags& flags, Request& re
 /// Writes the document where it is asked for, and prints it or the text.
 Status hand_over(const Context& context, const CommonFlags& flags,
                  const nlohmann::ordered_json& json, const std::string& text) {
-  if (auto ok = write_result(flags, json); !ok) return ok;
+  FLEETFIT_TRY(write_result(flags, json));
   if (context.flags.json) {
     context.print(json);
   } else {
@@ -193,18 +192,14 @@ Status hand_over(const Context& context, const CommonFlags& flags,
 
 Result<int> run_search(Context& context, SearchFlags& flags) {
   auto& request = flags.request;
-  if (auto ok = take_common(context, flags.common, request); !ok)
-    return tl::unexpected(std::move(ok.error()));
-  if (auto ok = need(request.latency.source, "--latency"); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(take_common(context, flags.common, request));
+  FLEETFIT_TRY(need(request.latency.source, "--latency"));
   const core::Interrupt interrupt;
-  auto workplace = workplace_for(context, app::measures(request));
-  if (!workplace) return tl::unexpected(workplace.error());
-  const auto report =
-      app::search_designs(*workplace, request, context.progress(), interrupt.token());
-  if (!report) return tl::unexpected(report.error());
-  if (auto ok = hand_over(context, flags.common, app::to_json(*report), search_text(*report)); !ok)
-    return tl::unexpected(std::move(ok.error()));
-  return report->found.best ? 0 : 1;
+  FLEETFIT_ASSIGN(auto workplace, workplace_for(context, app::measures(request)));
+  FLEETFIT_ASSIGN(const auto report,
+                  app::search_designs(workplace, request, context.progress(), interrupt.token()));
+  FLEETFIT_TRY(hand_over(context, flags.common, app::to_json(report), search_text(report)));
+  return report.found.best ? 0 : 1;
 }
 
 std::string weights_text(const std::vector<double>& weights) {
@@ -244,21 +239,17 @@ std::string bisect_text(const app::BisectReport& report) {
 
 Result<int> run_bisect(Context& context, BisectFlags& flags) {
   auto& request = flags.request;
-  if (auto ok = take_common(context, flags.common, request); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(take_common(context, flags.common, request));
   for (const auto& [value, flag] :
        {std::pair{&request.proxy.source, "--proxy"}, std::pair{&request.target.source, "--target"}})
-    if (auto ok = need(*value, flag); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(need(*value, flag));
   if (!request.target.budget) return fail(ErrorCode::invalid_input, "--budget-ms is required");
   const core::Interrupt interrupt;
-  auto workplace = workplace_for(context, app::measures(request));
-  if (!workplace) return tl::unexpected(workplace.error());
-  const auto report =
-      app::bisect_on_device(*workplace, request, context.progress(), interrupt.token());
-  if (!report) return tl::unexpected(report.error());
-  if (auto ok = hand_over(context, flags.common, app::to_json(*report), bisect_text(*report)); !ok)
-    return tl::unexpected(std::move(ok.error()));
-  return report->result.best ? 0 : 1;
+  FLEETFIT_ASSIGN(auto workplace, workplace_for(context, app::measures(request)));
+  FLEETFIT_ASSIGN(const auto report,
+                  app::bisect_on_device(workplace, request, context.progress(), interrupt.token()));
+  FLEETFIT_TRY(hand_over(context, flags.common, app::to_json(report), bisect_text(report)));
+  return report.result.best ? 0 : 1;
 }
 
 void add_bisect(CLI::App& search, Context& context) {

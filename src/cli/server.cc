@@ -28,15 +28,14 @@ void log_line(const std::string& message) { fmt::print(stderr, "fleetfit: {}\n",
 Result<server::ListenOptions> listen_options(const ServerFlags& flags) {
   if (flags.certificate.empty() != flags.key.empty())
     return fail(ErrorCode::invalid_input, "--tls-cert and --tls-key belong together");
-  auto address = server::parse_address(flags.listen);
-  if (!address) return tl::unexpected(address.error());
-  if (flags.certificate.empty() && !server::is_loopback(*address)) {
+  FLEETFIT_ASSIGN(auto address, server::parse_address(flags.listen));
+  if (flags.certificate.empty() && !server::is_loopback(address)) {
     return fail(ErrorCode::invalid_input,
                 fmt::format("--listen {}: others could reach it: --tls-cert and --tls-key are "
                             "needed",
                             flags.listen));
   }
-  return server::ListenOptions{.address = *std::move(address),
+  return server::ListenOptions{.address = std::move(address),
                                .certificate = flags.certificate,
                                .key = flags.key,
                                .incoming = std::filesystem::path(flags.files) / "incoming",
@@ -53,28 +52,23 @@ void announce(Context& context, const std::string& url, const std::string& advic
 }
 
 Result<int> run_server(Context& context, const ServerFlags& flags) {
-  const auto options = listen_options(flags);
-  if (!options) return tl::unexpected(options.error());
+  FLEETFIT_ASSIGN(const auto options, listen_options(flags));
   const core::Interrupt interrupt;
-  auto workplace = context.open_workplace();
-  if (!workplace) return tl::unexpected(workplace.error());
+  FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
   server::Bell bell;
   constexpr double kDayS = 24 * 3600;
-  const auto api =
-      server::make_fleet_api(*workplace, {.folder = flags.files,
-                                          .secure = !flags.certificate.empty(),
-                                          .keep_events_s = flags.keep_events_days * kDayS,
-                                          .log = log_line,
-                                          .events_added = [&bell] { bell.ring(); }});
-  if (!api) return tl::unexpected(api.error());
-  const auto admin = (*api)->has_admin();
-  if (!admin) return tl::unexpected(admin.error());
+  FLEETFIT_ASSIGN(const auto api, server::make_fleet_api(
+                                      workplace, {.folder = flags.files,
+                                                  .secure = !flags.certificate.empty(),
+                                                  .keep_events_s = flags.keep_events_days * kDayS,
+                                                  .log = log_line,
+                                                  .events_added = [&bell] { bell.ring(); }}));
+  FLEETFIT_ASSIGN(const auto admin, api->has_admin());
   const std::string advice =
-      *admin ? "" : "there is no token to sign in with yet: fleetfit token create --role admin\n";
-  const auto served = server::serve_fleet(
-      **api, bell, *options, [&](const std::string& url) { announce(context, url, advice); },
-      interrupt.token());
-  if (!served) return tl::unexpected(served.error());
+      admin ? "" : "there is no token to sign in with yet: fleetfit token create --role admin\n";
+  FLEETFIT_TRY(server::serve_fleet(
+      *api, bell, options, [&](const std::string& url) { announce(context, url, advice); },
+      interrupt.token()));
   return core::kDone;
 }
 

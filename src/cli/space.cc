@@ -85,7 +85,7 @@ std::string sample_text(const std::vector<app::DesignText>& designs) {
 template <class T>
 Result<int> print_either(const Context& context, const Result<T>& value,
                          std::string (*text)(const T&)) {
-  if (!value) return tl::unexpected(value.error());
+  FLEETFIT_TRY(value);
   if (context.flags.json) {
     context.print(app::to_json(*value));
   } else {
@@ -153,8 +153,7 @@ void add_sample(CLI::App& space, Context& context) {
       request->seed = context.flags.seed;
       const auto designs = app::sample_space(*request);
       if (designs && !output->empty()) {
-        if (auto written = app::write_designs(*designs, *output); !written)
-          return tl::unexpected(written.error());
+        FLEETFIT_TRY(app::write_designs(*designs, *output));
       }
       return print_either(context, designs, sample_text);
     };

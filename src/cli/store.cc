@@ -38,13 +38,12 @@ Status check_source(const std::string& url) {
 Result<int> copy(Context& context, const CopyFlags& flags) {
   if (flags.from == flags.to)
     return fail(ErrorCode::invalid_input, "store copy needs two different stores");
-  if (auto there = check_source(flags.from); !there) return tl::unexpected(there.error());
-  const auto counts = app::copy_store(flags.from, flags.to, context.progress());
-  if (!counts) return tl::unexpected(counts.error());
+  FLEETFIT_TRY(check_source(flags.from));
+  FLEETFIT_ASSIGN(const auto counts, app::copy_store(flags.from, flags.to, context.progress()));
   if (context.flags.json) {
-    context.print(app::to_json(*counts));
+    context.print(app::to_json(counts));
   } else {
-    context.print(copy_text(*counts));
+    context.print(copy_text(counts));
   }
   return 0;
 }

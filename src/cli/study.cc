@@ -14,7 +14,7 @@ namespace {
 /// Prints as JSON, or as `text` tells it.
 template <class T, class Text>
 Result<int> answer(const Context& context, const Result<T>& result, Text text) {
-  if (!result) return tl::unexpected(result.error());
+  FLEETFIT_TRY(result);
   if (context.flags.json) {
     context.print(app::to_json(*result));
   } else {
@@ -42,9 +42,8 @@ void add_list(CLI::App& study, Context& context) {
   verb->footer("Example:\n  fleetfit study list\n  fleetfit study list --json");
   verb->callback([&context] {
     context.action = [&context]() -> Result<int> {
-      auto workplace = context.open_existing_workplace();
-      if (!workplace) return tl::unexpected(workplace.error());
-      return answer(context, app::list_studies(*workplace), studies_text);
+      FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+      return answer(context, app::list_studies(workplace), studies_text);
     };
   });
 }
@@ -60,9 +59,8 @@ void add_show(CLI::App& study, Context& context) {
       "Example:\n  fleetfit study show fashion\n  fleetfit study show fashion --all --json");
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
-      auto workplace = context.open_existing_workplace();
-      if (!workplace) return tl::unexpected(workplace.error());
-      return answer(context, app::show_study(*workplace, flags->name, {.all = flags->all}),
+      FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+      return answer(context, app::show_study(workplace, flags->name, {.all = flags->all}),
                     study_text);
     };
   });
@@ -79,9 +77,8 @@ void add_best(CLI::App& study, Context& context) {
       "fashion\n  fleetfit study best fashion --json");
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
-      auto workplace = context.open_existing_workplace();
-      if (!workplace) return tl::unexpected(workplace.error());
-      const auto best = app::best_of_study(*workplace, flags->name);
+      FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+      const auto best = app::best_of_study(workplace, flags->name);
       auto printed = answer(context, best, best_text);
       if (!printed) return printed;
       return best->best ? 0 : 1;
@@ -96,9 +93,8 @@ void add_export(CLI::App& study, Context& context) {
   verb->footer("Example:\n  fleetfit study export fashion -o fashion.csv");
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
-      auto workplace = context.open_existing_workplace();
-      if (!workplace) return tl::unexpected(workplace.error());
-      return answer(context, app::export_study(*workplace, flags->name, flags->output),
+      FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+      return answer(context, app::export_study(workplace, flags->name, flags->output),
                     [](const app::ExportedStudy& written) {
                       return fmt::format("{}: {} trials\n", written.file, written.trials);
                     });
@@ -113,10 +109,8 @@ void add_report(CLI::App& study, Context& context) {
   verb->footer("Example:\n  fleetfit study report fashion -o fashion.html");
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
-      auto workplace = context.open_existing_workplace();
-      if (!workplace) return tl::unexpected(workplace.error());
-      return answer(context, app::report_study(*workplace, flags->name, flags->output),
-                    report_text);
+      FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+      return answer(context, app::report_study(workplace, flags->name, flags->output), report_text);
     };
   });
 }
@@ -128,10 +122,8 @@ void add_remove(CLI::App& study, Context& context) {
   verb->footer("Example:\n  fleetfit study remove fashion");
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
-      auto workplace = context.open_existing_workplace();
-      if (!workplace) return tl::unexpected(workplace.error());
-      if (auto removed = app::remove_study(*workplace, flags->name); !removed)
-        return tl::unexpected(removed.error());
+      FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+      FLEETFIT_TRY(app::remove_study(workplace, flags->name));
       if (context.flags.json) context.print(nlohmann::ordered_json{{"removed", flags->name}});
       return 0;
     };

@@ -10,19 +10,17 @@ namespace {
 
 Result<int> run_confirm(Context& context, const app::ConfirmStudyRequest& request) {
   const core::Interrupt interrupt;
-  auto workplace = context.open_existing_workplace();
-  if (!workplace) return tl::unexpected(workplace.error());
-  const auto confirmed =
-      app::confirm_study(*workplace, request, context.progress(), interrupt.token());
-  if (!confirmed) return tl::unexpected(confirmed.error());
+  FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+  FLEETFIT_ASSIGN(const auto confirmed,
+                  app::confirm_study(workplace, request, context.progress(), interrupt.token()));
   if (context.flags.json) {
     auto json = nlohmann::ordered_json::array();
-    for (const auto& one : *confirmed) json.push_back(app::to_json(one));
+    for (const auto& one : confirmed) json.push_back(app::to_json(one));
     context.print(json);
     return 0;
   }
   std::string text;
-  for (const auto& one : *confirmed) text += (text.empty() ? "" : "\n") + confirmed_text(one);
+  for (const auto& one : confirmed) text += (text.empty() ? "" : "\n") + confirmed_text(one);
   context.print(text);
   return 0;
 }

@@ -38,14 +38,12 @@ void add_create(CLI::App& study, Context& context) {
   verb->footer("Example:\n  fleetfit study create branin.yaml");
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
-      auto workplace = context.open_workplace();
-      if (!workplace) return tl::unexpected(workplace.error());
-      const auto created = app::create_study(*workplace, flags->file);
-      if (!created) return tl::unexpected(created.error());
+      FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
+      FLEETFIT_ASSIGN(const auto created, app::create_study(workplace, flags->file));
       if (context.flags.json) {
-        context.print(app::to_json(*created));
+        context.print(app::to_json(created));
       } else {
-        context.print("study " + created->study.name + " is there; ask for its trials\n");
+        context.print("study " + created.study.name + " is there; ask for its trials\n");
       }
       return 0;
     };
@@ -62,17 +60,14 @@ nlohmann::ordered_json asked_json(const DialogueFlags& flags, const app::Asked& 
 }
 
 Result<int> ask(Context& context, const DialogueFlags& flags) {
-  auto workplace = context.open_existing_workplace();
-  if (!workplace) return tl::unexpected(workplace.error());
-  auto dialogue = app::StudyDialogue::open(*workplace, flags.study, flags.options);
-  if (!dialogue) return tl::unexpected(dialogue.error());
-  const auto asked = dialogue->ask(flags.count);
-  if (!asked) return tl::unexpected(asked.error());
-  if (auto given = dialogue->let_others_decide(); !given) return tl::unexpected(given.error());
+  FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+  FLEETFIT_ASSIGN(auto dialogue, app::StudyDialogue::open(workplace, flags.study, flags.options));
+  FLEETFIT_ASSIGN(const auto asked, dialogue.ask(flags.count));
+  FLEETFIT_TRY(dialogue.let_others_decide());
   if (context.flags.json) {
-    context.print(asked_json(flags, *asked));
+    context.print(asked_json(flags, asked));
   } else {
-    context.print(asked_text(*asked));
+    context.print(asked_text(asked));
   }
   return 0;
 }
@@ -103,27 +98,22 @@ Result<std::vector<app::ToldValues>> values_to_tell(const DialogueFlags& flags) 
     return fail(ErrorCode::invalid_input,
                 "TRIAL: expected a trial's number, or - for lines of JSON");
   if (flags.values.empty()) return fail(ErrorCode::invalid_input, "--values is missing");
-  const auto document = core::parse_json(flags.values, "--values");
-  if (!document) return tl::unexpected(document.error());
-  auto values = app::told_values_from_json(trial, core::JsonView(*document, "--values"));
-  if (!values) return tl::unexpected(values.error());
-  return std::vector{std::move(*values)};
+  FLEETFIT_ASSIGN(const auto document, core::parse_json(flags.values, "--values"));
+  FLEETFIT_ASSIGN(auto values,
+                  app::told_values_from_json(trial, core::JsonView(document, "--values")));
+  return std::vector{std::move(values)};
 }
 
 Result<int> tell(Context& context, const DialogueFlags& flags) {
-  const auto values = values_to_tell(flags);
-  if (!values) return tl::unexpected(values.error());
-  auto workplace = context.open_existing_workplace();
-  if (!workplace) return tl::unexpected(workplace.error());
-  auto dialogue = app::StudyDialogue::open(*workplace, flags.study, flags.options);
-  if (!dialogue) return tl::unexpected(dialogue.error());
-  const auto told = dialogue->tell(*values);
-  if (!told) return tl::unexpected(told.error());
-  if (auto settled = dialogue->settle(); !settled) return tl::unexpected(settled.error());
+  FLEETFIT_ASSIGN(const auto values, values_to_tell(flags));
+  FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+  FLEETFIT_ASSIGN(auto dialogue, app::StudyDialogue::open(workplace, flags.study, flags.options));
+  FLEETFIT_ASSIGN(const auto told, dialogue.tell(values));
+  FLEETFIT_TRY(dialogue.settle());
   if (context.flags.json) {
-    context.print(app::to_json(*told));
+    context.print(app::to_json(told));
   } else {
-    context.print(told_text(*told));
+    context.print(told_text(told));
   }
   return 0;
 }
@@ -158,12 +148,8 @@ void add_serve(CLI::App& study, Context& context) {
       "history once only.\n\nExample:\n  echo '{\"ask\": 2}' | fleetfit study serve branin");
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
-      auto workplace = context.open_existing_workplace();
-      if (!workplace) return tl::unexpected(workplace.error());
-      if (auto served =
-              app::serve_study(*workplace, flags->study, flags->options, std::cin, std::cout);
-          !served)
-        return tl::unexpected(served.error());
+      FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+      FLEETFIT_TRY(app::serve_study(workplace, flags->study, flags->options, std::cin, std::cout));
       return 0;
     };
   });

@@ -37,20 +37,17 @@ std::string import_text(const app::ImportedStudy& study) {
 }
 
 Result<int> import_study(const Context& context, const ImportFlags& flags) {
-  auto workplace = context.open_workplace();
-  if (!workplace) return tl::unexpected(workplace.error());
-  const auto imported = app::import_optuna_study(*workplace, {.file = flags.file,
-                                                              .study = flags.study,
-                                                              .name = flags.name,
-                                                              .command = words_of(flags.command)});
-  if (!imported) return tl::unexpected(imported.error());
-  if (!flags.output.empty())
-    if (auto written = core::write_file(flags.output, imported->definition); !written)
-      return tl::unexpected(written.error());
+  FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
+  FLEETFIT_ASSIGN(const auto imported,
+                  app::import_optuna_study(workplace, {.file = flags.file,
+                                                       .study = flags.study,
+                                                       .name = flags.name,
+                                                       .command = words_of(flags.command)}));
+  if (!flags.output.empty()) FLEETFIT_TRY(core::write_file(flags.output, imported.definition));
   if (context.flags.json) {
-    context.print(app::to_json(*imported));
+    context.print(app::to_json(imported));
   } else {
-    context.print(import_text(*imported));
+    context.print(import_text(imported));
   }
   return 0;
 }

@@ -21,8 +21,8 @@ struct WorkFlags {
 Result<int> work(const Context& context, const WorkFlags& flags) {
   const core::Interrupt interrupt;
   const core::SystemClock clock;
-  auto workplace = app::open_workplace_patiently(context.flags.store, clock, interrupt.token());
-  if (!workplace) return tl::unexpected(workplace.error());
+  FLEETFIT_ASSIGN(auto workplace,
+                  app::open_workplace_patiently(context.flags.store, clock, interrupt.token()));
   app::WorkRequest request{.study = flags.study,
                            .as = flags.as,
                            .folder = flags.folder,
@@ -30,11 +30,9 @@ Result<int> work(const Context& context, const WorkFlags& flags) {
                            .parent = flags.until_input_ends ? STDIN_FILENO : -1};
   if (flags.idle_limit_s > 0) request.idle_limit = std::chrono::seconds(flags.idle_limit_s);
   if (flags.folder.empty()) {
-    auto folder = app::default_study_folder(context.flags.store);
-    if (!folder) return tl::unexpected(std::move(folder.error()));
-    request.folder = *std::move(folder);
+    FLEETFIT_ASSIGN(request.folder, app::default_study_folder(context.flags.store));
   }
-  return app::work_on_study(*workplace, request, interrupt.token()).map([] { return 0; });
+  return app::work_on_study(workplace, request, interrupt.token()).map([] { return 0; });
 }
 
 }  // namespace

@@ -28,18 +28,15 @@ std::vector<std::string> worker_command(std::string self, std::string store,
 
 Result<app::TuneRequest> study_request(const Context& context, const StudyWorkers& workers,
                                        std::string text, const std::string& file) {
-  auto study = tune::parse_study(text, file);
-  if (!study) return tl::unexpected(std::move(study.error()));
-  if (context.flags.seed != GlobalFlags{}.seed) study->seed = context.flags.seed;
-  auto folder = folder_of(context, workers);
-  if (!folder) return tl::unexpected(std::move(folder.error()));
-  auto self = own_program();
-  if (!self) return tl::unexpected(std::move(self.error()));
-  auto command = worker_command(*std::move(self), store_for_others(context), workers, study->name);
-  return app::TuneRequest{.study = *std::move(study),
+  FLEETFIT_ASSIGN(auto study, tune::parse_study(text, file));
+  if (context.flags.seed != GlobalFlags{}.seed) study.seed = context.flags.seed;
+  FLEETFIT_ASSIGN(auto folder, folder_of(context, workers));
+  FLEETFIT_ASSIGN(auto self, own_program());
+  auto command = worker_command(std::move(self), store_for_others(context), workers, study.name);
+  return app::TuneRequest{.study = std::move(study),
                           .definition = std::move(text),
                           .worker_command = std::move(command),
-                          .folder = *std::move(folder)};
+                          .folder = std::move(folder)};
 }
 
 std::unique_ptr<tune::Executor> make_executor(Context& context, const StudyWorkers& workers,

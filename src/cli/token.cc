@@ -34,16 +34,14 @@ std::string tokens_text(const app::TokenList& list) {
 }
 
 Result<int> create(Context& context, const app::NewToken& wanted) {
-  const auto workplace = context.open_workplace();
-  if (!workplace) return tl::unexpected(workplace.error());
-  const auto created = app::create_token(*workplace, wanted);
-  if (!created) return tl::unexpected(created.error());
+  FLEETFIT_ASSIGN(const auto workplace, context.open_workplace());
+  FLEETFIT_ASSIGN(const auto created, app::create_token(workplace, wanted));
   if (context.flags.json) {
-    auto document = app::to_json(created->record, created->record.created);
-    if (wanted.output.empty()) document["token"] = created->token;
+    auto document = app::to_json(created.record, created.record.created);
+    if (wanted.output.empty()) document["token"] = created.token;
     context.print(document);
   } else if (wanted.output.empty()) {
-    context.print(created->token + "\n");
+    context.print(created.token + "\n");
   }
   return 0;
 }
@@ -75,14 +73,12 @@ void add_list(CLI::App& token, Context& context) {
   verb->footer("Example:\n  fleetfit token list");
   verb->callback([&context] {
     context.action = [&context]() -> Result<int> {
-      const auto workplace = context.open_existing_workplace();
-      if (!workplace) return tl::unexpected(workplace.error());
-      const auto list = app::list_tokens(*workplace);
-      if (!list) return tl::unexpected(list.error());
+      FLEETFIT_ASSIGN(const auto workplace, context.open_existing_workplace());
+      FLEETFIT_ASSIGN(const auto list, app::list_tokens(workplace));
       if (context.flags.json) {
-        context.print(app::to_json(*list));
+        context.print(app::to_json(list));
       } else {
-        context.print(tokens_text(*list));
+        context.print(tokens_text(list));
       }
       return 0;
     };
@@ -96,10 +92,8 @@ void add_revoke(CLI::App& token, Context& context) {
   verb->footer("Example:\n  fleetfit token revoke 3");
   verb->callback([id, &context] {
     context.action = [id, &context]() -> Result<int> {
-      const auto workplace = context.open_existing_workplace();
-      if (!workplace) return tl::unexpected(workplace.error());
-      if (auto revoked = app::revoke_token(*workplace, *id); !revoked)
-        return tl::unexpected(revoked.error());
+      FLEETFIT_ASSIGN(const auto workplace, context.open_existing_workplace());
+      FLEETFIT_TRY(app::revoke_token(workplace, *id));
       if (context.flags.json) context.print(nlohmann::ordered_json{{"revoked", *id}});
       return 0;
     };

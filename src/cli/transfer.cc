@@ -48,7 +48,7 @@ CLI::Option* add_threshold(CLI::App& verb, double& threshold) {
 template <class Report>
 Result<int> show(const Context& context, const Result<Report>& report,
                  std::string (*text)(const Report&)) {
-  if (!report) return tl::unexpected(report.error());
+  FLEETFIT_TRY(report);
   if (context.flags.json) {
     context.print(app::to_json(*report));
   } else {
@@ -112,9 +112,8 @@ void add_srcc(CLI::App& transfer, Context& context) {
     context.action = [flags, &context]() -> Result<int> {
       app::CorrelationRequest request{.table = table_of(flags->table), .seed = context.flags.seed};
       for (const auto& text : flags->peaks) {
-        auto peaks = app::peaks_from(text);
-        if (!peaks) return core::within("--peak", peaks.error());
-        request.peaks.push_back(*std::move(peaks));
+        FLEETFIT_ASSIGN(auto peaks, core::within("--peak", app::peaks_from(text)));
+        request.peaks.push_back(std::move(peaks));
       }
       if (!flags->heat_map.empty()) request.heat_map = flags->heat_map;
       return show(context, app::correlate_devices(request), correlation_text);
@@ -363,12 +362,11 @@ void add_transfer_run(CLI::App& transfer, Context& context) {
                          .seed = context.flags.seed,
                          .threads = context.threads()};
       const core::Interrupt interrupt;
-      auto workplace =
-          app::measures(running) ? context.open_workplace() : context.open_existing_workplace();
-      if (!workplace) return tl::unexpected(workplace.error());
+      FLEETFIT_ASSIGN(auto workplace, app::measures(running) ? context.open_workplace()
+                                                             : context.open_existing_workplace());
       const auto report =
-          app::run_one_proxy(*workplace, running, context.progress(), interrupt.token());
-      if (auto shown = show(context, report, one_proxy_text); !shown) return shown;
+          app::run_one_proxy(workplace, running, context.progress(), interrupt.token());
+      FLEETFIT_TRY(show(context, report, one_proxy_text));
       return report->result.reaches_threshold ? 0 : 1;
     };
   });

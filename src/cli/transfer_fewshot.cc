@@ -50,16 +50,14 @@ std::string report_text(const app::FewShotReport& report) {
 Result<int> run(const Context& context, Flags flags) {
   flags.request.seed = context.flags.seed;
   flags.request.threads = context.threads();
-  const auto report = app::transfer_few_shot(flags.request);
-  if (!report) return tl::unexpected(report.error());
+  FLEETFIT_ASSIGN(const auto report, app::transfer_few_shot(flags.request));
   if (!flags.output.empty()) {
-    if (auto ok = app::write_few_shot(*report, flags.output); !ok)
-      return tl::unexpected(ok.error());
+    FLEETFIT_TRY(app::write_few_shot(report, flags.output));
   }
   if (context.flags.json) {
-    context.print(app::to_json(*report));
+    context.print(app::to_json(report));
   } else {
-    context.print(report_text(*report));
+    context.print(report_text(report));
   }
   return 0;
 }

@@ -23,9 +23,8 @@ struct TuneFlags {
 };
 
 Result<app::TuneRequest> request_of(const Context& context, const TuneFlags& flags) {
-  auto text = core::read_file(flags.file);
-  if (!text) return tl::unexpected(std::move(text.error()));
-  auto request = study_request(context, flags.where, *std::move(text), flags.file);
+  FLEETFIT_ASSIGN(auto text, core::read_file(flags.file));
+  auto request = study_request(context, flags.where, std::move(text), flags.file);
   if (!request) return request;
   request->resume = flags.resume;
   request->workers = flags.workers;
@@ -51,36 +50,31 @@ std::string summary_text(const app::TuneSummary& summary) {
 
 Result<int> print(const Context& context, app::Workplace& workplace, const std::string& name,
                   const app::TuneSummary& summary) {
-  const auto best = app::best_of_study(workplace, name);
-  if (!best) return tl::unexpected(best.error());
+  FLEETFIT_ASSIGN(const auto best, app::best_of_study(workplace, name));
   if (context.flags.json) {
-    context.print(app::to_json(*best));
+    context.print(app::to_json(best));
   } else {
-    context.print(summary_text(summary) + best_text(*best));
+    context.print(summary_text(summary) + best_text(best));
   }
-  return summary.done && best->best ? 0 : 1;
+  return summary.done && best.best ? 0 : 1;
 }
 
 Result<int> run(Context& context, const TuneFlags& flags) {
-  const auto request = request_of(context, flags);
-  if (!request) return tl::unexpected(request.error());
+  FLEETFIT_ASSIGN(const auto request, request_of(context, flags));
   const core::Interrupt interrupt;
-  auto workplace = context.open_workplace();
-  if (!workplace) return tl::unexpected(workplace.error());
-  const auto inference = app::make_inference_tuner(*workplace, request->study);
-  const auto executor = make_executor(context, flags.where, *request, workplace->clock);
-  const auto summary =
-      app::tune_study(*workplace, *request,
-                      {.executor = *executor,
-                       .inference = request->study.inference ? inference.get() : nullptr,
-                       .progress = context.progress()},
-                      interrupt.token());
-  if (!summary) return tl::unexpected(summary.error());
+  FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
+  const auto inference = app::make_inference_tuner(workplace, request.study);
+  const auto executor = make_executor(context, flags.where, request, workplace.clock);
+  FLEETFIT_ASSIGN(const auto summary,
+                  app::tune_study(workplace, request,
+                                  {.executor = *executor,
+                                   .inference = request.study.inference ? inference.get() : nullptr,
+                                   .progress = context.progress()},
+                                  interrupt.token()));
   if (!flags.report.empty()) {
-    const auto written = app::report_study(*workplace, request->study.name, flags.report);
-    if (!written) return tl::unexpected(written.error());
+    FLEETFIT_TRY(app::report_study(workplace, request.study.name, flags.report));
   }
-  return print(context, *workplace, request->study.name, *summary);
+  return print(context, workplace, request.study.name, summary);
 }
 
 }  // namespace

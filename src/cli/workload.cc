@@ -54,12 +54,11 @@ Result<int> run_list(const Context& context) {
 }
 
 Result<int> run_show(const Context& context, const std::string& name) {
-  const auto workload = workloads::find_workload(name);
-  if (!workload) return tl::unexpected(workload.error());
+  FLEETFIT_ASSIGN(const auto workload, workloads::find_workload(name));
   if (context.flags.json) {
-    context.print(app::workload_json(**workload));
+    context.print(app::workload_json(*workload));
   } else {
-    context.print(details_text(**workload));
+    context.print(details_text(*workload));
   }
   return 0;
 }

@@ -33,10 +33,9 @@ Result<std::string> read_all(Process& process, const CompanionOptions& options) 
   std::string output;
   const std::stop_callback pass_on(options.stop, [&] { ::kill(process.pid(), SIGTERM); });
   while (true) {
-    auto line = process.read_line(24h);
-    if (!line) return tl::unexpected(std::move(line.error()));
-    if (!*line) return output;
-    output += **line + '\n';
+    FLEETFIT_ASSIGN(auto line, process.read_line(24h));
+    if (!line) return output;
+    output += *line + '\n';
     if (output.size() > options.max_output_bytes)
       return fail(ErrorCode::device_failed, "says more than can be kept");
   }
@@ -78,20 +77,16 @@ Error become_companion(std::string_view name, const std::vector<std::string>& ar
 Result<CompanionOutput> run_companion(std::string_view name,
                                       const std::vector<std::string>& arguments,
                                       const CompanionOptions& options) {
-  const auto path = find_companion(name);
-  if (!path) return tl::unexpected(path.error());
-  auto process =
-      Process::start(command_of(*path, arguments), {.environment = options.environment,
-                                                    .error_output = ErrorOutput::inherit,
-                                                    .max_line_bytes = options.max_output_bytes});
-  if (!process) return tl::unexpected(std::move(process.error()));
-  process->close_stdin();
+  FLEETFIT_ASSIGN(const auto path, find_companion(name));
+  FLEETFIT_ASSIGN(auto process, Process::start(command_of(path, arguments),
+                                               {.environment = options.environment,
+                                                .error_output = ErrorOutput::inherit,
+                                                .max_line_bytes = options.max_output_bytes}));
+  process.close_stdin();
 
-  auto output = read_all(*process, options);
-  if (!output) return within(name, std::move(output.error()));
-  auto status = process->wait(10s);
-  return CompanionOutput{.status = status ? *status : process->stop(),
-                         .output = *std::move(output)};
+  FLEETFIT_ASSIGN(auto output, core::within(name, read_all(process, options)));
+  auto status = process.wait(10s);
+  return CompanionOutput{.status = status ? *status : process.stop(), .output = std::move(output)};
 }
 
 }  // namespace fleetfit::core

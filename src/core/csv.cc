@@ -66,7 +66,7 @@ class CsvParser {
     if (text_.starts_with("\xef\xbb\xbf")) at_ = 3;
     auto read = take_header();
     while (read && skip_blank_lines()) read = parse_row();
-    if (!read) return tl::unexpected(std::move(read.error()));
+    FLEETFIT_TRY(read);
     table_.cells_.shrink_to_fit();
     return std::move(table_);
   }
@@ -193,9 +193,8 @@ Result<CsvTable> parse_csv(std::string text, std::string name, const CsvLimits& 
 }
 
 Result<CsvTable> read_csv(const std::filesystem::path& path, const CsvLimits& limits) {
-  auto text = read_file(path, {.max_bytes = limits.max_bytes});
-  if (!text) return tl::unexpected(std::move(text.error()));
-  return parse_csv(std::move(*text), path.string(), limits);
+  FLEETFIT_ASSIGN(auto text, read_file(path, {.max_bytes = limits.max_bytes}));
+  return parse_csv(std::move(text), path.string(), limits);
 }
 
 std::optional<std::size_t> CsvTable::find_column(std::string_view name) const {
@@ -243,14 +242,12 @@ Result<std::optional<double>> CsvTable::optional_number(std::size_t row, std::si
 }
 
 Result<std::vector<double>> CsvTable::numbers(std::string_view name) const {
-  const auto index = column(name);
-  if (!index) return tl::unexpected(index.error());
+  FLEETFIT_ASSIGN(const auto index, column(name));
   std::vector<double> values;
   values.reserve(rows());
   for (std::size_t row = 0; row < rows(); ++row) {
-    auto value = number(row, *index);
-    if (!value) return tl::unexpected(std::move(value.error()));
-    values.push_back(*value);
+    FLEETFIT_ASSIGN(auto value, number(row, index));
+    values.push_back(value);
   }
   return values;
 }

@@ -93,9 +93,8 @@ Result<FileDescriptor> open_special(const fs::path& path) {
 }  // namespace
 
 Result<std::string> read_file(const fs::path& path, const ReadOptions& options) {
-  auto file = open_to_read(path, options.special_files);
-  if (!file) return tl::unexpected(std::move(file.error()));
-  const auto stated = static_cast<std::uint64_t>(std::max<off_t>(file->status.st_size, 0));
+  FLEETFIT_ASSIGN(auto file, open_to_read(path, options.special_files));
+  const auto stated = static_cast<std::uint64_t>(std::max<off_t>(file.status.st_size, 0));
   if (stated > options.max_bytes) return too_large(path, options.max_bytes);
 
   // The stated size is only a guess: files of /proc state none, and a log may grow meanwhile.
@@ -105,7 +104,7 @@ Result<std::string> read_file(const fs::path& path, const ReadOptions& options) 
     if (size == content.size())
       content.resize(size == 0 ? std::max<std::size_t>(stated + 1, 4096) : size * 2);
     const auto got = retry_interrupted(
-        [&] { return ::read(file->fd.get(), content.data() + size, content.size() - size); });
+        [&] { return ::read(file.fd.get(), content.data() + size, content.size() - size); });
     if (got < 0) return cannot("read", path, errno);
     if (got == 0) break;
     size += static_cast<std::size_t>(got);
@@ -141,9 +140,8 @@ Result<FileWriter> FileWriter::open(const fs::path& path) {
   if (::stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) return cannot("write", path, EISDIR);
     if (!S_ISREG(status.st_mode)) {
-      auto fd = open_special(path);
-      if (!fd) return tl::unexpected(std::move(fd.error()));
-      target->fd = std::move(*fd);
+      FLEETFIT_ASSIGN(auto fd, open_special(path));
+      target->fd = std::move(fd);
       return FileWriter(std::move(target));
     }
     std::error_code error;
@@ -151,10 +149,9 @@ Result<FileWriter> FileWriter::open(const fs::path& path) {
     if (error) return cannot("write", path, error.value());
     target->mode = status.st_mode;
   }
-  auto temporary = create_beside(target->path);
-  if (!temporary) return tl::unexpected(std::move(temporary.error()));
-  target->fd = std::move(temporary->fd);
-  target->temporary = std::move(temporary->path);
+  FLEETFIT_ASSIGN(auto temporary, create_beside(target->path));
+  target->fd = std::move(temporary.fd);
+  target->temporary = std::move(temporary.path);
   return FileWriter(std::move(target));
 }
 
@@ -175,18 +172,16 @@ Status FileWriter::commit(Durability durability) {
 }
 
 Status write_file(const fs::path& path, std::string_view content, Durability durability) {
-  auto writer = FileWriter::open(path);
-  if (!writer) return tl::unexpected(std::move(writer.error()));
-  if (auto written = writer->write(content); !written) return written;
-  return writer->commit(durability);
+  FLEETFIT_ASSIGN(auto writer, FileWriter::open(path));
+  FLEETFIT_TRY(writer.write(content));
+  return writer.commit(durability);
 }
 
 Result<MappedFile> MappedFile::open(const fs::path& path) {
-  const auto file = open_to_read(path, SpecialFiles::refuse);
-  if (!file) return tl::unexpected(file.error());
-  const auto size = static_cast<std::size_t>(file->status.st_size);
+  FLEETFIT_ASSIGN(const auto file, open_to_read(path, SpecialFiles::refuse));
+  const auto size = static_cast<std::size_t>(file.status.st_size);
   if (size == 0) return MappedFile({});
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file->fd.get(), 0);
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd.get(), 0);
   if (address == MAP_FAILED) return cannot("read", path, errno);
   return MappedFile({static_cast<const std::byte*>(address), size});
 }

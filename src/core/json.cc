@@ -187,22 +187,20 @@ std::optional<std::int64_t> whole_number(const Json& value) {
 // A field's value by `read`, or `fallback` if there is none.
 template <class T, class Read>
 Result<T> read_or(const JsonView& view, std::string_view key, T fallback, Read read) {
-  auto found = view.find(key);
-  if (!found) return tl::unexpected(std::move(found.error()));
-  if (!*found) return fallback;
-  return read(**found);
+  FLEETFIT_ASSIGN(auto found, view.find(key));
+  if (!found) return fallback;
+  return read(*found);
 }
 
 // The elements of a list, each by `read`.
 template <class T, class Read>
 Result<std::vector<T>> read_each(const Result<std::vector<JsonView>>& views, Read read) {
-  if (!views) return tl::unexpected(views.error());
+  FLEETFIT_TRY(views);
   std::vector<T> values;
   values.reserve(views->size());
   for (const auto& view : *views) {
-    auto value = read(view);
-    if (!value) return tl::unexpected(std::move(value.error()));
-    values.push_back(std::move(*value));
+    FLEETFIT_ASSIGN(auto value, read(view));
+    values.push_back(std::move(value));
   }
   return values;
 }
@@ -218,9 +216,8 @@ Result<Json> parse_json(std::string_view text, std::string_view name, const Json
 }
 
 Result<Json> read_json(const std::filesystem::path& path, const JsonLimits& limits) {
-  const auto text = read_file(path, {.max_bytes = limits.max_bytes});
-  if (!text) return tl::unexpected(text.error());
-  return parse_json(*text, path.string(), limits);
+  FLEETFIT_ASSIGN(const auto text, read_file(path, {.max_bytes = limits.max_bytes}));
+  return parse_json(text, path.string(), limits);
 }
 
 std::string format_json(const Json& value) {
@@ -328,10 +325,9 @@ Result<std::optional<JsonView>> JsonView::find(std::string_view key) const {
 }
 
 Result<JsonView> JsonView::at(std::string_view key) const {
-  auto found = find(key);
-  if (!found) return tl::unexpected(std::move(found.error()));
-  if (!*found) return error(fmt::format("the field '{}' is missing", key));
-  return std::move(**found);
+  FLEETFIT_ASSIGN(auto found, find(key));
+  if (!found) return error(fmt::format("the field '{}' is missing", key));
+  return std::move(*found);
 }
 
 Result<std::string> JsonView::text(std::string_view key) const {

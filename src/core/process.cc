@@ -287,13 +287,12 @@ struct Process::State {
 };
 
 Result<Process> Process::start(std::vector<std::string> argv, const ProcessOptions& options) {
-  const auto checked = check_request(argv, options);
-  if (!checked) return tl::unexpected(checked.error());
+  FLEETFIT_TRY(check_request(argv, options));
   auto input = make_pipe();
   auto output = make_pipe();
   auto errors = make_pipe();
   for (const auto* pipe : {&input, &output, &errors}) {
-    if (!*pipe) return tl::unexpected(pipe->error());
+    FLEETFIT_TRY(*pipe);
   }
 
   SpawnPlan plan;
@@ -397,9 +396,8 @@ void keep_output(std::string& pending, std::size_t max_bytes, ProcessOutput& res
 }  // namespace
 
 Result<ProcessOutput> run(std::vector<std::string> argv, const RunOptions& options) {
-  auto process = Process::start(std::move(argv), options.process);
-  if (!process) return tl::unexpected(std::move(process.error()));
-  auto& state = *process->state_;
+  FLEETFIT_ASSIGN(auto process, Process::start(std::move(argv), options.process));
+  auto& state = *process.state_;
 
   ProcessOutput result;
   std::string_view input = options.input;

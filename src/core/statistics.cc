@@ -189,8 +189,7 @@ Result<double> stddev(std::span<const double> values) {
 
 Result<Interval> bootstrap_interval(std::span<const double> values, const Statistic& statistic,
                                     Random random, const BootstrapOptions& options) {
-  const auto checked = check_finite(values, 1).and_then([&] { return check_options(options); });
-  if (!checked) return tl::unexpected(checked.error());
+  FLEETFIT_TRY(check_finite(values, 1).and_then([&] { return check_options(options); }));
 
   auto sorted = copy_of(values);
   std::ranges::sort(sorted);
@@ -208,8 +207,7 @@ Result<Interval> bootstrap_interval(std::span<const double> values, const Statis
 
 Result<Interval> bootstrap_median_interval(std::span<const double> values, Random random,
                                            const BootstrapOptions& options) {
-  const auto checked = check_finite(values, 1).and_then([&] { return check_options(options); });
-  if (!checked) return tl::unexpected(checked.error());
+  FLEETFIT_TRY(check_finite(values, 1).and_then([&] { return check_options(options); }));
 
   auto sorted = copy_of(values);
   std::ranges::sort(sorted);
@@ -238,10 +236,9 @@ Result<std::vector<double>> ranks(std::span<const double> values) {
 }
 
 Result<double> pearson(std::span<const double> x, std::span<const double> y) {
-  const auto checked = check_pair(x, y).and_then([&] { return check_finite(x, 2); }).and_then([&] {
+  FLEETFIT_TRY(check_pair(x, y).and_then([&] { return check_finite(x, 2); }).and_then([&] {
     return check_finite(y, 2);
-  });
-  if (!checked) return tl::unexpected(checked.error());
+  }));
 
   const double center_x = mean_of(x);
   const double center_y = mean_of(y);
@@ -260,21 +257,17 @@ Result<double> pearson(std::span<const double> x, std::span<const double> y) {
 }
 
 Result<double> spearman(std::span<const double> x, std::span<const double> y) {
-  const auto checked = check_pair(x, y);
-  if (!checked) return tl::unexpected(checked.error());
-  const auto ranks_x = ranks(x);
-  if (!ranks_x) return tl::unexpected(ranks_x.error());
-  const auto ranks_y = ranks(y);
-  if (!ranks_y) return tl::unexpected(ranks_y.error());
-  return pearson(*ranks_x, *ranks_y);
+  FLEETFIT_TRY(check_pair(x, y));
+  FLEETFIT_ASSIGN(const auto ranks_x, ranks(x));
+  FLEETFIT_ASSIGN(const auto ranks_y, ranks(y));
+  return pearson(ranks_x, ranks_y);
 }
 
 // Knight's algorithm (1966): sorted by x, the swaps that sort y are the discordant pairs.
 Result<double> kendall(std::span<const double> x, std::span<const double> y) {
-  const auto checked = check_pair(x, y).and_then([&] { return check_ordered(x); }).and_then([&] {
+  FLEETFIT_TRY(check_pair(x, y).and_then([&] { return check_ordered(x); }).and_then([&] {
     return check_ordered(y);
-  });
-  if (!checked) return tl::unexpected(checked.error());
+  }));
 
   std::vector<std::pair<double, double>> points(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) points[i] = {x[i], y[i]};

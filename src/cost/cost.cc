@@ -174,9 +174,8 @@ class Counter {
 
   Result<GraphCost> run() {
     for (const auto& node : graph_.nodes) {
-      auto cost = count(node);
-      if (!cost) return tl::unexpected(cost.error());
-      result_.nodes.push_back(*cost);
+      FLEETFIT_ASSIGN(auto cost, count(node));
+      result_.nodes.push_back(cost);
     }
     const auto flops = flops_.value();
     const auto params = params_.value();

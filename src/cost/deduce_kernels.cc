@@ -80,14 +80,13 @@ bool runs_unpacked(const NodeGroup& group, const PreparedGraph& prepared,
 }  // namespace
 
 Result<KernelPlan> deduce_kernels(const Graph& graph, const KernelRules& rules) {
-  if (auto ok = graph::validate(graph); !ok) return tl::unexpected(ok.error());
-  const auto prepared = prepare_graph(graph, *rules.data_);
-  if (!prepared) return tl::unexpected(prepared.error());
-  KernelPlan plan{.before_fusion = prepared->operators_before};
-  for (const auto& group : fuse_kernels(prepared->graph, *rules.data_, rules.family_)) {
-    auto nodes = nodes_of(group, graph, *prepared);
+  FLEETFIT_TRY(graph::validate(graph));
+  FLEETFIT_ASSIGN(const auto prepared, prepare_graph(graph, *rules.data_));
+  KernelPlan plan{.before_fusion = prepared.operators_before};
+  for (const auto& group : fuse_kernels(prepared.graph, *rules.data_, rules.family_)) {
+    auto nodes = nodes_of(group, graph, prepared);
     if (nodes.empty()) continue;
-    if (runs_unpacked(group, *prepared, *rules.data_)) {
+    if (runs_unpacked(group, prepared, *rules.data_)) {
       std::ranges::sort(nodes);
       for (const int index : nodes) {
         plan.kernels.push_back(
@@ -96,8 +95,8 @@ Result<KernelPlan> deduce_kernels(const Graph& graph, const KernelRules& rules) 
       continue;
     }
     plan.kernels.push_back(
-        {.kind = selected_kind(prepared->graph, node_at(prepared->graph, group.anchor),
-                               *rules.data_, rules.family_),
+        {.kind = selected_kind(prepared.graph, node_at(prepared.graph, group.anchor), *rules.data_,
+                               rules.family_),
          .nodes = std::move(nodes)});
   }
   lay_out_blocks(graph, rules.data_->blocks, plan.kernels);

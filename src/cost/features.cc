@@ -279,12 +279,11 @@ const KindFeatures& entry_for(std::string_view kind) {
 }
 
 Result<KernelFeatures> features_with(const KernelMeter& meter, const Kernel& kernel) {
-  const auto measures = meter.measure(kernel);
-  if (!measures) return tl::unexpected(measures.error());
+  FLEETFIT_ASSIGN(const auto measures, meter.measure(kernel));
   KernelFeatures result{.kind = kernel.kind};
   const auto& features = entry_for(kernel.kind).features;
   result.values.reserve(features.size());
-  for (const auto* feature : features) result.values.push_back(feature->value(*measures));
+  for (const auto* feature : features) result.values.push_back(feature->value(measures));
   return result;
 }
 
@@ -297,21 +296,18 @@ const std::vector<std::string>& feature_names(std::string_view kind) {
 }
 
 Result<KernelFeatures> features_of(const graph::Graph& graph, const Kernel& kernel) {
-  const auto meter = KernelMeter::of(graph);
-  if (!meter) return tl::unexpected(meter.error());
-  return features_with(*meter, kernel);
+  FLEETFIT_ASSIGN(const auto meter, KernelMeter::of(graph));
+  return features_with(meter, kernel);
 }
 
 Result<std::vector<KernelFeatures>> features_of(const graph::Graph& graph,
                                                 const std::vector<Kernel>& kernels) {
-  const auto meter = KernelMeter::of(graph);
-  if (!meter) return tl::unexpected(meter.error());
+  FLEETFIT_ASSIGN(const auto meter, KernelMeter::of(graph));
   std::vector<KernelFeatures> all;
   all.reserve(kernels.size());
   for (const auto& kernel : kernels) {
-    auto features = features_with(*meter, kernel);
-    if (!features) return tl::unexpected(std::move(features.error()));
-    all.push_back(*std::move(features));
+    FLEETFIT_ASSIGN(auto features, features_with(meter, kernel));
+    all.push_back(std::move(features));
   }
   return all;
 }

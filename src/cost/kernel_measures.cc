@@ -110,7 +110,7 @@ KernelMeter::KernelMeter(const Graph& graph)
 
 Result<KernelMeter> KernelMeter::of(const Graph& graph) {
   auto cost = count_cost(graph);
-  if (!cost) return tl::unexpected(std::move(cost.error()));
+  FLEETFIT_TRY(cost);
   KernelMeter meter(graph);
   meter.costs_ = std::move(cost->nodes);
   return meter;
@@ -123,7 +123,7 @@ class KernelMeasurement {
       : meter_(meter), graph_(*meter.graph_), kernel_(kernel) {}
 
   Result<KernelMeasures> run() {
-    if (auto ok = check(); !ok) return tl::unexpected(std::move(ok.error()));
+    FLEETFIT_TRY(check());
     members_ = {kernel_.nodes.begin(), kernel_.nodes.end()};
     find_upstream(kernel_.nodes.front());
     measure_inputs();

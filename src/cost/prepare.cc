@@ -79,16 +79,16 @@ Status run_preparation(Graph& graph, const std::vector<std::string>& steps) {
       (is_layout_pass(step) ? layouts : passes).push_back(step);
     }
   }
-  if (auto ok = graph::run_passes(graph, passes); !ok) return ok;
+  FLEETFIT_TRY(graph::run_passes(graph, passes));
   if (quantized && computes_with_8_bits(graph)) {
     auto ok = graph::to_quantized_tensors(graph, {.merge_activations = merged});
     if (!ok) return ok;
-    if (auto again = graph::run_passes(graph, passes); !again) return again;
+    FLEETFIT_TRY(graph::run_passes(graph, passes));
   }
   for (const auto& layout : layouts) {
     // Without a transpose there is none to be saved.
     if (!has_transpose(graph)) break;
-    if (auto ok = graph::run_pass(graph, layout); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(graph::run_pass(graph, layout));
   }
   return {};
 }
@@ -252,7 +252,7 @@ Result<PreparedGraph> prepare_graph(const Graph& graph, const KernelRuleData& ru
   PreparedGraph prepared{.graph = graph};
   number_names(prepared.graph);
   for (const char* name : kCleaning) {
-    if (auto ok = graph::run_pass(prepared.graph, name); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(graph::run_pass(prepared.graph, name));
   }
   const Outline clean(prepared.graph);
   prepared.operators_before = count_operators(prepared.graph);

@@ -47,22 +47,20 @@ constexpr std::array<std::pair<std::string_view, Condition>, 12> kConditions{{
 template <class Value, std::size_t n>
 Result<Value> word(const JsonView& view,
                    const std::array<std::pair<std::string_view, Value>, n>& words) {
-  const auto text = view.as_text();
-  if (!text) return tl::unexpected(text.error());
+  FLEETFIT_ASSIGN(const auto text, view.as_text());
   std::vector<std::string_view> known;
   for (const auto& [name, value] : words) {
-    if (name == *text) return value;
+    if (name == text) return value;
     known.push_back(name);
   }
-  return view.error(fmt::format("'{}' is none of {}", *text, fmt::join(known, ", ")));
+  return view.error(fmt::format("'{}' is none of {}", text, fmt::join(known, ", ")));
 }
 
 /// A list of texts that may be missing.
 Result<std::vector<std::string>> texts(const JsonView& view, std::string_view key) {
-  const auto field = view.find(key);
-  if (!field) return tl::unexpected(field.error());
-  if (!*field) return std::vector<std::string>();
-  return (*field)->as_texts();
+  FLEETFIT_ASSIGN(const auto field, view.find(key));
+  if (!field) return std::vector<std::string>();
+  return field->as_texts();
 }
 
 /// "Activation" stands for all of them.
@@ -144,16 +142,15 @@ Result<FuseRule> read_fuse(const JsonView& view) {
     if (value) rule.along = *value;
     reader.keep(value);
   }
-  if (!reader.status()) return tl::unexpected(reader.status().error());
+  FLEETFIT_TRY(reader.status());
   if (rule.types.empty()) return view.error("names no types");
   return rule;
 }
 
 Result<std::optional<std::int64_t>> optional_integer(const JsonView& view, std::string_view key) {
-  const auto field = view.find(key);
-  if (!field) return tl::unexpected(field.error());
-  if (!*field) return std::optional<std::int64_t>();
-  return (*field)->as_integer({.min = key == "multiple_of" ? 1 : 0}).map([](std::int64_t value) {
+  FLEETFIT_ASSIGN(const auto field, view.find(key));
+  if (!field) return std::optional<std::int64_t>();
+  return field->as_integer({.min = key == "multiple_of" ? 1 : 0}).map([](std::int64_t value) {
     return std::optional(value);
   });
 }
@@ -174,24 +171,19 @@ Result<Bound> read_bound(const JsonView::Member& member) {
       {"multiple_of", &bound.multiple_of},
   }};
   for (const auto& [key, value] : fields) {
-    const auto read = optional_integer(member.value, key);
-    if (!read) return tl::unexpected(read.error());
-    *value = *read;
+    FLEETFIT_ASSIGN(*value, optional_integer(member.value, key));
   }
   return bound;
 }
 
 Result<std::vector<Bound>> read_bounds(const JsonView& view) {
   std::vector<Bound> bounds;
-  const auto field = view.find("when");
-  if (!field) return tl::unexpected(field.error());
-  if (!*field) return bounds;
-  const auto members = (*field)->members();
-  if (!members) return tl::unexpected(members.error());
-  for (const auto& member : *members) {
-    auto bound = read_bound(member);
-    if (!bound) return tl::unexpected(std::move(bound.error()));
-    bounds.push_back(*std::move(bound));
+  FLEETFIT_ASSIGN(const auto field, view.find("when"));
+  if (!field) return bounds;
+  FLEETFIT_ASSIGN(const auto members, field->members());
+  for (const auto& member : members) {
+    FLEETFIT_ASSIGN(auto bound, read_bound(member));
+    bounds.push_back(std::move(bound));
   }
   return bounds;
 }
@@ -210,7 +202,7 @@ Result<SelectRule> read_select(const JsonView& view) {
       .set("families", rule.families)
       .keep(kind)
       .keep(bounds);
-  if (!reader.status()) return tl::unexpected(reader.status().error());
+  FLEETFIT_TRY(reader.status());
   rule.kind = *std::move(kind);
   rule.when = *std::move(bounds);
   for (const auto& name : rule.of) {
@@ -223,12 +215,11 @@ Result<SelectRule> read_select(const JsonView& view) {
 }
 
 Status read_blocks(const JsonView& view, BlockRules& blocks) {
-  const auto field = view.find("blocks");
-  if (!field) return tl::unexpected(field.error());
-  if (!*field) return {};
-  const auto channels = (*field)->integer("channels", {.min = 1});
+  FLEETFIT_ASSIGN(const auto field, view.find("blocks"));
+  if (!field) return {};
+  const auto channels = field->integer("channels", {.min = 1});
   if (channels) blocks.channels = *channels;
-  Reader reader(**field);
+  Reader reader(*field);
   return reader.only({"comment", "channels", "follow"})
       .types("follow", blocks.follow)
       .keep(channels)
@@ -258,35 +249,30 @@ Status check_families(const JsonView& view, const KernelRuleData& data) {
     }
     return {};
   };
-  if (auto ok = check(data.fuse); !ok) return ok;
+  FLEETFIT_TRY(check(data.fuse));
   return check(data.select);
 }
 
 Status read_targets(const JsonView& view, KernelRuleData& data) {
-  const auto field = view.find("targets");
-  if (!field) return tl::unexpected(field.error());
-  if (!*field) return {};
-  const auto members = (*field)->members();
-  if (!members) return tl::unexpected(members.error());
-  for (const auto& member : *members) {
-    auto family = member.value.as_text();
-    if (!family) return tl::unexpected(std::move(family.error()));
-    data.targets.emplace(member.key, *std::move(family));
+  FLEETFIT_ASSIGN(const auto field, view.find("targets"));
+  if (!field) return {};
+  FLEETFIT_ASSIGN(const auto members, field->members());
+  for (const auto& member : members) {
+    FLEETFIT_ASSIGN(auto family, member.value.as_text());
+    data.targets.emplace(member.key, std::move(family));
   }
   return {};
 }
 
 Status check_version(const JsonView& view) {
-  const auto format = view.text("format");
-  if (!format) return tl::unexpected(format.error());
-  if (*format != kFormat) {
-    return view.error(fmt::format("its format is '{}', not '{}'", *format, kFormat));
+  FLEETFIT_ASSIGN(const auto format, view.text("format"));
+  if (format != kFormat) {
+    return view.error(fmt::format("its format is '{}', not '{}'", format, kFormat));
   }
-  const auto version = view.integer("version", {.min = 1});
-  if (!version) return tl::unexpected(version.error());
-  if (*version <= kVersion) return {};
+  FLEETFIT_ASSIGN(const auto version, view.integer("version", {.min = 1}));
+  if (version <= kVersion) return {};
   return view.error(
-      fmt::format("its version is {}; this program reads up to {}", *version, kVersion));
+      fmt::format("its version is {}; this program reads up to {}", version, kVersion));
 }
 
 Result<KernelRuleData> read_data(const JsonView& view) {
@@ -304,10 +290,10 @@ Result<KernelRuleData> read_data(const JsonView& view) {
       .each("select", data.select, read_select)
       .keep(read_blocks(view, data.blocks))
       .keep(read_targets(view, data));
-  if (!reader.status()) return tl::unexpected(reader.status().error());
+  FLEETFIT_TRY(reader.status());
   data.name = *std::move(name);
   reader.keep(check_passes(view, data.prepare)).keep(check_families(view, data));
-  if (!reader.status()) return tl::unexpected(reader.status().error());
+  FLEETFIT_TRY(reader.status());
   return data;
 }
 
@@ -316,17 +302,14 @@ Result<KernelRuleData> read_data(const JsonView& view) {
 KernelRules::KernelRules(std::shared_ptr<const KernelRuleData> data) : data_(std::move(data)) {}
 
 Result<KernelRules> KernelRules::parse(std::string_view text, const std::string& file_name) {
-  const auto document = core::parse_json(text, file_name);
-  if (!document) return tl::unexpected(document.error());
-  auto data = read_data(JsonView(*document, file_name));
-  if (!data) return tl::unexpected(std::move(data.error()));
-  return KernelRules(std::make_shared<const KernelRuleData>(*std::move(data)));
+  FLEETFIT_ASSIGN(const auto document, core::parse_json(text, file_name));
+  FLEETFIT_ASSIGN(auto data, read_data(JsonView(document, file_name)));
+  return KernelRules(std::make_shared<const KernelRuleData>(std::move(data)));
 }
 
 Result<KernelRules> KernelRules::read(const std::filesystem::path& file) {
-  const auto text = core::read_file(file);
-  if (!text) return tl::unexpected(text.error());
-  return parse(*text, file.string());
+  FLEETFIT_ASSIGN(const auto text, core::read_file(file));
+  return parse(text, file.string());
 }
 
 Result<KernelRules> KernelRules::builtin(std::string_view name) {

@@ -87,7 +87,7 @@ bool left_open(const Preprocessing& asked, const Preprocessing& used, const Imag
 Result<Batch> make_batch(std::span<const Item> items, const Preprocessing& asked) {
   if (items.empty()) return fail(ErrorCode::invalid_input, "a batch without images");
   const auto options = completed(asked, items.front().image);
-  if (auto ok = check(options); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check(options));
   Batch batch;
   const auto count = static_cast<std::int64_t>(items.size());
   const auto& [height, width, channels] = std::tie(options.height, options.width, options.channels);
@@ -103,8 +103,7 @@ Result<Batch> make_batch(std::span<const Item> items, const Preprocessing& asked
     append(resized(with_channels(item.image, channels), height, width), options, batch.values);
     if (item.mask.empty() != items.front().mask.empty())
       return fail(ErrorCode::invalid_input, "only some of the images have a class for each pixel");
-    if (auto ok = append_labels(item, options, batch.labels); !ok)
-      return tl::unexpected(std::move(ok.error()));
+    FLEETFIT_TRY(append_labels(item, options, batch.labels));
   }
   return batch;
 }
@@ -116,9 +115,8 @@ Result<Batch> make_batch(const Dataset& data, std::span<const std::size_t> indic
     if (index >= data.size())
       return fail(ErrorCode::invalid_input,
                   fmt::format("there is no image {} of {}", index, data.size()));
-    auto item = data.item(index);
-    if (!item) return tl::unexpected(item.error());
-    items.push_back(*std::move(item));
+    FLEETFIT_ASSIGN(auto item, data.item(index));
+    items.push_back(std::move(item));
   }
   return make_batch(items, options);
 }

@@ -91,20 +91,19 @@ Status copy_row(std::span<const std::byte> row, std::span<const std::byte> palet
 }  // namespace
 
 Result<Image> decode_bmp(std::span<const std::byte> bytes, const ImageLimits& limits) {
-  const auto header = read_header(bytes);
-  if (!header) return tl::unexpected(header.error());
-  auto image = blank_image(header->height, header->width, 3, limits);
+  FLEETFIT_ASSIGN(const auto header, read_header(bytes));
+  auto image = blank_image(header.height, header.width, 3, limits);
   if (!image) return image;
   const auto height = static_cast<std::size_t>(image->height);
-  if (header->pixels_at > bytes.size() ||
-      bytes.size() - header->pixels_at < height * header->row_bytes())
+  if (header.pixels_at > bytes.size() ||
+      bytes.size() - header.pixels_at < height * header.row_bytes())
     return cut_short();
-  const auto palette = header->bits == 8 ? bytes.subspan(header->palette_at) : bytes;
+  const auto palette = header.bits == 8 ? bytes.subspan(header.palette_at) : bytes;
   for (std::size_t y = 0; y < height; ++y) {
-    const auto line = header->bottom_up ? height - 1 - y : y;
-    const auto row = bytes.subspan(header->pixels_at + line * header->row_bytes());
+    const auto line = header.bottom_up ? height - 1 - y : y;
+    const auto row = bytes.subspan(header.pixels_at + line * header.row_bytes());
     auto* out = image->pixels.data() + y * static_cast<std::size_t>(image->width) * 3;
-    if (auto ok = copy_row(row, palette, *header, out); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(copy_row(row, palette, header, out));
   }
   return image;
 }

@@ -32,17 +32,16 @@ std::vector<std::string> batches(Part part) {
 
 /// Records of a label and the planes of red, green and blue.
 Status add_binary(const std::filesystem::path& file, Records& records) {
-  const auto content = core::read_file(file);
-  if (!content) return tl::unexpected(content.error());
+  FLEETFIT_ASSIGN(const auto content, core::read_file(file));
   constexpr std::size_t kRecord = 1 + kImage;
-  if (content->empty() || content->size() % kRecord != 0)
+  if (content.empty() || content.size() % kRecord != 0)
     return fail(ErrorCode::invalid_input, fmt::format("{}: {} bytes are no records of {}",
-                                                      file.string(), content->size(), kRecord));
-  for (std::size_t at = 0; at < content->size(); at += kRecord) {
-    records.labels.push_back(static_cast<unsigned char>((*content)[at]));
+                                                      file.string(), content.size(), kRecord));
+  for (std::size_t at = 0; at < content.size(); at += kRecord) {
+    records.labels.push_back(static_cast<unsigned char>(content[at]));
     for (std::size_t p = 0; p < kPlane; ++p) {
       for (std::size_t c = 0; c < 3; ++c)
-        records.pixels.push_back(static_cast<unsigned char>((*content)[at + 1 + c * kPlane + p]));
+        records.pixels.push_back(static_cast<unsigned char>(content[at + 1 + c * kPlane + p]));
     }
   }
   return {};
@@ -50,24 +49,20 @@ Status add_binary(const std::filesystem::path& file, Records& records) {
 
 /// One image in each row of a picture.
 Status add_rows(const std::filesystem::path& file, Records& records) {
-  const auto picture = read_image(file);
-  if (!picture) return tl::unexpected(picture.error());
-  if (picture->width != kPlane || picture->channels != 3)
+  FLEETFIT_ASSIGN(const auto picture, read_image(file));
+  if (picture.width != kPlane || picture.channels != 3)
     return fail(ErrorCode::invalid_input, fmt::format("{}: rows of {} pixels are no images of {}",
-                                                      file.string(), picture->width, kPlane));
-  records.pixels.insert(records.pixels.end(), picture->pixels.begin(), picture->pixels.end());
+                                                      file.string(), picture.width, kPlane));
+  records.pixels.insert(records.pixels.end(), picture.pixels.begin(), picture.pixels.end());
   return {};
 }
 
 Status add_labels(const std::filesystem::path& file, Records& records) {
-  const auto document = core::read_json(file);
-  if (!document) return tl::unexpected(document.error());
-  const auto items = core::JsonView(*document, file.string()).items();
-  if (!items) return tl::unexpected(items.error());
-  for (const auto& item : *items) {
-    const auto label = item.as_integer({.min = 0, .max = 9});
-    if (!label) return tl::unexpected(label.error());
-    records.labels.push_back(*label);
+  FLEETFIT_ASSIGN(const auto document, core::read_json(file));
+  FLEETFIT_ASSIGN(const auto items, core::JsonView(document, file.string()).items());
+  for (const auto& item : items) {
+    FLEETFIT_ASSIGN(const auto label, item.as_integer({.min = 0, .max = 9}));
+    records.labels.push_back(label);
   }
   return {};
 }
@@ -75,10 +70,10 @@ Status add_labels(const std::filesystem::path& file, Records& records) {
 Status add_package_labels(const std::filesystem::path& folder, Part part, Records& records) {
   // The package spells it so.
   if (part != Part::test) {
-    if (auto ok = add_labels(folder / "train_lables.json", records); !ok) return ok;
+    FLEETFIT_TRY(add_labels(folder / "train_lables.json", records));
   }
   if (part != Part::train) {
-    if (auto ok = add_labels(folder / "test_lables.json", records); !ok) return ok;
+    FLEETFIT_TRY(add_labels(folder / "test_lables.json", records));
   }
   const auto images = records.pixels.size() / kImage;
   if (images == records.labels.size()) return {};
@@ -93,12 +88,11 @@ Result<std::unique_ptr<Dataset>> open_cifar10(const std::filesystem::path& folde
   const bool package = std::filesystem::exists(folder / "test_batch.png", ignored);
   auto records = empty_records();
   for (const auto& name : batches(part)) {
-    auto ok = package ? add_rows(folder / (name + ".png"), records)
-                      : add_binary(folder / (name + ".bin"), records);
-    if (!ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(package ? add_rows(folder / (name + ".png"), records)
+                         : add_binary(folder / (name + ".bin"), records));
   }
   if (package) {
-    if (auto ok = add_package_labels(folder, part, records); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(add_package_labels(folder, part, records));
   }
   return dataset_of(std::move(records), folder.string());
 }

@@ -88,30 +88,28 @@ namespace {
 
 Result<std::unique_ptr<Dataset>> open_shifted(std::string_view spec, Split split,
                                               const SplitOptions& options) {
-  const auto shift = parse_shift(spec);
-  if (!shift) return tl::unexpected(shift.error());
-  if (is_shifted_spec(shift->spec))
+  FLEETFIT_ASSIGN(const auto shift, parse_shift(spec));
+  if (is_shifted_spec(shift.spec))
     return fail(ErrorCode::invalid_input, fmt::format("{}: it is shifted twice", spec));
-  auto data = open_dataset(shift->spec, split, options);
+  auto data = open_dataset(shift.spec, split, options);
   if (!data) return data;
-  return shift_classes(*std::move(data), *shift);
+  return shift_classes(*std::move(data), shift);
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Dataset>> open_dataset(std::string_view spec, Split split,
                                               const SplitOptions& options) {
-  if (auto ok = check(options); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check(options));
   if (is_scenes_spec(spec)) return open_scenes(spec, split, {}, options).map(as_dataset);
   if (is_shifted_spec(spec)) return open_shifted(spec, split, options);
-  const auto source = find_source(spec);
-  if (!source) return tl::unexpected(source.error());
-  auto data = source->open(wanted_part(*source, split));
+  FLEETFIT_ASSIGN(const auto source, find_source(spec));
+  auto data = source.open(wanted_part(source, split));
   if (!data) return core::within(spec, data.error());
-  const bool whole = split == Split::all || (split == Split::test && source->has_test);
+  const bool whole = split == Split::all || (split == Split::test && source.has_test);
   if (!whole) {
     auto shares = options;
-    if (source->has_test) shares.test_share = 0;
+    if (source.has_test) shares.test_share = 0;
     const auto count = (*data)->size();
     data = subset(*std::move(data), chosen_items(count, split, shares));
   }

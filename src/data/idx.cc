@@ -50,33 +50,29 @@ std::vector<std::string> numbered_classes(const std::vector<std::int64_t>& label
 
 Result<Records> read_pair(const std::filesystem::path& folder, const std::string& prefix) {
   const auto image_file = folder / (prefix + "-images-idx3-ubyte");
-  const auto images = read_maybe_compressed(image_file);
-  if (!images) return tl::unexpected(images.error());
-  const auto labels = read_maybe_compressed(folder / (prefix + "-labels-idx1-ubyte"));
-  if (!labels) return tl::unexpected(labels.error());
-  auto records = parse_idx(*images, *labels);
-  if (!records) return core::within(image_file.string(), records.error());
+  FLEETFIT_ASSIGN(const auto images, read_maybe_compressed(image_file));
+  FLEETFIT_ASSIGN(const auto labels,
+                  read_maybe_compressed(folder / (prefix + "-labels-idx1-ubyte")));
+  FLEETFIT_ASSIGN(auto records, core::within(image_file.string(), parse_idx(images, labels)));
   return records;
 }
 
 }  // namespace
 
 Result<Records> parse_idx(const std::string& images, const std::string& labels) {
-  const auto pictures = read_idx(images);
-  if (!pictures) return tl::unexpected(pictures.error());
-  const auto numbers = read_idx(labels);
-  if (!numbers) return core::within("labels", numbers.error());
-  const auto& extents = pictures->extents;
+  FLEETFIT_ASSIGN(const auto pictures, read_idx(images));
+  FLEETFIT_ASSIGN(const auto numbers, core::within("labels", read_idx(labels)));
+  const auto& extents = pictures.extents;
   const bool is_image =
       extents.size() == 3 || (extents.size() == 4 && (extents[3] == 1 || extents[3] == 3));
   if (!is_image || std::any_of(extents.begin() + 1, extents.end(), [](auto e) { return e == 0; }))
     return broken(fmt::format("an IDX file of {} dimensions holds no images", extents.size()));
-  if (numbers->extents != std::vector{extents[0]})
-    return broken(fmt::format("{} images have {} labels", extents[0], numbers->values.size()));
+  if (numbers.extents != std::vector{extents[0]})
+    return broken(fmt::format("{} images have {} labels", extents[0], numbers.values.size()));
   Records records{
       .height = extents[1], .width = extents[2], .channels = extents.size() == 4 ? extents[3] : 1};
-  records.pixels.assign(pictures->values.begin(), pictures->values.end());
-  for (const char label : numbers->values)
+  records.pixels.assign(pictures.values.begin(), pictures.values.end());
+  for (const char label : numbers.values)
     records.labels.push_back(static_cast<unsigned char>(label));
   records.classes = numbered_classes(records.labels);
   return records;
@@ -87,9 +83,8 @@ Result<std::unique_ptr<Dataset>> open_idx(const std::filesystem::path& folder, P
   Records all;
   for (const auto& [wanted, prefix] : {std::pair(Part::train, "train"), {Part::test, "t10k"}}) {
     if (part != wanted && part != Part::all) continue;
-    const auto some = read_pair(folder, prefix);
-    if (!some) return tl::unexpected(some.error());
-    if (auto ok = all.append(*some); !ok) return core::within(folder.string(), ok.error());
+    FLEETFIT_ASSIGN(const auto some, read_pair(folder, prefix));
+    if (auto ok = all.append(some); !ok) return core::within(folder.string(), ok.error());
   }
   if (!classes.empty()) all.classes = classes;
   return dataset_of(std::move(all), folder.string());

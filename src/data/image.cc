@@ -45,10 +45,10 @@ Result<Image> decode_image(std::span<const std::byte> bytes, const ImageLimits& 
 }
 
 Result<Image> read_image(const std::filesystem::path& file, const ImageLimits& limits) {
-  const auto content = core::read_file(file);
-  if (!content) return tl::unexpected(content.error());
-  auto image = decode_image(std::as_bytes(std::span(*content)), limits);
-  if (!image) return core::within(file.string(), image.error());
+  FLEETFIT_ASSIGN(const auto content, core::read_file(file));
+  FLEETFIT_ASSIGN(
+      auto image,
+      core::within(file.string(), decode_image(std::as_bytes(std::span(content)), limits)));
   return image;
 }
 

@@ -24,9 +24,8 @@ class ImageFolder : public Dataset {
   const std::vector<std::string>& classes() const override { return classes_; }
 
   Result<Item> item(std::size_t index) const override {
-    auto image = read_image(files_[index].path);
-    if (!image) return tl::unexpected(image.error());
-    return Item{.image = *std::move(image), .label = files_[index].label};
+    FLEETFIT_ASSIGN(auto image, read_image(files_[index].path));
+    return Item{.image = std::move(image), .label = files_[index].label};
   }
 
  private:
@@ -64,10 +63,9 @@ bool is_folder(const fs::path& path) {
 }
 
 Result<std::vector<std::string>> class_names(const fs::path& folder) {
-  const auto all = entries(folder);
-  if (!all) return tl::unexpected(all.error());
+  FLEETFIT_ASSIGN(const auto all, entries(folder));
   std::vector<std::string> names;
-  for (const auto& path : *all) {
+  for (const auto& path : all) {
     if (is_folder(path)) names.push_back(path.filename().string());
   }
   return names;
@@ -76,17 +74,15 @@ Result<std::vector<std::string>> class_names(const fs::path& folder) {
 /// Adds the images of all classes that a folder has. Names of classes are sorted.
 Status add_files(const fs::path& folder, const std::vector<std::string>& classes,
                  std::vector<File>& files) {
-  const auto here = class_names(folder);
-  if (!here) return tl::unexpected(here.error());
-  for (const auto& name : *here) {
+  FLEETFIT_ASSIGN(const auto here, class_names(folder));
+  for (const auto& name : here) {
     const auto found = std::lower_bound(classes.begin(), classes.end(), name);
     if (found == classes.end() || *found != name)
       return fail(
           ErrorCode::invalid_input,
           fmt::format("{}: there are no images of class '{}' for training", folder.string(), name));
-    const auto images = entries(folder / name);
-    if (!images) return tl::unexpected(images.error());
-    for (const auto& path : *images) {
+    FLEETFIT_ASSIGN(const auto images, entries(folder / name));
+    for (const auto& path : images) {
       if (is_image_name(path)) files.push_back({.path = path, .label = found - classes.begin()});
     }
   }
@@ -101,21 +97,20 @@ bool has_parts(const fs::path& folder) {
 
 Result<std::unique_ptr<Dataset>> open_image_folder(const fs::path& folder, Part part) {
   const bool parts = has_parts(folder);
-  const auto classes = class_names(parts ? folder / "train" : folder);
-  if (!classes) return tl::unexpected(classes.error());
+  FLEETFIT_ASSIGN(const auto classes, class_names(parts ? folder / "train" : folder));
   std::vector<fs::path> folders;
   if (!parts) folders.push_back(folder);
   if (parts && part != Part::test) folders.push_back(folder / "train");
   if (parts && part != Part::train) folders.push_back(folder / "test");
   std::vector<File> files;
   for (const auto& place : folders) {
-    if (auto ok = add_files(place, *classes, files); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(add_files(place, classes, files));
   }
   if (files.empty())
     return fail(
         ErrorCode::invalid_input,
         fmt::format("{}: no PNG, JPEG or BMP file in a folder of its class", folder.string()));
-  return std::make_unique<ImageFolder>(std::move(files), *classes);
+  return std::make_unique<ImageFolder>(std::move(files), classes);
 }
 
 }  // namespace fleetfit::data

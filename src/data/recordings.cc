@@ -47,9 +47,7 @@ class WavFiles final : public Recordings {
     const auto& place = places_[index];
     std::string content;
     if (archive_.empty()) {
-      auto file = core::read_file(place.name);
-      if (!file) return tl::unexpected(std::move(file.error()));
-      content = *std::move(file);
+      FLEETFIT_ASSIGN(content, core::read_file(place.name));
     }
     const auto bytes = archive_.empty()
                            ? std::string_view(content)
@@ -99,10 +97,9 @@ void classify(std::vector<Place>& places) {
 }
 
 Result<std::vector<Place>> places_in_archive(std::string_view archive) {
-  const auto entries = read_tar(archive);
-  if (!entries) return tl::unexpected(entries.error());
+  FLEETFIT_ASSIGN(const auto entries, read_tar(archive));
   std::vector<Place> places;
-  for (const auto& entry : *entries) {
+  for (const auto& entry : entries) {
     const fs::path path(entry.name);
     if (!is_wav_name(entry.name) || path.filename().string().starts_with('.')) continue;
     places.push_back({.name = entry.name, .offset = entry.offset, .size = entry.size});
@@ -138,13 +135,11 @@ Result<std::unique_ptr<WavFiles>> open_wav_files(const fs::path& path) {
   if (fs::is_directory(path, ignored)) {
     places = places_in_folder(path);
   } else {
-    auto bytes = read_archive(path);
-    if (!bytes) return tl::unexpected(std::move(bytes.error()));
-    archive = *std::move(bytes);
+    FLEETFIT_ASSIGN(archive, read_archive(path));
     places = places_in_archive(archive);
     if (!places) return core::within(path.string(), places.error());
   }
-  if (!places) return tl::unexpected(places.error());
+  FLEETFIT_TRY(places);
   if (places->empty())
     return fail(ErrorCode::invalid_input, fmt::format("{}: there are no WAV files", path.string()));
   classify(*places);

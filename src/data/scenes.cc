@@ -206,9 +206,8 @@ Result<std::vector<Item>> draw_items(const Dataset& data, const SceneOptions& op
   std::vector<Item> items;
   const auto count = random.between(options.min_objects, options.max_objects);
   for (std::int64_t i = 0; i < count; ++i) {
-    auto item = data.item(static_cast<std::size_t>(random.below(data.size())));
-    if (!item) return tl::unexpected(std::move(item.error()));
-    items.push_back(*std::move(item));
+    FLEETFIT_ASSIGN(auto item, data.item(static_cast<std::size_t>(random.below(data.size()))));
+    items.push_back(std::move(item));
   }
   return items;
 }
@@ -243,7 +242,7 @@ class SegmentedScenes final : public Dataset {
   const std::vector<std::string>& classes() const override { return classes_; }
   Result<Item> item(std::size_t index) const override {
     auto scene = scenes_.scene(index);
-    if (!scene) return tl::unexpected(std::move(scene.error()));
+    FLEETFIT_TRY(scene);
     return Item{.image = std::move(scene->image), .mask = std::move(scene->mask)};
   }
 
@@ -258,7 +257,7 @@ Scenes::Scenes(std::shared_ptr<const Dataset> data, const SceneOptions& options)
     : data_(std::move(data)), options_(options) {}
 
 Result<Scenes> Scenes::create(std::shared_ptr<const Dataset> data, const SceneOptions& options) {
-  if (auto ok = check(*data, options); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check(*data, options));
   return Scenes(std::move(data), options);
 }
 
@@ -268,12 +267,11 @@ const std::vector<std::string>& Scenes::classes() const { return data_->classes(
 
 Result<Scene> Scenes::scene(std::size_t index) const {
   const auto random = core::Random(options_.seed).split(index);
-  const auto items = draw_items(*data_, options_, random.split("images"));
-  if (!items) return tl::unexpected(items.error());
-  const auto channels = channels_of(*items);
+  FLEETFIT_ASSIGN(const auto items, draw_items(*data_, options_, random.split("images")));
+  const auto channels = channels_of(items);
   Canvas canvas(options_.size, channels, random.split("background"));
-  for (std::size_t i = 0; i < items->size(); ++i)
-    place_somewhere(canvas, (*items)[i], options_, channels, random.split("places").split(i));
+  for (std::size_t i = 0; i < items.size(); ++i)
+    place_somewhere(canvas, items[i], options_, channels, random.split("places").split(i));
   return std::move(canvas).finished();
 }
 
@@ -286,9 +284,8 @@ Result<Scenes> open_scenes(std::string_view spec, Split split, const SceneOption
                 fmt::format("'{}' are no scenes; they are scenes:DATASET, such as "
                             "scenes:fashion-mnist",
                             spec));
-  auto images = open_dataset(spec.substr(kScenes.size()), split, splits);
-  if (!images) return tl::unexpected(std::move(images.error()));
-  return Scenes::create(*std::move(images), options);
+  FLEETFIT_ASSIGN(auto images, open_dataset(spec.substr(kScenes.size()), split, splits));
+  return Scenes::create(std::move(images), options);
 }
 
 std::unique_ptr<Dataset> as_dataset(Scenes scenes) {

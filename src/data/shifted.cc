@@ -46,12 +46,11 @@ double draw_gamma(core::Random& random, double shape) {
 Result<std::vector<std::vector<std::size_t>>> by_class(const Dataset& data) {
   std::vector<std::vector<std::size_t>> items(data.classes().size());
   for (std::size_t i = 0; i < data.size(); ++i) {
-    const auto item = data.item(i);
-    if (!item) return tl::unexpected(item.error());
-    if (!item->mask.empty())
+    FLEETFIT_ASSIGN(const auto item, data.item(i));
+    if (!item.mask.empty())
       return fail(ErrorCode::invalid_input,
                   "shifted: images with a class for each pixel have no class");
-    items[static_cast<std::size_t>(item->label)].push_back(i);
+    items[static_cast<std::size_t>(item.label)].push_back(i);
   }
   return items;
 }
@@ -98,13 +97,12 @@ std::vector<double> draw_shares(std::size_t classes, const Shift& shift) {
 }
 
 Result<std::unique_ptr<Dataset>> shift_classes(std::unique_ptr<Dataset> data, const Shift& shift) {
-  auto items = by_class(*data);
-  if (!items) return tl::unexpected(std::move(items.error()));
-  const auto shares = draw_shares(items->size(), shift);
-  const double most = most_items(*items, shares);
+  FLEETFIT_ASSIGN(auto items, by_class(*data));
+  const auto shares = draw_shares(items.size(), shift);
+  const double most = most_items(items, shares);
   std::vector<std::size_t> kept;
-  for (std::size_t i = 0; i < items->size(); ++i) {
-    auto& own = (*items)[i];
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    auto& own = items[i];
     core::Random(shift.seed).split(i).shuffle(own);
     own.resize(std::min(own.size(), static_cast<std::size_t>(std::lround(most * shares[i]))));
     kept.insert(kept.end(), own.begin(), own.end());

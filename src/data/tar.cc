@@ -55,7 +55,7 @@ class TarReader {
 
   Result<std::vector<TarEntry>> read() {
     while (at_ < archive_.size() && !is_end()) {
-      if (auto ok = read_entry(); !ok) return tl::unexpected(std::move(ok.error()));
+      FLEETFIT_TRY(read_entry());
     }
     return std::move(entries_);
   }

@@ -36,7 +36,7 @@ Result<std::vector<std::string>> read_classes(const fs::path& folder) {
   const auto file = folder / "classes.txt";
   const auto text = core::read_file(file);
   if (!text && text.error().code == ErrorCode::not_found) return ag_news_classes();
-  if (!text) return tl::unexpected(text.error());
+  FLEETFIT_TRY(text);
   auto classes = lines_of(*text);
   if (classes.empty())
     return fail(ErrorCode::invalid_input, fmt::format("{}: there are no classes", file.string()));
@@ -44,11 +44,10 @@ Result<std::vector<std::string>> read_classes(const fs::path& folder) {
 }
 
 Result<std::int64_t> label_of(const core::CsvTable& table, std::size_t row, std::size_t classes) {
-  const auto number = table.number(row, 0);
-  if (!number) return tl::unexpected(number.error());
-  if (*number != std::round(*number) || *number < 1 || *number > static_cast<double>(classes))
-    return table.error_at(row, 0, fmt::format("class {:g} is none of 1 to {}", *number, classes));
-  return static_cast<std::int64_t>(*number) - 1;
+  FLEETFIT_ASSIGN(const auto number, table.number(row, 0));
+  if (number != std::round(number) || number < 1 || number > static_cast<double>(classes))
+    return table.error_at(row, 0, fmt::format("class {:g} is none of 1 to {}", number, classes));
+  return static_cast<std::int64_t>(number) - 1;
 }
 
 /// A file that may itself be compressed, whatever its name says.
@@ -59,9 +58,8 @@ Result<std::string> read_packed(const fs::path& file) {
 }
 
 Status append_file(const fs::path& file, Texts& texts) {
-  auto content = read_packed(file);
-  if (!content) return tl::unexpected(std::move(content.error()));
-  return append_rows(*std::move(content), file.string(), texts);
+  FLEETFIT_ASSIGN(auto content, read_packed(file));
+  return append_rows(std::move(content), file.string(), texts);
 }
 
 Texts pick(Texts all, const std::vector<std::size_t>& indices) {
@@ -75,13 +73,11 @@ Texts pick(Texts all, const std::vector<std::size_t>& indices) {
 
 /// Of a folder: its files, which say what is for testing.
 Result<Texts> open_folder(const fs::path& folder, Split split, SplitOptions options) {
-  auto classes = read_classes(folder);
-  if (!classes) return tl::unexpected(std::move(classes.error()));
-  Texts texts{.classes = *std::move(classes)};
-  if (split != Split::test)
-    if (auto ok = append_file(folder / "train.csv", texts); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_ASSIGN(auto classes, read_classes(folder));
+  Texts texts{.classes = std::move(classes)};
+  if (split != Split::test) FLEETFIT_TRY(append_file(folder / "train.csv", texts));
   if (split == Split::test || split == Split::all)
-    if (auto ok = append_file(folder / "test.csv", texts); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(append_file(folder / "test.csv", texts));
   if (split == Split::test || split == Split::all) return texts;
   options.test_share = 0;
   const auto indices = chosen_items(texts.texts.size(), split, options);
@@ -89,10 +85,9 @@ Result<Texts> open_folder(const fs::path& folder, Split split, SplitOptions opti
 }
 
 Result<Texts> open_file(const fs::path& file, Split split, const SplitOptions& options) {
-  auto classes = read_classes(file.parent_path());
-  if (!classes) return tl::unexpected(std::move(classes.error()));
-  Texts texts{.classes = *std::move(classes)};
-  if (auto ok = append_file(file, texts); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_ASSIGN(auto classes, read_classes(file.parent_path()));
+  Texts texts{.classes = std::move(classes)};
+  FLEETFIT_TRY(append_file(file, texts));
   const auto indices = chosen_items(texts.texts.size(), split, options);
   return pick(std::move(texts), indices);
 }
@@ -107,14 +102,13 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 }  // namespace
 
 Status append_rows(std::string content, const std::string& name, Texts& texts) {
-  const auto table =
-      core::parse_csv(std::move(content), name, {.columns = {"class", "title", "description"}});
-  if (!table) return tl::unexpected(table.error());
-  for (std::size_t row = 0; row < table->rows(); ++row) {
-    const auto label = label_of(*table, row, texts.classes.size());
-    if (!label) return tl::unexpected(label.error());
-    texts.labels.push_back(*label);
-    texts.texts.push_back(fmt::format("{} {}", table->cell(row, 1), table->cell(row, 2)));
+  FLEETFIT_ASSIGN(
+      const auto table,
+      core::parse_csv(std::move(content), name, {.columns = {"class", "title", "description"}}));
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    FLEETFIT_ASSIGN(const auto label, label_of(table, row, texts.classes.size()));
+    texts.labels.push_back(label);
+    texts.texts.push_back(fmt::format("{} {}", table.cell(row, 1), table.cell(row, 2)));
   }
   return {};
 }

@@ -109,9 +109,7 @@ Result<Sound> decode_wav(Bytes bytes, const SoundLimits& limits) {
       return broken(at, fmt::format("a part of {} bytes of which {} are there", size,
                                     bytes.size() - content));
     if (has_tag(bytes, at, "fmt ")) {
-      const auto read = read_format(bytes, content, size);
-      if (!read) return tl::unexpected(read.error());
-      format = *read;
+      FLEETFIT_ASSIGN(format, read_format(bytes, content, size));
     } else if (has_tag(bytes, at, "data")) {
       if (!format) return broken(at, "samples before their format");
       if (size / (format->bits / 8) > limits.max_samples)

@@ -75,18 +75,15 @@ Json model_json(const ModelEntry& model) {
 template <class T, class Read>
 Result<std::vector<T>> read_list(const JsonView& object, std::string_view key, std::size_t most,
                                  Read read) {
-  const auto items = object.items(key);
-  if (!items) return tl::unexpected(items.error());
-  if (items->size() > most) {
-    return object.error(
-        fmt::format("{} has {} entries, the most are {}", key, items->size(), most));
+  FLEETFIT_ASSIGN(const auto items, object.items(key));
+  if (items.size() > most) {
+    return object.error(fmt::format("{} has {} entries, the most are {}", key, items.size(), most));
   }
   std::vector<T> list;
-  list.reserve(items->size());
-  for (const auto& item : *items) {
-    auto value = read(item);
-    if (!value) return tl::unexpected(value.error());
-    list.push_back(std::move(*value));
+  list.reserve(items.size());
+  for (const auto& item : items) {
+    FLEETFIT_ASSIGN(auto value, read(item));
+    list.push_back(std::move(value));
   }
   return list;
 }
@@ -135,12 +132,11 @@ Result<TensorEntry> read_tensor(const JsonView& view) {
 }
 
 Result<BranchKind> read_kind(const JsonView& view) {
-  const auto text = view.text("kind");
-  if (!text) return tl::unexpected(text.error());
+  FLEETFIT_ASSIGN(const auto text, view.text("kind"));
   for (const auto kind : {BranchKind::original, BranchKind::shrunk, BranchKind::merged}) {
-    if (to_string(kind) == *text) return kind;
+    if (to_string(kind) == text) return kind;
   }
-  return view.error(fmt::format("the kind '{}' is none of original, shrunk, merged", *text));
+  return view.error(fmt::format("the kind '{}' is none of original, shrunk, merged", text));
 }
 
 Result<BranchEntry> read_branch(const JsonView& view, std::size_t sections) {
@@ -274,9 +270,8 @@ std::string format_manifest(const Manifest& manifest) {
 }
 
 Result<Manifest> parse_manifest(std::string_view text, std::string_view name) {
-  const auto json = core::parse_json(text, name);
-  if (!json) return tl::unexpected(json.error());
-  const JsonView view(*json, std::string(name));
+  FLEETFIT_ASSIGN(const auto json, core::parse_json(text, name));
+  const JsonView view(json, std::string(name));
   if (const auto format = view.text("format"); !format || *format != kFormat)
     return view.error("it is no manifest of a bundle");
   if (const auto version = view.integer("version"); !version || *version != kBundleVersion)
@@ -291,7 +286,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view name) {
     return read_model(item, manifest.sections.size());
   };
   fields.take(read_list<ModelEntry>(view, "models", kMostModels, model), manifest.models);
-  if (auto ok = check_layout(view, manifest.sections); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_layout(view, manifest.sections));
   return std::move(fields).finish(std::move(manifest));
 }
 

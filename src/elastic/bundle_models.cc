@@ -28,7 +28,7 @@ Status check_tensors(const Graph& graph, const std::vector<graph::TensorId>& ids
 }
 
 Status check_branch(const Graph& graph, const BranchEntry& entry, std::int64_t batch) {
-  if (auto ok = check_tensors(graph, graph.inputs, entry.inputs, batch); !ok) return ok;
+  FLEETFIT_TRY(check_tensors(graph, graph.inputs, entry.inputs, batch));
   return check_tensors(graph, graph.outputs, entry.outputs, batch);
 }
 
@@ -52,10 +52,9 @@ class SectionReader {
 
   Result<Branch> read(const BranchEntry& entry) {
     const auto place = fmt::format("section '{}'", manifest_.sections[entry.section].name);
-    const auto graph = find(entry.section);
-    if (!graph) return core::within(place, graph.error());
-    if (auto ok = check_branch(**graph, entry, batch_); !ok) return core::within(place, ok.error());
-    return Branch{.kind = entry.kind, .span = entry.span, .share = entry.share, .graph = **graph};
+    FLEETFIT_ASSIGN(const auto graph, core::within(place, find(entry.section)));
+    if (auto ok = check_branch(*graph, entry, batch_); !ok) return core::within(place, ok.error());
+    return Branch{.kind = entry.kind, .span = entry.span, .share = entry.share, .graph = *graph};
   }
 
  private:
@@ -65,7 +64,7 @@ class SectionReader {
     const auto bytes = source_.sections[section];
     auto model = graph::import_embedded_onnx(bytes, source_.file, {.batch = batch_});
     if (source_.file) source_.file->release(bytes);
-    if (!model) return tl::unexpected(model.error());
+    FLEETFIT_TRY(model);
     graph = std::move(model->graph);
     return &*graph;
   }
@@ -81,9 +80,8 @@ Result<Supernet> read_model(const ModelEntry& entry, SectionReader& sections) {
   for (const auto& block : entry.blocks) {
     model.blocks.push_back({.name = block.name});
     for (const auto& branch_entry : block.branches) {
-      auto branch = sections.read(branch_entry);
-      if (!branch) return tl::unexpected(branch.error());
-      model.blocks.back().branches.push_back(std::move(*branch));
+      FLEETFIT_ASSIGN(auto branch, sections.read(branch_entry));
+      model.blocks.back().branches.push_back(std::move(branch));
     }
   }
   return model;
@@ -114,17 +112,16 @@ Result<std::vector<Supernet>> read_models(const Manifest& manifest, const Sectio
   SectionReader sections(manifest, source, batch);
   std::vector<Supernet> models;
   for (const auto& entry : manifest.models) {
-    if (auto ok = check_batch(entry, batch); !ok) return tl::unexpected(ok.error());
-    auto model = read_model(entry, sections);
-    if (!model) return tl::unexpected(model.error());
-    models.push_back(std::move(*model));
+    FLEETFIT_TRY(check_batch(entry, batch));
+    FLEETFIT_ASSIGN(auto model, read_model(entry, sections));
+    models.push_back(std::move(model));
   }
-  if (auto ok = check_models(models, manifest.info); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_models(models, manifest.info));
   return models;
 }
 
 Status check_models(const std::vector<Supernet>& models, const BundleInfo& info) {
-  if (auto ok = check_supernets(models); !ok) return ok;
+  FLEETFIT_TRY(check_supernets(models));
   for (const auto& model : models) {
     // It stands between a model and its branches in the texts of subnets.
     if (models.size() > 1 && model.name.find(':') != std::string::npos)

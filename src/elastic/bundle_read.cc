@@ -39,7 +39,7 @@ Status find_sections(std::string_view file, OpenBundle& bundle) {
     const auto from = begin + section.offset;
     if (from > file.size() || section.bytes > file.size() - from)
       return refuse(fmt::format("it is cut short: section '{}' is not whole", section.name));
-    if (auto ok = check_gap(file, end, from); !ok) return ok;
+    FLEETFIT_TRY(check_gap(file, end, from));
     bundle.sections.push_back(std::as_bytes(std::span(file.substr(from, section.bytes))));
     end = from + section.bytes;
   }
@@ -56,9 +56,8 @@ Status check_authorship(const OpenBundle& bundle, const BundleReadOptions& optio
 
 Result<OpenBundle> open_bundle(std::string_view file, const BundleReadOptions& options,
                                Checksums checksums) {
-  auto header = parse_header(file);
-  if (!header) return tl::unexpected(header.error());
-  OpenBundle bundle{.header = std::move(*header)};
+  FLEETFIT_ASSIGN(auto header, parse_header(file));
+  OpenBundle bundle{.header = std::move(header)};
   const auto length = bundle.header.manifest_bytes;
   if (length > kMostManifestBytes) return refuse("it is damaged: its manifest has no end");
   if (length > file.size() - kHeaderBytes)
@@ -67,11 +66,10 @@ Result<OpenBundle> open_bundle(std::string_view file, const BundleReadOptions& o
   if (checksums == Checksums::verify &&
       core::sha256_hex(bundle.manifest_text) != bundle.header.manifest_sha256)
     return refuse("it is damaged: the checksum of its manifest is wrong");
-  if (auto ok = check_authorship(bundle, options); !ok) return tl::unexpected(ok.error());
-  auto manifest = parse_manifest(bundle.manifest_text, "manifest");
-  if (!manifest) return tl::unexpected(manifest.error());
-  bundle.manifest = std::move(*manifest);
-  if (auto ok = find_sections(file, bundle); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_authorship(bundle, options));
+  FLEETFIT_ASSIGN(auto manifest, parse_manifest(bundle.manifest_text, "manifest"));
+  bundle.manifest = std::move(manifest);
+  FLEETFIT_TRY(find_sections(file, bundle));
   return bundle;
 }
 
@@ -98,20 +96,19 @@ struct CheckedBundle {
 Result<CheckedBundle> check_mapped(const std::shared_ptr<core::MappedFile>& file,
                                    const BundleReadOptions& options) {
   if (options.batch < 1) return refuse(fmt::format("a batch of {} is not possible", options.batch));
-  auto open = open_bundle(text_of(file->bytes()), options, Checksums::verify);
-  if (!open) return tl::unexpected(open.error());
-  if (auto ok = check_sections(*open, *file); !ok) return tl::unexpected(ok.error());
-  auto models = read_models(open->manifest, {open->sections, file}, options.batch);
-  if (!models) return tl::unexpected(models.error());
-  return CheckedBundle{file, std::move(*open), std::move(*models)};
+  FLEETFIT_ASSIGN(auto open, open_bundle(text_of(file->bytes()), options, Checksums::verify));
+  FLEETFIT_TRY(check_sections(open, *file));
+  FLEETFIT_ASSIGN(auto models, read_models(open.manifest, {open.sections, file}, options.batch));
+  return CheckedBundle{file, std::move(open), std::move(models)};
 }
 
 Result<CheckedBundle> check_file(const std::filesystem::path& path,
                                  const BundleReadOptions& options) {
-  auto mapped = core::MappedFile::open(path);
-  if (!mapped) return tl::unexpected(mapped.error());
-  auto checked = check_mapped(std::make_shared<core::MappedFile>(std::move(*mapped)), options);
-  if (!checked) return core::within(path.string(), checked.error());
+  FLEETFIT_ASSIGN(auto mapped, core::MappedFile::open(path));
+  FLEETFIT_ASSIGN(
+      auto checked,
+      core::within(path.string(),
+                   check_mapped(std::make_shared<core::MappedFile>(std::move(mapped)), options)));
   return checked;
 }
 
@@ -124,7 +121,7 @@ std::string signature_state(const OpenBundle& bundle, const BundleReadOptions& o
 
 Result<Bundle> read_bundle(const std::filesystem::path& file, const BundleReadOptions& options) {
   auto checked = check_file(file, options);
-  if (!checked) return tl::unexpected(checked.error());
+  FLEETFIT_TRY(checked);
   return Bundle{.info = std::move(checked->open.manifest.info),
                 .manifest_sha256 = std::move(checked->open.header.manifest_sha256),
                 .models = std::move(checked->models)};
@@ -133,7 +130,7 @@ Result<Bundle> read_bundle(const std::filesystem::path& file, const BundleReadOp
 Result<BundleCheck> verify_bundle(const std::filesystem::path& file,
                                   const BundleReadOptions& options) {
   auto checked = check_file(file, options);
-  if (!checked) return tl::unexpected(checked.error());
+  FLEETFIT_TRY(checked);
   BundleCheck check{.version = kBundleVersion,
                     .bytes = checked->file->bytes().size(),
                     .sections = std::move(checked->open.manifest.sections),
@@ -143,23 +140,19 @@ Result<BundleCheck> verify_bundle(const std::filesystem::path& file,
 }
 
 Status sign_bundle(const std::filesystem::path& file, const std::filesystem::path& private_key) {
-  const auto checked = check_file(file, {});
-  if (!checked) return tl::unexpected(checked.error());
-  const auto signature = sign(checked->open.manifest_text, private_key);
-  if (!signature) return tl::unexpected(signature.error());
-  BundleHeader header = checked->open.header;
-  header.signature = *signature;
-  auto writer = core::FileWriter::open(file);
-  if (!writer) return tl::unexpected(writer.error());
-  if (auto ok = writer->write(format_header(header)); !ok) return ok;
-  if (auto ok = writer->write(text_of(checked->file->bytes()).substr(kHeaderBytes)); !ok) return ok;
-  return writer->commit();
+  FLEETFIT_ASSIGN(const auto checked, check_file(file, {}));
+  FLEETFIT_ASSIGN(const auto signature, sign(checked.open.manifest_text, private_key));
+  BundleHeader header = checked.open.header;
+  header.signature = signature;
+  FLEETFIT_ASSIGN(auto writer, core::FileWriter::open(file));
+  FLEETFIT_TRY(writer.write(format_header(header)));
+  FLEETFIT_TRY(writer.write(text_of(checked.file->bytes()).substr(kHeaderBytes)));
+  return writer.commit();
 }
 
 Result<std::vector<Supernet>> read_models_unchecked(std::span<const std::byte> file) {
-  const auto open = open_bundle(text_of(file), {}, Checksums::ignore);
-  if (!open) return tl::unexpected(open.error());
-  return read_models(open->manifest, {open->sections, nullptr}, 1);
+  FLEETFIT_ASSIGN(const auto open, open_bundle(text_of(file), {}, Checksums::ignore));
+  return read_models(open.manifest, {open.sections, nullptr}, 1);
 }
 
 }  // namespace fleetfit::elastic

@@ -106,19 +106,17 @@ class Sections {
 };
 
 Result<BranchEntry> add_branch(const Branch& branch, std::string name, Sections& sections) {
-  auto bytes = graph::export_mappable_onnx(branch.graph);
-  if (!bytes) return core::within(name, bytes.error());
-  const auto cost = cost::count_cost(branch.graph);
-  if (!cost) return core::within(name, cost.error());
+  FLEETFIT_ASSIGN(auto bytes, core::within(name, graph::export_mappable_onnx(branch.graph)));
+  FLEETFIT_ASSIGN(const auto cost, core::within(name, cost::count_cost(branch.graph)));
   return BranchEntry{.kind = branch.kind,
                      .span = branch.span,
                      .share = branch.share,
-                     .section = sections.add(std::move(name), std::move(*bytes)),
+                     .section = sections.add(std::move(name), std::move(bytes)),
                      .inputs = describe(branch.graph, branch.graph.inputs),
                      .outputs = describe(branch.graph, branch.graph.outputs),
-                     .macs = cost->total.flops / 2,
-                     .params = cost->total.params,
-                     .weight_bytes = cost->total.weight_bytes};
+                     .macs = cost.total.flops / 2,
+                     .params = cost.total.params,
+                     .weight_bytes = cost.total.weight_bytes};
 }
 
 Result<ModelEntry> add_model(const Supernet& model, Sections& sections) {
@@ -127,11 +125,11 @@ Result<ModelEntry> add_model(const Supernet& model, Sections& sections) {
     const auto& block = model.blocks[b];
     entry.blocks.push_back({.name = block.name});
     for (std::size_t i = 0; i < block.branches.size(); ++i) {
-      auto branch =
-          add_branch(block.branches[i],
-                     fmt::format("{}/block {}/{}", model.name, b, branch_code(block, i)), sections);
-      if (!branch) return tl::unexpected(branch.error());
-      entry.blocks.back().branches.push_back(std::move(*branch));
+      FLEETFIT_ASSIGN(auto branch, add_branch(block.branches[i],
+                                              fmt::format("{}/block {}/{}", model.name, b,
+                                                          branch_code(block, i)),
+                                              sections));
+      entry.blocks.back().branches.push_back(std::move(branch));
     }
   }
   return entry;
@@ -148,11 +146,11 @@ Status write_parts(core::FileWriter& file, const Manifest& manifest,
   const auto fill_page = [&] { return write(std::string(page_after(written) - written, '\0')); };
   const BundleHeader header{.manifest_bytes = text.size(),
                             .manifest_sha256 = core::sha256_hex(text)};
-  if (auto ok = write(format_header(header)); !ok) return ok;
-  if (auto ok = write(text); !ok) return ok;
+  FLEETFIT_TRY(write(format_header(header)));
+  FLEETFIT_TRY(write(text));
   for (const auto& section : contents) {
-    if (auto ok = fill_page(); !ok) return ok;
-    if (auto ok = write(section); !ok) return ok;
+    FLEETFIT_TRY(fill_page());
+    FLEETFIT_TRY(write(section));
   }
   return {};
 }
@@ -165,15 +163,14 @@ Status write_bundle(const Bundle& bundle, const std::filesystem::path& file) {
   Manifest manifest{.info = bundle.info};
   Sections sections;
   for (const auto& model : bundle.models) {
-    auto entry = add_model(with_open_batch(model), sections);
-    if (!entry) return core::within(file.string(), entry.error());
-    manifest.models.push_back(std::move(*entry));
+    FLEETFIT_ASSIGN(auto entry,
+                    core::within(file.string(), add_model(with_open_batch(model), sections)));
+    manifest.models.push_back(std::move(entry));
   }
   manifest.sections = sections.list();
-  auto writer = core::FileWriter::open(file);
-  if (!writer) return tl::unexpected(writer.error());
-  if (auto ok = write_parts(*writer, manifest, sections.contents()); !ok) return ok;
-  return writer->commit();
+  FLEETFIT_ASSIGN(auto writer, core::FileWriter::open(file));
+  FLEETFIT_TRY(write_parts(writer, manifest, sections.contents()));
+  return writer.commit();
 }
 
 }  // namespace fleetfit::elastic

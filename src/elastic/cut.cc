@@ -31,11 +31,10 @@ class Grouping {
 
   Status prepare() {
     for (const auto& segment : find_segments(model_)) {
-      auto piece = examine(segment);
-      if (!piece) return tl::unexpected(piece.error());
-      total_ += piece->parameters;
-      if (piece->can_shrink) largest_ = std::max(largest_, piece->parameters);
-      pieces_.push_back(std::move(*piece));
+      FLEETFIT_ASSIGN(auto piece, examine(segment));
+      total_ += piece.parameters;
+      if (piece.can_shrink) largest_ = std::max(largest_, piece.parameters);
+      pieces_.push_back(std::move(piece));
     }
     return {};
   }
@@ -59,13 +58,12 @@ class Grouping {
  private:
   Result<Piece> examine(const Segment& segment) const {
     const Graph part = extract(model_, segment);
-    auto parameters = parameters_of(part);
-    if (!parameters) return tl::unexpected(parameters.error());
+    FLEETFIT_ASSIGN(auto parameters, parameters_of(part));
     const auto is_norm = [](const graph::Node& node) {
       return std::holds_alternative<graph::LayerNorm>(node.op);
     };
     return Piece{.where = segment,
-                 .parameters = *parameters,
+                 .parameters = parameters,
                  .kind = kind_of(part),
                  .keeps_shape = keeps_shape(part),
                  .can_shrink = can_shrink(part),
@@ -134,9 +132,8 @@ std::string block_name(const Graph& block) {
 }  // namespace
 
 Result<std::int64_t> parameters_of(const Graph& graph) {
-  const auto cost = cost::count_cost(graph);
-  if (!cost) return tl::unexpected(cost.error());
-  return cost->total.params;
+  FLEETFIT_ASSIGN(const auto cost, cost::count_cost(graph));
+  return cost.total.params;
 }
 
 std::string kind_of(const Graph& graph) {
@@ -158,14 +155,13 @@ bool keeps_shape(const Graph& graph) {
 }
 
 Result<CutModel> cut_model(const Graph& model, double granularity) {
-  const auto prepared_model = prepared(model);
-  if (!prepared_model) return tl::unexpected(prepared_model.error());
-  Grouping grouping(*prepared_model, granularity);
-  if (auto ok = grouping.prepare(); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_ASSIGN(const auto prepared_model, prepared(model));
+  Grouping grouping(prepared_model, granularity);
+  FLEETFIT_TRY(grouping.prepare());
   CutModel cut;
   cut.supernet.name = model.name;
   for (const auto& group : grouping.run()) {
-    Graph part = extract(*prepared_model, group);
+    Graph part = extract(prepared_model, group);
     auto name = block_name(part);
     cut.supernet.blocks.push_back(
         {.name = std::move(name), .branches = {{.graph = std::move(part)}}});
@@ -176,7 +172,7 @@ Result<CutModel> cut_model(const Graph& model, double granularity) {
 
 Result<Supernet> cut_into_blocks(const Graph& model, double granularity) {
   auto cut = cut_model(model, granularity);
-  if (!cut) return tl::unexpected(cut.error());
+  FLEETFIT_TRY(cut);
   if (cut->supernet.blocks.size() < 2) {
     return fail(ErrorCode::invalid_input,
                 fmt::format("the model {} cannot be cut: no tensor in it is one through which "

@@ -141,13 +141,13 @@ tl::unexpected<Error> nothing_elastic(const std::string& name, const CutModel& c
 }  // namespace
 
 Result<Supernet> expand(const Graph& model, const ExpandOptions& options) {
-  if (auto ok = check_options(options); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_options(options));
   auto cut = cut_model(model, options.granularity);
-  if (!cut) return tl::unexpected(cut.error());
+  FLEETFIT_TRY(cut);
   Expansion(cut->supernet, options).run();
   if (!has_choice(cut->supernet)) return nothing_elastic(model.name, *cut, options.granularity);
   std::vector<Supernet> models{std::move(cut->supernet)};
-  if (auto ok = check_supernets(models); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_supernets(models));
   return std::move(models.front());
 }
 

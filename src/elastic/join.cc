@@ -21,7 +21,7 @@ class Chain {
   Status append(const Graph& branch, std::size_t block) {
     prefix_ = fmt::format("b{}/", block);
     ids_.clear();
-    if (auto ok = connect(branch); !ok) return ok;
+    FLEETFIT_TRY(connect(branch));
     for (const auto& node : branch.nodes) {
       graph::Node copy = node;
       copy.name = prefix_ + node.name;
@@ -45,7 +45,7 @@ class Chain {
         joined_.tensor(ends_[i]).name = names_[i];
     }
     joined_.outputs = std::move(ends_);
-    if (auto ok = graph::validate(joined_); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(graph::validate(joined_));
     return std::move(joined_);
   }
 
@@ -111,7 +111,7 @@ Status check_path(const std::vector<Supernet>& models, const std::vector<BranchI
 }  // namespace
 
 Result<Graph> join(const std::vector<Supernet>& models, const std::vector<BranchId>& path) {
-  if (auto ok = check_path(models, path); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_path(models, path));
   const auto& model = models[path.front().model];
   Chain chain(model.name);
   for (const auto& id : path) {

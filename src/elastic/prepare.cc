@@ -108,16 +108,15 @@ void nest_concats(Graph& graph) {
 
 Result<Graph> prepared(const Graph& model) {
   Graph graph = model;
-  if (auto ok = graph::validate(graph); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(graph::validate(graph));
   fold_constants(graph);
   remove_identities(graph);
   for (const auto* pass : {"recognize_activations", "recognize_layer_norm"}) {
-    if (auto ran = graph::run_pass(graph, pass); !ran) return tl::unexpected(ran.error());
+    FLEETFIT_TRY(graph::run_pass(graph, pass));
   }
   nest_concats(graph);
-  if (auto ran = graph::run_pass(graph, "remove_dead_nodes"); !ran)
-    return tl::unexpected(ran.error());
-  if (auto ok = graph::infer_shapes(graph); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(graph::run_pass(graph, "remove_dead_nodes"));
+  FLEETFIT_TRY(graph::infer_shapes(graph));
   return graph;
 }
 

@@ -30,10 +30,10 @@ int no_passphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*user*
 /// `read` is OpenSSL's function for the wanted half of a key.
 template <class Read>
 Result<Key> read_key(const std::filesystem::path& file, std::string_view half, Read read) {
-  const auto text = core::read_file(
-      file, {.max_bytes = kMostKeyBytes, .special_files = core::SpecialFiles::allow});
-  if (!text) return tl::unexpected(text.error());
-  const Bio memory(BIO_new_mem_buf(text->data(), static_cast<int>(text->size())));
+  FLEETFIT_ASSIGN(const auto text,
+                  core::read_file(file, {.max_bytes = kMostKeyBytes,
+                                         .special_files = core::SpecialFiles::allow}));
+  const Bio memory(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
   Key key(read(memory.get(), nullptr, no_passphrase, nullptr));
   ERR_clear_error();
   if (!key || EVP_PKEY_get_id(key.get()) != EVP_PKEY_ED25519) {
@@ -51,13 +51,12 @@ const unsigned char* bytes_of(std::string_view text) {
 }  // namespace
 
 Result<Signature> sign(std::string_view message, const std::filesystem::path& private_key) {
-  const auto key = read_key(private_key, "private", PEM_read_bio_PrivateKey);
-  if (!key) return tl::unexpected(key.error());
+  FLEETFIT_ASSIGN(const auto key, read_key(private_key, "private", PEM_read_bio_PrivateKey));
   const Context context(EVP_MD_CTX_new());
   Signature signature{};
   std::size_t size = signature.size();
   const bool done =
-      context && EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key->get()) == 1 &&
+      context && EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key.get()) == 1 &&
       EVP_DigestSign(context.get(), signature.data(), &size, bytes_of(message), message.size()) ==
           1;
   ERR_clear_error();
@@ -68,11 +67,10 @@ Result<Signature> sign(std::string_view message, const std::filesystem::path& pr
 
 Status check_signature(std::string_view message, const Signature& signature,
                        const std::filesystem::path& public_key) {
-  const auto key = read_key(public_key, "public", PEM_read_bio_PUBKEY);
-  if (!key) return tl::unexpected(key.error());
+  FLEETFIT_ASSIGN(const auto key, read_key(public_key, "public", PEM_read_bio_PUBKEY));
   const Context context(EVP_MD_CTX_new());
   const bool valid =
-      context && EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key->get()) == 1 &&
+      context && EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key.get()) == 1 &&
       EVP_DigestVerify(context.get(), signature.data(), signature.size(), bytes_of(message),
                        message.size()) == 1;
   ERR_clear_error();

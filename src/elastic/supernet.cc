@@ -42,7 +42,7 @@ Status check_spans(const Supernet& model, std::size_t block) {
 }
 
 Status check_branch(const Supernet& model, std::size_t block, const Branch& branch) {
-  if (auto ok = graph::validate(branch.graph); !ok) return ok;
+  FLEETFIT_TRY(graph::validate(branch.graph));
   const bool first = block == 0;
   const bool last = block + branch.span == model.blocks.size();
   if ((!first && branch.graph.inputs.size() != 1) || (!last && branch.graph.outputs.size() != 1))
@@ -58,7 +58,7 @@ Status check_branch(const Supernet& model, std::size_t block, const Branch& bran
 
 Status check_block(const Supernet& model, std::size_t block) {
   for (const auto& branch : model.blocks[block].branches) {
-    if (auto ok = check_branch(model, block, branch); !ok) return ok;
+    FLEETFIT_TRY(check_branch(model, block, branch));
   }
   if (block == 0) return {};
   const Graph& before = model.blocks[block - 1].branches.front().graph;

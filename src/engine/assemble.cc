@@ -60,7 +60,7 @@ Result<std::unique_ptr<PreparedProgram>> Assembler::assemble(int threads) {
   if (auto status = check_memory(plan_memory(plan_).bytes); !status) {
     return tl::unexpected(status.error());
   }
-  if (auto status = choose_kernels(*state); !status) return tl::unexpected(status.error());
+  FLEETFIT_TRY(choose_kernels(*state));
   bind(*state);
   connect_ports(*state);
   return state;
@@ -122,9 +122,8 @@ Fusing fusing_for(Library library) {
 Assembled assemble_in(const graph::Graph& simplified, ImageLayout layout,
                       const EngineOptions& options, Chooser& chooser) {
   const auto attempt = [&](Fusing fusing) -> Assembled {
-    auto plan = make_plan(simplified, layout, fusing, options.threads);
-    if (!plan) return tl::unexpected(plan.error());
-    return Assembler(std::move(*plan), chooser).assemble(options.threads);
+    FLEETFIT_ASSIGN(auto plan, make_plan(simplified, layout, fusing, options.threads));
+    return Assembler(std::move(plan), chooser).assemble(options.threads);
   };
   auto assembled = attempt(fusing_for(options.library));
   if (assembled || assembled.error().code != ErrorCode::unsupported) return assembled;

@@ -31,9 +31,9 @@ class Observer {
                   "a sample has another number of inputs than the network");
     }
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (auto status = program_.set_input(i, inputs[i]); !status) return status;
+      FLEETFIT_TRY(program_.set_input(i, inputs[i]));
     }
-    if (auto status = program_.run(); !status) return status;
+    FLEETFIT_TRY(program_.run());
     for (std::size_t i = 0; i < observed_.size(); ++i)
       collector_.observe(observed_[i], as_floats(program_.output(i)));
     return {};
@@ -51,23 +51,21 @@ class Observer {
 
 Result<graph::Graph> quantize_on(const graph::Graph& float_graph, const Samples& samples,
                                  const CalibrationOptions& options) {
-  auto prepared = prepare_for_quantization(float_graph);
-  if (!prepared) return tl::unexpected(prepared.error());
-  const auto observed = tensors_to_observe(*prepared, options.quantize);
-  auto program = Program::prepare(with_outputs(*prepared, observed),
-                                  {.threads = options.threads, .choosing = Choosing::fixed});
-  if (!program) return tl::unexpected(program.error());
-  Observer observer(std::move(*program), observed, options.ranges);
+  FLEETFIT_ASSIGN(auto prepared, prepare_for_quantization(float_graph));
+  const auto observed = tensors_to_observe(prepared, options.quantize);
+  FLEETFIT_ASSIGN(auto program,
+                  Program::prepare(with_outputs(prepared, observed),
+                                   {.threads = options.threads, .choosing = Choosing::fixed}));
+  Observer observer(std::move(program), observed, options.ranges);
   int count = 0;
   while (true) {
-    const auto sample = samples();
-    if (!sample) return tl::unexpected(sample.error());
-    if (!*sample) break;
-    if (auto status = observer.observe(**sample); !status) return tl::unexpected(status.error());
+    FLEETFIT_ASSIGN(const auto sample, samples());
+    if (!sample) break;
+    FLEETFIT_TRY(observer.observe(*sample));
     ++count;
   }
   if (count == 0) return fail(ErrorCode::invalid_input, "there is no sample to calibrate with");
-  return quantize(*std::move(prepared), observer.ranges(), options.quantize);
+  return quantize(std::move(prepared), observer.ranges(), options.quantize);
 }
 
 Samples random_samples(const graph::Graph& graph, int count) {

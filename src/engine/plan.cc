@@ -301,12 +301,12 @@ class Planner {
 
 Result<Graph> simplify_for_engine(const Graph& graph) {
   Graph simplified = graph;
-  if (auto status = infer_shapes(simplified); !status) return tl::unexpected(status.error());
-  if (auto status = simplify(simplified); !status) return tl::unexpected(status.error());
+  FLEETFIT_TRY(infer_shapes(simplified));
+  FLEETFIT_TRY(simplify(simplified));
   if (auto status = to_quantized_tensors(simplified, {.merge_activations = true}); !status) {
     return tl::unexpected(status.error());
   }
-  if (auto status = simplify(simplified); !status) return tl::unexpected(status.error());
+  FLEETFIT_TRY(simplify(simplified));
   return simplified;
 }
 
@@ -314,8 +314,7 @@ Result<Plan> make_plan(const Graph& simplified, ImageLayout layout, Fusing fusin
   Graph laid_out = simplified;
   const auto wanted =
       layout == ImageLayout::channels_last ? graph::Layout::nhwc : graph::Layout::nchw;
-  if (auto status = convert_layout(laid_out, wanted); !status)
-    return tl::unexpected(status.error());
+  FLEETFIT_TRY(convert_layout(laid_out, wanted));
   return Planner(laid_out, layout, threads).plan(fuse_nodes(laid_out, fusing));
 }
 

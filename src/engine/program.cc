@@ -27,19 +27,17 @@ Result<Program> Program::prepare(const graph::Graph& graph, const EngineOptions&
                 fmt::format("a program cannot run on {} threads", options.threads));
   }
   for (const auto check : {graph::validate, check_inputs, check_weights}) {
-    if (auto status = check(graph); !status) return tl::unexpected(status.error());
+    FLEETFIT_TRY(check(graph));
   }
-  auto simplified = simplify_for_engine(graph);
-  if (!simplified) return tl::unexpected(simplified.error());
+  FLEETFIT_ASSIGN(auto simplified, simplify_for_engine(graph));
   for (const auto check : {graph::validate, check_operators, check_weights}) {
-    if (auto status = check(*simplified); !status) return tl::unexpected(status.error());
+    FLEETFIT_TRY(check(simplified));
   }
   use_threads(options.threads);
-  auto state = assemble(*simplified, options);
-  if (!state) return tl::unexpected(state.error());
-  for (const auto id : graph.inputs) (*state)->inputs.push_back(port(graph, id));
-  for (const auto id : simplified->outputs) (*state)->outputs.push_back(port(*simplified, id));
-  return Program(std::move(*state));
+  FLEETFIT_ASSIGN(auto state, assemble(simplified, options));
+  for (const auto id : graph.inputs) state->inputs.push_back(port(graph, id));
+  for (const auto id : simplified.outputs) state->outputs.push_back(port(simplified, id));
+  return Program(std::move(state));
 }
 
 Program::Program(std::unique_ptr<PreparedProgram> state) : state_(std::move(state)) {}

@@ -34,10 +34,9 @@ class ReferenceKernel final : public Kernel {
   }
 
   Status run() override {
-    auto results = evaluate(task_.node, pointers_, quantizations_);
-    if (!results) return tl::unexpected(results.error());
-    for (std::size_t i = 0; i < task_.outputs.size() && i < results->size(); ++i) {
-      const auto bytes = (*results)[i].data.bytes();
+    FLEETFIT_ASSIGN(auto results, evaluate(task_.node, pointers_, quantizations_));
+    for (std::size_t i = 0; i < task_.outputs.size() && i < results.size(); ++i) {
+      const auto bytes = results[i].data.bytes();
       if (bytes.size() != storage_bytes(task_.outputs[i])) {
         return fail(ErrorCode::internal, graph::describe(task_.node) + " gave an unexpected shape");
       }

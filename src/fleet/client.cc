@@ -262,8 +262,7 @@ Client::Reply HttpClient::call(std::string_view method, std::string_view path,
     body += bytes;
     return true;
   }};
-  if (auto sent = send(method, path, std::move(request), receiver); !sent)
-    return tl::unexpected(std::move(sent.error()));
+  FLEETFIT_TRY(send(method, path, std::move(request), receiver));
   if (body.empty()) return nlohmann::json::object();
   auto json = core::parse_json(body, "answer", {.max_bytes = kMostReply});
   if (!json)
@@ -305,9 +304,8 @@ tl::expected<void, CallError> HttpClient::download(std::string_view hash,
 }  // namespace
 
 Result<std::unique_ptr<Client>> make_client(const ClientOptions& options) {
-  const auto address = parse_address(options.server);
-  if (!address) return tl::unexpected(address.error());
-  if (auto ok = check_token(options.token); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_ASSIGN(const auto address, parse_address(options.server));
+  FLEETFIT_TRY(check_token(options.token));
   if (!options.device.empty()) {
     if (auto ok = check_name(options.device); !ok) return core::within("device", ok.error());
   }
@@ -315,10 +313,9 @@ Result<std::unique_ptr<Client>> make_client(const ClientOptions& options) {
     return refuse(fmt::format("timeout: {} s is not above 0 and up to 3600", options.timeout_s));
   if (!options.authority.empty()) {
     // A wrong file would otherwise be noticed with the first call alone.
-    if (auto read = core::read_file(options.authority); !read)
-      return tl::unexpected(std::move(read.error()));
+    FLEETFIT_TRY(core::read_file(options.authority));
   }
-  return std::make_unique<HttpClient>(options, *address);
+  return std::make_unique<HttpClient>(options, address);
 }
 
 }  // namespace fleetfit::fleet

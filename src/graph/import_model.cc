@@ -57,12 +57,13 @@ std::string_view to_string(ModelFormat format) {
 
 Result<ImportedModel> import_model(const std::filesystem::path& file,
                                    const ImportOptions& options) {
-  auto mapped = core::MappedFile::open(file);
-  if (!mapped) return tl::unexpected(mapped.error());
-  if (mapped->bytes().empty())
+  FLEETFIT_ASSIGN(auto mapped, core::MappedFile::open(file));
+  if (mapped.bytes().empty())
     return fail(ErrorCode::invalid_input, fmt::format("{}: the file is empty", file.string()));
-  auto model = import_bytes(std::make_shared<core::MappedFile>(std::move(*mapped)), file, options);
-  if (!model) return core::within(file.string(), model.error());
+  FLEETFIT_ASSIGN(auto model,
+                  core::within(file.string(),
+                               import_bytes(std::make_shared<core::MappedFile>(std::move(mapped)),
+                                            file, options)));
   return model;
 }
 

@@ -93,11 +93,11 @@ struct ConvChannels {
 
 Status check_conv(const Window& window, std::int64_t groups, Layout layout, const Shape& x,
                   const Shape& weights) {
-  if (auto ok = check_image(x); !ok) return ok;
+  FLEETFIT_TRY(check_image(x));
   if (weights.size() != x.size()) {
     return misfit("weights {} do not fit an input of {}", to_string(weights), to_string(x));
   }
-  if (auto ok = check_window(window, x.size() - 2); !ok) return ok;
+  FLEETFIT_TRY(check_window(window, x.size() - 2));
   if (kernel_extents(weights, layout) != window.kernel) {
     return misfit("weights {} do not have the kernel {}", to_string(weights),
                   to_string(window.kernel));
@@ -148,34 +148,29 @@ Outcomes infer(const Conv& op, const Node&, const Operands& in) {
   const auto* x = in.shape(0);
   const auto* weights = in.shape(1);
   if (x == nullptr || weights == nullptr) return open(in.dtype(0));
-  if (auto ok = check_conv(op.window, op.groups, op.layout, *x, *weights); !ok)
-    return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_conv(op.window, op.groups, op.layout, *x, *weights));
   const auto out = weights->front();
   const auto per_group = op.layout == Layout::nchw ? (*weights)[1] : weights->back();
   const auto channels = (*x)[channel_axis(*x, op.layout)];
   if (per_group > kMostWindow) return misfit("weights {} are absurdly large", to_string(*weights));
-  if (auto ok = check_channels(channels, {per_group * op.groups, out}, op.groups); !ok)
-    return tl::unexpected(ok.error());
-  if (auto ok = check_bias(in, 2, out); !ok) return tl::unexpected(ok.error());
-  const auto extents = windows_that_fit(op.window, spatial_extents(*x, op.layout));
-  if (!extents) return tl::unexpected(extents.error());
-  return one(in.dtype(0), image_shape(x->front(), out, *extents, op.layout));
+  FLEETFIT_TRY(check_channels(channels, {per_group * op.groups, out}, op.groups));
+  FLEETFIT_TRY(check_bias(in, 2, out));
+  FLEETFIT_ASSIGN(const auto extents, windows_that_fit(op.window, spatial_extents(*x, op.layout)));
+  return one(in.dtype(0), image_shape(x->front(), out, extents, op.layout));
 }
 
 Outcomes infer(const ConvTranspose& op, const Node&, const Operands& in) {
   const auto* x = in.shape(0);
   const auto* weights = in.shape(1);
   if (x == nullptr || weights == nullptr) return open(in.dtype(0));
-  if (auto ok = check_conv(op.window, op.groups, op.layout, *x, *weights); !ok)
-    return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_conv(op.window, op.groups, op.layout, *x, *weights));
   const bool nchw = op.layout == Layout::nchw;
   const auto per_group = nchw ? (*weights)[1] : weights->back();
   if (per_group > kMostWindow) return misfit("weights {} are absurdly large", to_string(*weights));
   const ConvChannels wanted = nchw ? ConvChannels{weights->front(), per_group * op.groups}
                                    : ConvChannels{per_group * op.groups, weights->front()};
-  if (auto ok = check_channels((*x)[channel_axis(*x, op.layout)], wanted, op.groups); !ok)
-    return tl::unexpected(ok.error());
-  if (auto ok = check_bias(in, 2, wanted.out); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_channels((*x)[channel_axis(*x, op.layout)], wanted, op.groups));
+  FLEETFIT_TRY(check_bias(in, 2, wanted.out));
 
   auto extents = spatial_extents(*x, op.layout);
   const auto spatial = extents.size();
@@ -206,11 +201,10 @@ Outcomes infer(const ConvTranspose& op, const Node&, const Operands& in) {
 Outcomes infer(const Pool& op, const Node& node, const Operands& in) {
   const auto* x = in.shape(0);
   if (x == nullptr) return open(in.dtype(0));
-  if (auto ok = check_image(*x); !ok) return tl::unexpected(ok.error());
-  if (auto ok = check_window(op.window, x->size() - 2); !ok) return tl::unexpected(ok.error());
-  const auto extents = windows_that_fit(op.window, spatial_extents(*x, op.layout));
-  if (!extents) return tl::unexpected(extents.error());
-  auto shape = image_shape(x->front(), (*x)[channel_axis(*x, op.layout)], *extents, op.layout);
+  FLEETFIT_TRY(check_image(*x));
+  FLEETFIT_TRY(check_window(op.window, x->size() - 2));
+  FLEETFIT_ASSIGN(const auto extents, windows_that_fit(op.window, spatial_extents(*x, op.layout)));
+  auto shape = image_shape(x->front(), (*x)[channel_axis(*x, op.layout)], extents, op.layout);
   std::vector<Outcome> outcomes{{in.dtype(0), shape}};
   if (node.outputs.size() > 1) outcomes.push_back({DType::i64, std::move(shape)});
   return outcomes;
@@ -219,7 +213,7 @@ Outcomes infer(const Pool& op, const Node& node, const Operands& in) {
 Outcomes infer(const GlobalPool& op, const Node&, const Operands& in) {
   const auto* x = in.shape(0);
   if (x == nullptr) return open(in.dtype(0));
-  if (auto ok = check_image(*x); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_image(*x));
   return one(in.dtype(0), image_shape(x->front(), (*x)[channel_axis(*x, op.layout)],
                                       Ints(x->size() - 2, 1), op.layout));
 }
@@ -250,9 +244,8 @@ Outcomes infer(const Gemm& op, const Node&, const Operands& in) {
     shape.back() = columns;
   }
   if (const auto* c = in.shape(2)) {
-    const auto sum = broadcast(shape, *c);
-    if (!sum) return tl::unexpected(sum.error());
-    if (*sum != shape) return misfit("C is {} and the product {}", to_string(*c), to_string(shape));
+    FLEETFIT_ASSIGN(const auto sum, broadcast(shape, *c));
+    if (sum != shape) return misfit("C is {} and the product {}", to_string(*c), to_string(shape));
   }
   return one(in.dtype(0), shape);
 }
@@ -274,11 +267,10 @@ Outcomes infer(const MatMul& op, const Node&, const Operands& in) {
   }
   const auto rows = a[a.size() - 2];
   const auto columns = b.back();
-  auto shape = broadcast({a.begin(), a.end() - 2}, {b.begin(), b.end() - 2});
-  if (!shape) return tl::unexpected(shape.error());
-  if (!row) shape->push_back(rows);
-  if (!column) shape->push_back(columns);
-  return one(in.dtype(0), *shape);
+  FLEETFIT_ASSIGN(auto shape, broadcast({a.begin(), a.end() - 2}, {b.begin(), b.end() - 2}));
+  if (!row) shape.push_back(rows);
+  if (!column) shape.push_back(columns);
+  return one(in.dtype(0), shape);
 }
 
 Outcomes infer(const MultiHeadAttention& op, const Node&, const Operands& in) {
@@ -322,11 +314,10 @@ Outcomes infer(const BatchNorm& op, const Node&, const Operands& in) {
 Outcomes infer(const LayerNorm& op, const Node&, const Operands& in) {
   const auto* x = in.shape(0);
   if (x == nullptr) return open(in.dtype(0));
-  const auto axis = resolve_axis(op.axis, x->size());
-  if (!axis) return tl::unexpected(axis.error());
+  FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, x->size()));
   auto statistics = *x;
-  std::fill(statistics.begin() + static_cast<std::ptrdiff_t>(*axis), statistics.end(), 1);
-  const Shape normalized(x->begin() + static_cast<std::ptrdiff_t>(*axis), x->end());
+  std::fill(statistics.begin() + static_cast<std::ptrdiff_t>(axis), statistics.end(), 1);
+  const Shape normalized(x->begin() + static_cast<std::ptrdiff_t>(axis), x->end());
   for (std::size_t i = 1; i < 3; ++i) {
     if (in.shape(i) != nullptr) {
       const auto scaled = broadcast(normalized, *in.shape(i));
@@ -349,8 +340,7 @@ Outcomes infer(const Softmax& op, const Node&, const Operands& in) {
 Outcomes infer(const LpNormalization& op, const Node&, const Operands& in) {
   const auto* x = in.shape(0);
   if (x == nullptr) return open(in.dtype(0));
-  if (const auto axis = resolve_axis(op.axis, x->size()); !axis)
-    return tl::unexpected(axis.error());
+  FLEETFIT_TRY(resolve_axis(op.axis, x->size()));
   return one(in.dtype(0), *x);
 }
 

@@ -57,7 +57,7 @@ class HeaderReader {
     Header header;
     if (!take('{')) return broken("does not begin with '{'");
     while (!take('}')) {
-      if (auto ok = read_entry(header); !ok) return tl::unexpected(ok.error());
+      FLEETFIT_TRY(read_entry(header));
       if (!take(',') && !peek('}')) return broken("lacks a comma between its entries");
     }
     skip_blanks();
@@ -81,7 +81,7 @@ class HeaderReader {
 
   template <class T>
   Status keep(Result<T> value, std::optional<T>& place) {
-    if (!value) return tl::unexpected(std::move(value.error()));
+    FLEETFIT_TRY(value);
     if (place) return broken("says one thing twice");
     place = std::move(*value);
     return {};
@@ -222,38 +222,36 @@ bool are_truths(std::string_view bytes) {
 }
 
 Result<Value> read_value(const std::shared_ptr<const std::string>& file) {
-  const auto parts = divide(*file);
-  if (!parts) return tl::unexpected(parts.error());
-  auto header = HeaderReader(parts->header).read();
-  if (!header) return tl::unexpected(header.error());
-  const auto dtype = type_of(*header->descr);
-  if (!dtype) return tl::unexpected(dtype.error());
+  FLEETFIT_ASSIGN(const auto parts, divide(*file));
+  auto header = HeaderReader(parts.header).read();
+  FLEETFIT_TRY(header);
+  FLEETFIT_ASSIGN(const auto dtype, type_of(*header->descr));
   if (*header->fortran_order) {
     return fail(ErrorCode::unsupported,
                 "Fortran order is not supported; numpy.ascontiguousarray gives C order");
   }
-  const auto count = element_count(*header->shape);
-  if (!count) return tl::unexpected(count.error());
+  FLEETFIT_ASSIGN(const auto count, element_count(*header->shape));
 
-  const auto values = std::string_view(*file).substr(parts->values_begin);
-  const auto expected = static_cast<std::size_t>(*count) * size_of(*dtype);
+  const auto values = std::string_view(*file).substr(parts.values_begin);
+  const auto expected = static_cast<std::size_t>(count) * size_of(dtype);
   if (values.size() != expected) {
     return fail(ErrorCode::invalid_input,
                 fmt::format("it holds {} bytes of values, {} of {} take {}", values.size(),
-                            to_string(*header->shape), to_string(*dtype), expected));
+                            to_string(*header->shape), to_string(dtype), expected));
   }
-  if (*dtype == DType::boolean && !are_truths(values)) {
+  if (dtype == DType::boolean && !are_truths(values)) {
     return fail(ErrorCode::invalid_input, "a bool is neither 0 nor 1");
   }
-  return Value{.dtype = *dtype,
+  return Value{.dtype = dtype,
                .shape = std::move(*header->shape),
                .data = TensorData::view(std::as_bytes(std::span(values)), file)};
 }
 
 Result<Value> read_named(std::string file, std::string_view name) {
   // Shared by all copies of the value: its bytes stay where they were read.
-  auto value = read_value(std::make_shared<const std::string>(std::move(file)));
-  if (!value) return core::within(name, std::move(value.error()));
+  FLEETFIT_ASSIGN(
+      auto value,
+      core::within(name, read_value(std::make_shared<const std::string>(std::move(file)))));
   return value;
 }
 
@@ -265,9 +263,8 @@ std::string python_tuple(const Shape& shape) {
 }  // namespace
 
 Result<Value> read_npy(const std::filesystem::path& path) {
-  auto file = core::read_file(path, {.max_bytes = kMostFileBytes});
-  if (!file) return tl::unexpected(std::move(file.error()));
-  return read_named(std::move(*file), path.string());
+  FLEETFIT_ASSIGN(auto file, core::read_file(path, {.max_bytes = kMostFileBytes}));
+  return read_named(std::move(file), path.string());
 }
 
 Result<Value> parse_npy(std::span<const std::byte> bytes, std::string_view name) {
@@ -280,10 +277,9 @@ Result<std::string> format_npy(const Value& value) {
     return fail(ErrorCode::unsupported,
                 fmt::format(".npy files cannot hold {}", to_string(value.dtype)));
   }
-  const auto count = element_count(value.shape);
-  if (!count) return tl::unexpected(count.error());
+  FLEETFIT_ASSIGN(const auto count, element_count(value.shape));
   const auto bytes = value.data.bytes();
-  if (bytes.size() != static_cast<std::size_t>(*count) * size_of(value.dtype)) {
+  if (bytes.size() != static_cast<std::size_t>(count) * size_of(value.dtype)) {
     return fail(ErrorCode::invalid_input,
                 fmt::format("{} bytes are not {} of {}", bytes.size(), to_string(value.shape),
                             to_string(value.dtype)));
@@ -306,9 +302,8 @@ Result<std::string> format_npy(const Value& value) {
 }
 
 Status write_npy(const std::filesystem::path& path, const Value& value) {
-  const auto file = format_npy(value);
-  if (!file) return core::within(path.string(), file.error());
-  return core::write_file(path, *file);
+  FLEETFIT_ASSIGN(const auto file, core::within(path.string(), format_npy(value)));
+  return core::write_file(path, file);
 }
 
 }  // namespace fleetfit::graph

@@ -42,8 +42,8 @@ class Reindexer {
     for (auto& node : new_.nodes) {
       if (auto ok = follow(node); !ok) return core::within(describe(node), ok.error());
     }
-    if (auto ok = infer_shapes(new_); !ok) return tl::unexpected(ok.error());
-    if (auto ok = validate(new_); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(infer_shapes(new_));
+    FLEETFIT_TRY(validate(new_));
     return std::move(new_);
   }
 

@@ -130,13 +130,12 @@ Result<std::optional<Graph>> shrunk_by(const Graph& block, const ShareOf& share_
     places.insert(group.places.begin(), group.places.end());
   }
   if (dropped.empty()) return std::nullopt;
-  auto graph = reindexed(block, positions_without(dropped, places, channels));
-  if (!graph) return tl::unexpected(std::move(graph.error()));
+  FLEETFIT_ASSIGN(auto graph, reindexed(block, positions_without(dropped, places, channels)));
   for (std::size_t i = 0; i < block.outputs.size(); ++i) {
-    if (graph->tensor(graph->outputs[i]).shape != block.tensor(block.outputs[i]).shape)
+    if (graph.tensor(graph.outputs[i]).shape != block.tensor(block.outputs[i]).shape)
       return fail(ErrorCode::unsupported, "an output would change its shape");
   }
-  return std::optional(*std::move(graph));
+  return std::optional(std::move(graph));
 }
 
 /// For each tensor, in which of `count` stretches of the network it is made; the last for what no
@@ -194,15 +193,14 @@ Result<Graph> pruned(const Graph& network, std::span<const double> shares) {
   }
   if (std::ranges::all_of(shares, [](double share) { return share == 1; })) return network;
   const auto stretches = stretches_of(network, shares.size());
-  auto graph = shrunk_by(network, [&](const ChannelGroup& group) {
-    std::size_t first = shares.size() - 1;
-    for (const auto& [tensor, axis] : group.places)
-      first = std::min(first, stretches[static_cast<std::size_t>(tensor)]);
-    return shares[first];
-  });
-  if (!graph) return tl::unexpected(std::move(graph.error()));
-  if (!*graph) return network;
-  return std::move(**graph);
+  FLEETFIT_ASSIGN(auto graph, shrunk_by(network, [&](const ChannelGroup& group) {
+                    std::size_t first = shares.size() - 1;
+                    for (const auto& [tensor, axis] : group.places)
+                      first = std::min(first, stretches[static_cast<std::size_t>(tensor)]);
+                    return shares[first];
+                  }));
+  if (!graph) return network;
+  return std::move(*graph);
 }
 
 }  // namespace fleetfit::graph

@@ -64,11 +64,8 @@ Status check_positive(std::initializer_list<std::pair<const char*, std::int64_t>
 }  // namespace
 
 Result<Graph> build_m5(const M5Options& options) {
-  if (auto ok = check_positive({{"channels", options.channels},
-                                {"classes", options.classes},
-                                {"stride", options.stride}});
-      !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check_positive(
+      {{"channels", options.channels}, {"classes", options.classes}, {"stride", options.stride}}));
   constexpr std::int64_t kFirstKernel = 80;
   constexpr std::int64_t kPoolings = std::int64_t{4} * 4 * 4 * 4;
   const auto first = (options.length - 1) / options.stride + 1;
@@ -99,13 +96,11 @@ Result<Graph> build_m5(const M5Options& options) {
 }
 
 Result<Graph> build_text_rnn(const TextRnnOptions& options) {
-  if (auto ok = check_positive({{"vocabulary", options.vocabulary},
-                                {"embedding", options.embedding},
-                                {"hidden", options.hidden},
-                                {"classes", options.classes},
-                                {"stride", options.stride}});
-      !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check_positive({{"vocabulary", options.vocabulary},
+                               {"embedding", options.embedding},
+                               {"hidden", options.hidden},
+                               {"classes", options.classes},
+                               {"stride", options.stride}}));
   if (options.stride > options.length)
     return fail(ErrorCode::invalid_input,
                 fmt::format("a stride of {} words is longer than a text of {}", options.stride,
@@ -127,10 +122,8 @@ Result<Graph> build_text_rnn(const TextRnnOptions& options) {
 }
 
 Result<Graph> build_small_yolo(const SmallYoloOptions& options) {
-  if (auto ok = check_positive(
-          {{"channels", options.channels}, {"classes", options.classes}, {"size", options.size}});
-      !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check_positive(
+      {{"channels", options.channels}, {"classes", options.classes}, {"size", options.size}}));
   if (options.size % kYoloCell != 0)
     return fail(ErrorCode::invalid_input,
                 fmt::format("a size of {} pixels is no multiple of {}", options.size, kYoloCell));

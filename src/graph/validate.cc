@@ -188,12 +188,12 @@ Status check_order(const Graph& graph) {
 }  // namespace
 
 Status validate(const Graph& graph) {
-  if (auto ok = check_ids(graph); !ok) return ok;
+  FLEETFIT_TRY(check_ids(graph));
   for (const auto& tensor : graph.tensors) {
-    if (auto ok = check_tensor(tensor); !ok) return ok;
+    FLEETFIT_TRY(check_tensor(tensor));
   }
   for (const auto& node : graph.nodes) {
-    if (auto ok = check_arity(node); !ok) return ok;
+    FLEETFIT_TRY(check_arity(node));
   }
   return check_order(graph);
 }

@@ -79,7 +79,7 @@ Result<Graph> with_batch(Graph graph, std::int64_t batch) {
   rewrite_shapes(graph, *before, batch);
   if (const auto inferred = infer_shapes(graph); !inferred)
     return unchangeable(batch, inferred.error().message);
-  if (auto ok = check_outputs(graph, batch); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check_outputs(graph, batch));
   return graph;
 }
 

@@ -200,12 +200,11 @@ Result<Answer> sure_answer(const DeviceJudge& judge, const Goal& goal, core::Thr
   auto quick = answer(judge, goal, options);
   const auto is_serious = [](Doubt doubt) { return doubt != Doubt::filled_in; };
   if (std::ranges::none_of(quick.doubts, is_serious)) return quick;
-  auto searched = searched_answer(judge, goal, pool, seed);
-  if (!searched) return tl::unexpected(std::move(searched.error()));
-  searched->judged += quick.judged;
+  FLEETFIT_ASSIGN(auto searched, searched_answer(judge, goal, pool, seed));
+  searched.judged += quick.judged;
   for (const auto doubt : quick.doubts) {
-    if (std::ranges::count(searched->doubts, doubt) == 0 && doubt != Doubt::over_limit)
-      searched->doubts.push_back(doubt);
+    if (std::ranges::count(searched.doubts, doubt) == 0 && doubt != Doubt::over_limit)
+      searched.doubts.push_back(doubt);
   }
   return searched;
 }
@@ -228,9 +227,8 @@ Result<std::vector<double>> feature_row(const DeviceInputs& inputs, const Device
 
 Result<DeviceVector> device_of(const Model& model, const DeviceFeatures& features,
                                std::size_t device) {
-  const auto row = feature_row(model.parts().device, features, device);
-  if (!row) return tl::unexpected(row.error());
-  auto vector = model.parts().device.read(*row);
+  FLEETFIT_ASSIGN(const auto row, feature_row(model.parts().device, features, device));
+  auto vector = model.parts().device.read(row);
   if (!vector) {
     return core::within(fmt::format("{}: device {}", features.name, features.devices[device]),
                         vector.error());

@@ -86,12 +86,10 @@ Result<DesignNetwork> DesignNetwork::make(Parts parts, std::size_t columns) {
     const auto& layer = parts.layers[i];
     const bool is_last = i + 1 == parts.layers.size();
     const std::size_t outputs = is_last ? parts.skip.outputs : layer.outputs;
-    if (auto good = check_layer(layer, inputs, outputs, fmt::format("layers[{}]", i)); !good)
-      return tl::unexpected(std::move(good.error()));
+    FLEETFIT_TRY(check_layer(layer, inputs, outputs, fmt::format("layers[{}]", i)));
     inputs = outputs;
   }
-  if (auto good = check_layer(parts.skip, columns, inputs, "skip"); !good)
-    return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(check_layer(parts.skip, columns, inputs, "skip"));
   return DesignNetwork(std::move(parts));
 }
 

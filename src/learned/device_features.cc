@@ -61,13 +61,12 @@ Result<std::vector<PlacedFeature>> read_columns(const core::CsvTable& csv, std::
   std::vector<PlacedFeature> columns;
   for (std::size_t i = 0; i < csv.columns(); ++i) {
     if (i == key) continue;
-    auto column = parse_feature_column(csv.header()[i]);
-    if (!column) return core::within(name, std::move(column.error()));
-    if (std::ranges::count(columns, *column, &PlacedFeature::feature)) {
+    FLEETFIT_ASSIGN(auto column, core::within(name, parse_feature_column(csv.header()[i])));
+    if (std::ranges::count(columns, column, &PlacedFeature::feature)) {
       return fail(ErrorCode::invalid_input,
-                  fmt::format("{}: there are two columns '{}'", name, column->text()));
+                  fmt::format("{}: there are two columns '{}'", name, column.text()));
     }
-    columns.push_back({i, std::move(*column)});
+    columns.push_back({i, std::move(column)});
   }
   return columns;
 }
@@ -86,15 +85,14 @@ std::optional<std::string_view> absurdity(FeatureKind kind, double value) {
 
 Result<double> read_value(const core::CsvTable& csv, std::size_t row, std::size_t column,
                           FeatureKind kind) {
-  const auto value = csv.optional_number(row, column);
-  if (!value) return tl::unexpected(value.error());
-  if (!*value) return kMissing;
-  if (const auto problem = absurdity(kind, **value)) {
+  FLEETFIT_ASSIGN(const auto value, csv.optional_number(row, column));
+  if (!value) return kMissing;
+  if (const auto problem = absurdity(kind, *value)) {
     return csv.error_at(
         row, column,
         fmt::format("column '{}': {} {}", csv.header()[column], csv.cell(row, column), *problem));
   }
-  return **value;
+  return *value;
 }
 
 /// Adds the columns of `from` at `first`, by device.
@@ -157,9 +155,8 @@ Result<DeviceFeatures> read_feature_rows(const core::CsvTable& csv, std::size_t 
     }
     features.devices.emplace_back(device);
     for (const auto& column : columns) {
-      const auto value = read_value(csv, row, column.place, column.feature.kind);
-      if (!value) return tl::unexpected(value.error());
-      features.values.push_back(*value);
+      FLEETFIT_ASSIGN(const auto value, read_value(csv, row, column.place, column.feature.kind));
+      features.values.push_back(value);
     }
   }
   return features;
@@ -172,15 +169,13 @@ Result<DeviceFeatures> device_features_of(const core::CsvTable& csv, std::string
         ErrorCode::invalid_input,
         fmt::format("{}; a file of device features names its devices there", key.error().message));
   }
-  const auto columns = read_columns(csv, *key, name);
-  if (!columns) return tl::unexpected(columns.error());
-  return read_feature_rows(csv, *key, *columns, std::move(name));
+  FLEETFIT_ASSIGN(const auto columns, read_columns(csv, *key, name));
+  return read_feature_rows(csv, *key, columns, std::move(name));
 }
 
 Result<DeviceFeatures> read_device_features(const std::filesystem::path& path) {
-  const auto csv = core::read_csv(path);
-  if (!csv) return tl::unexpected(csv.error());
-  return device_features_of(*csv, path.string());
+  FLEETFIT_ASSIGN(const auto csv, core::read_csv(path));
+  return device_features_of(csv, path.string());
 }
 
 std::string format_device_features(const DeviceFeatures& features) {

@@ -72,13 +72,10 @@ DeviceInputs::DeviceInputs(Parts parts) : parts_(std::move(parts)) {
 
 Result<DeviceInputs> DeviceInputs::make(Parts parts) {
   if (parts.columns.empty()) return fail(ErrorCode::invalid_input, "there are no features");
-  for (const auto& column : parts.columns)
-    if (auto good = check_column(column); !good) return tl::unexpected(std::move(good.error()));
+  for (const auto& column : parts.columns) FLEETFIT_TRY(check_column(column));
   const std::size_t size = parts.columns.size();
-  if (auto good = check_square(parts.covariance, size, "covariance"); !good)
-    return tl::unexpected(std::move(good.error()));
-  if (auto good = check_square(parts.familiarity, size, "familiarity"); !good)
-    return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(check_square(parts.covariance, size, "covariance"));
+  FLEETFIT_TRY(check_square(parts.familiarity, size, "familiarity"));
   if (!(parts.usual_distance > 0) || !std::isfinite(parts.usual_distance))
     return fail(ErrorCode::invalid_input, "usual_distance is not positive");
   return DeviceInputs(std::move(parts));
@@ -129,12 +126,11 @@ Result<DeviceVector> DeviceInputs::read(std::span<const double> values) const {
   std::vector<double> numbers(size());
   DeviceVector device;
   for (std::size_t i = 0; i < size(); ++i) {
-    const auto number = transformed(parts_.columns[i], values[i]);
-    if (!number) return tl::unexpected(number.error());
-    numbers[i] = *number;
-    if (std::isnan(*number)) ++device.missing;
+    FLEETFIT_ASSIGN(const auto number, transformed(parts_.columns[i], values[i]));
+    numbers[i] = number;
+    if (std::isnan(number)) ++device.missing;
   }
-  if (auto filled = fill_in(numbers); !filled) return tl::unexpected(std::move(filled.error()));
+  FLEETFIT_TRY(fill_in(numbers));
   const double level = level_of(parts_.columns, numbers);
   for (std::size_t i = 0; i < size(); ++i) {
     const auto& column = parts_.columns[i];
@@ -186,11 +182,10 @@ Status transform_column(const KnownFeatures& known, std::size_t number, Transfor
   std::size_t there = 0;
   std::vector<double> values;
   for (std::size_t device = 0; device < known.devices(); ++device) {
-    const auto value = transformed(column, known.row(device)[number]);
-    if (!value) return tl::unexpected(value.error());
-    values.push_back(*value);
-    if (std::isnan(*value)) continue;
-    sum += *value;
+    FLEETFIT_ASSIGN(const auto value, transformed(column, known.row(device)[number]));
+    values.push_back(value);
+    if (std::isnan(value)) continue;
+    sum += value;
     ++there;
   }
   if (there == 0) return wrong(column, "no known device has it");
@@ -210,8 +205,7 @@ Result<Transformed> transform_all(const KnownFeatures& known) {
     all.columns.push_back({.name = known.names[i],
                            .is_reference = known.is_reference[i],
                            .is_logarithm = wants_logarithm(known, i)});
-    if (auto done = transform_column(known, i, all); !done)
-      return tl::unexpected(std::move(done.error()));
+    FLEETFIT_TRY(transform_column(known, i, all));
   }
   return all;
 }
@@ -277,7 +271,7 @@ Result<DeviceInputs> fit_device_inputs(const KnownFeatures& known, double ridge)
                             known.devices(), kFewest));
   }
   auto all = transform_all(known);
-  if (!all) return tl::unexpected(std::move(all.error()));
+  FLEETFIT_TRY(all);
   const MatrixXd centred = all->values.rowwise() - all->values.colwise().mean();
   const MatrixXd covariance = centred.transpose() * centred / static_cast<double>(centred.rows());
   const MatrixXd inputs = scale_columns(*all);

@@ -150,14 +150,12 @@ Result<std::vector<std::size_t>> FeatureScaling::find_columns(const DeviceFeatur
 }
 
 Result<std::vector<double>> FeatureScaling::scale(const DeviceFeatures& devices) const {
-  const auto places = find_columns(devices);
-  if (!places) return tl::unexpected(places.error());
+  FLEETFIT_ASSIGN(const auto places, find_columns(devices));
   std::vector<double> out(devices.devices.size() * inputs());
   std::vector<double> row(columns_.size());
   for (std::size_t device = 0; device < devices.devices.size(); ++device) {
-    pick(devices.row(device), *places, row);
-    auto known = check_known(row, devices, device);
-    if (!known) return tl::unexpected(std::move(known.error()));
+    pick(devices.row(device), places, row);
+    FLEETFIT_TRY(check_known(row, devices, device));
     scale(row, std::span(out).subspan(device * inputs(), inputs()));
   }
   return out;
@@ -165,12 +163,10 @@ Result<std::vector<double>> FeatureScaling::scale(const DeviceFeatures& devices)
 
 Result<std::vector<double>> FeatureScaling::row_of(const DeviceFeatures& devices,
                                                    std::size_t device) const {
-  const auto places = find_columns(devices);
-  if (!places) return tl::unexpected(places.error());
+  FLEETFIT_ASSIGN(const auto places, find_columns(devices));
   std::vector<double> row(columns_.size());
-  pick(devices.row(device), *places, row);
-  auto known = check_known(row, devices, device);
-  if (!known) return tl::unexpected(std::move(known.error()));
+  pick(devices.row(device), places, row);
+  FLEETFIT_TRY(check_known(row, devices, device));
   return row;
 }
 
@@ -202,29 +198,23 @@ Result<double> read_spread(const core::JsonView& json, std::string_view key) {
 
 Result<FeatureScaling> FeatureScaling::from_json(const core::JsonView& json) {
   FeatureScaling scaling;
-  const auto items = json.items("columns");
-  if (!items) return tl::unexpected(items.error());
-  for (const auto& item : *items) {
-    const auto name = item.text("name");
-    if (!name) return tl::unexpected(name.error());
-    auto column = parse_feature_column(*name);
+  FLEETFIT_ASSIGN(const auto items, json.items("columns"));
+  for (const auto& item : items) {
+    FLEETFIT_ASSIGN(const auto name, item.text("name"));
+    auto column = parse_feature_column(name);
     if (!column) return item.error(column.error().message);
     if (std::ranges::count(scaling.columns_, *column))
       return item.error("the column is there twice");
-    const auto mean = item.number("mean");
-    if (!mean) return tl::unexpected(mean.error());
-    const auto spread = read_spread(item, "spread");
-    if (!spread) return tl::unexpected(spread.error());
+    FLEETFIT_ASSIGN(const auto mean, item.number("mean"));
+    FLEETFIT_ASSIGN(const auto spread, read_spread(item, "spread"));
     scaling.has_level_ = scaling.has_level_ || is_latency(column->kind);
     scaling.columns_.push_back(std::move(*column));
-    scaling.means_.push_back(*mean);
-    scaling.spreads_.push_back(*spread);
+    scaling.means_.push_back(mean);
+    scaling.spreads_.push_back(spread);
   }
   if (scaling.columns_.empty()) return json.error("columns is empty");
   if (!scaling.has_level_) return scaling;
-  const auto spread = read_spread(json, "level_spread");
-  if (!spread) return tl::unexpected(spread.error());
-  scaling.level_spread_ = *spread;
+  FLEETFIT_ASSIGN(scaling.level_spread_, read_spread(json, "level_spread"));
   return scaling;
 }
 

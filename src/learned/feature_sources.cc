@@ -111,39 +111,33 @@ Result<std::vector<std::size_t>> find_references(const space::DesignTable& table
 }
 
 Result<DeviceFeatures> probe_features(std::string device, const core::JsonView& probe) {
-  const auto found = probe.at("features");
-  if (!found) return tl::unexpected(found.error());
-  const auto members = found->members();
-  if (!members) return tl::unexpected(members.error());
+  FLEETFIT_ASSIGN(const auto found, probe.at("features"));
+  FLEETFIT_ASSIGN(const auto members, found.members());
   DeviceFeatures features{.name = probe.place(), .devices = {std::move(device)}};
-  for (const auto& member : *members) {
-    const auto value = member.value.as_number();
-    if (!value) return tl::unexpected(value.error());
-    if (*value < 0) return member.value.error("it cannot be negative");
+  for (const auto& member : members) {
+    FLEETFIT_ASSIGN(const auto value, member.value.as_number());
+    if (value < 0) return member.value.error("it cannot be negative");
     features.columns.push_back({.kind = FeatureKind::probe, .name = member.key});
-    features.values.push_back(*value);
+    features.values.push_back(value);
   }
-  if (features.columns.empty()) return found->error("there are no features");
+  if (features.columns.empty()) return found.error("there are no features");
   return features;
 }
 
 Result<SheetFeatures> sheet_features(const core::CsvTable& csv, std::string name,
                                      std::string_view device_column) {
-  const auto key = csv.column(device_column);
-  if (!key) return tl::unexpected(key.error());
+  FLEETFIT_ASSIGN(const auto key, csv.column(device_column));
   SheetFeatures sheet{.features = {}};
   std::vector<PlacedFeature> taken;
   for (std::size_t column = 0; column < csv.columns(); ++column) {
-    if (column == *key || is_empty(csv, column)) continue;
+    if (column == key || is_empty(csv, column)) continue;
     if (csv.header()[column].empty() || holds_text(csv, column)) {
       sheet.left_out.push_back(csv.header()[column]);
       continue;
     }
     taken.push_back({column, {.kind = FeatureKind::specification, .name = csv.header()[column]}});
   }
-  auto features = read_feature_rows(csv, *key, taken, std::move(name));
-  if (!features) return tl::unexpected(std::move(features.error()));
-  sheet.features = *std::move(features);
+  FLEETFIT_ASSIGN(sheet.features, read_feature_rows(csv, key, taken, std::move(name)));
   return sheet;
 }
 

@@ -134,14 +134,12 @@ double held_out_error(const MatrixXd& inputs, const MatrixXd& values,
 }  // namespace
 
 Result<double> choose_ridge(const Samples& samples, std::span<const std::size_t> folds) {
-  const auto inputs = fit_device_inputs(samples.features, kDefaultRidge);
-  if (!inputs) return tl::unexpected(inputs.error());
-  const auto devices = read_devices(*inputs, samples);
-  if (!devices) return tl::unexpected(devices.error());
-  const MatrixXd values = whole_rows(samples, *devices);
+  FLEETFIT_ASSIGN(const auto inputs, fit_device_inputs(samples.features, kDefaultRidge));
+  FLEETFIT_ASSIGN(const auto devices, read_devices(inputs, samples));
+  const MatrixXd values = whole_rows(samples, devices);
   constexpr Index kFewest = 20;
   if (values.rows() < kFewest) return kDefaultRidge;
-  const MatrixXd x = inputs_of(*devices);
+  const MatrixXd x = inputs_of(devices);
   const std::size_t count = std::ranges::max(folds) + 1;
   double best = kDefaultRidge;
   double least = INFINITY;

@@ -105,11 +105,8 @@ Result<Model> Model::make(Parts parts) {
   };
   if (parts.costs.empty() || parts.costs.size() > kMostCosts)
     return wrong(fmt::format("costs: there are {}, expected 1 or 2", parts.costs.size()));
-  for (const auto& cost : parts.costs)
-    if (auto good = check_cost(cost, parts.device.size()); !good)
-      return tl::unexpected(std::move(good.error()));
-  if (auto good = check_accuracy(parts.accuracy); !good)
-    return tl::unexpected(std::move(good.error()));
+  for (const auto& cost : parts.costs) FLEETFIT_TRY(check_cost(cost, parts.device.size()));
+  FLEETFIT_TRY(check_accuracy(parts.accuracy));
   for (const auto& optimizer : parts.optimizers)
     if (optimizer.inputs() != optimizer_inputs(parts))
       return wrong("optimizers: a network is of other features");

@@ -133,7 +133,7 @@ class Fields {
 Result<DesignNetwork> read_network(const JsonView& json, std::size_t columns) {
   Fields fields(json);
   DesignNetwork::Parts parts{.layers = fields.layers("layers"), .skip = fields.layer("skip")};
-  if (auto good = fields.status(); !good) return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(fields.status());
   auto network = DesignNetwork::make(std::move(parts), columns);
   if (!network) return json.error(network.error().message);
   return network;
@@ -150,24 +150,22 @@ Result<DeviceInputs> read_features(const JsonView& json) {
                              .middle = column.number("middle"),
                              .mean = column.number("mean"),
                              .scale = column.number("scale")});
-    if (auto good = column.status(); !good) return tl::unexpected(std::move(good.error()));
+    FLEETFIT_TRY(column.status());
   }
   parts.covariance = fields.numbers("covariance");
   parts.familiarity = fields.numbers("familiarity");
   parts.usual_distance = fields.number("usual_distance");
-  if (auto good = fields.status(); !good) return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(fields.status());
   auto inputs = DeviceInputs::make(std::move(parts));
   if (!inputs) return json.error(inputs.error().message);
   return inputs;
 }
 
 Result<CostMember> read_member(const JsonView& json, std::size_t columns) {
-  auto network = read_network(json, columns);
-  if (!network) return tl::unexpected(std::move(network.error()));
-  const auto typical = json.numbers("typical");
-  if (!typical) return tl::unexpected(typical.error());
-  CostMember member{.network = *std::move(network)};
-  for (const double one : *typical) member.typical.push_back(static_cast<float>(one));
+  FLEETFIT_ASSIGN(auto network, read_network(json, columns));
+  FLEETFIT_ASSIGN(const auto typical, json.numbers("typical"));
+  CostMember member{.network = std::move(network)};
+  for (const double one : typical) member.typical.push_back(static_cast<float>(one));
   return member;
 }
 
@@ -188,11 +186,10 @@ Result<CostModel> read_cost(const JsonView& json, std::size_t columns) {
                  .usual_spread = fields.number("usual_spread"),
                  .rank_correlation = fields.number("rank_correlation")};
   for (const auto& item : fields.items("members")) {
-    auto member = read_member(item, columns);
-    if (!member) return tl::unexpected(std::move(member.error()));
-    cost.members.push_back(*std::move(member));
+    FLEETFIT_ASSIGN(auto member, read_member(item, columns));
+    cost.members.push_back(std::move(member));
   }
-  if (auto good = fields.status(); !good) return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(fields.status());
   return cost;
 }
 
@@ -202,11 +199,10 @@ Result<AccuracyModel> read_accuracy(const JsonView& json, std::size_t columns) {
                          .scale = fields.number("scale"),
                          .spread90 = fields.number("spread90")};
   for (const auto& item : fields.items("members")) {
-    auto member = read_network(item, columns);
-    if (!member) return tl::unexpected(std::move(member.error()));
-    accuracy.members.push_back(*std::move(member));
+    FLEETFIT_ASSIGN(auto member, read_network(item, columns));
+    accuracy.members.push_back(std::move(member));
   }
-  if (auto good = fields.status(); !good) return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(fields.status());
   return accuracy;
 }
 
@@ -218,9 +214,9 @@ Result<OptimizerNetwork> read_optimizer(const JsonView& json, const Model::Parts
     Fields gene(item);
     parts.genes.push_back(
         {.place = gene.layer("place"), .choices = gene.layer("choices"), .out = gene.layer("out")});
-    if (auto good = gene.status(); !good) return tl::unexpected(std::move(good.error()));
+    FLEETFIT_TRY(gene.status());
   }
-  if (auto good = fields.status(); !good) return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(fields.status());
   auto network =
       OptimizerNetwork::make(std::move(parts), *model.space, Model::optimizer_inputs(model));
   if (!network) return json.error(network.error().message);
@@ -228,16 +224,14 @@ Result<OptimizerNetwork> read_optimizer(const JsonView& json, const Model::Parts
 }
 
 Result<const space::Space*> read_space(const JsonView& json) {
-  if (auto known = json.allow_only({"format", "version", "space", "space_version", "features",
-                                    "costs", "accuracy", "optimizers", "lineage"});
-      !known)
-    return tl::unexpected(std::move(known.error()));
+  FLEETFIT_TRY(json.allow_only({"format", "version", "space", "space_version", "features", "costs",
+                                "accuracy", "optimizers", "lineage"}));
   Fields fields(json);
   const auto format = fields.text("format");
   const auto version = fields.whole("version");
   const auto name = fields.text("space");
   const auto space_version = fields.whole("space_version");
-  if (auto good = fields.status(); !good) return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(fields.status());
   if (format != kFormat)
     return json.error(fmt::format("format is '{}', expected '{}'", format, kFormat));
   if (version < 1 || version > kVersion)
@@ -257,7 +251,7 @@ Result<Lineage> read_lineage(const JsonView& json) {
                   .devices = fields.texts("devices"),
                   .designs = static_cast<std::size_t>(fields.whole("designs")),
                   .seed = static_cast<std::uint64_t>(fields.whole("seed"))};
-  if (auto good = fields.status(); !good) return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(fields.status());
   return lineage;
 }
 
@@ -285,32 +279,26 @@ Json to_json(const Model& model) {
 }
 
 Result<Model> model_from_json(const JsonView& json) {
-  const auto space = read_space(json);
-  if (!space) return tl::unexpected(space.error());
-  const std::size_t columns = DesignColumns(**space).count();
-  auto device = json.at("features").and_then(read_features);
-  if (!device) return tl::unexpected(std::move(device.error()));
+  FLEETFIT_ASSIGN(const auto space, read_space(json));
+  const std::size_t columns = DesignColumns(*space).count();
+  FLEETFIT_ASSIGN(auto device, json.at("features").and_then(read_features));
   const auto read_accuracy_of = [&](const JsonView& view) { return read_accuracy(view, columns); };
-  auto accuracy = json.at("accuracy").and_then(read_accuracy_of);
-  if (!accuracy) return tl::unexpected(std::move(accuracy.error()));
-  auto lineage = json.at("lineage").and_then(read_lineage);
-  if (!lineage) return tl::unexpected(std::move(lineage.error()));
-  Model::Parts parts{.space = *space,
-                     .device = *std::move(device),
-                     .accuracy = *std::move(accuracy),
-                     .lineage = *std::move(lineage)};
+  FLEETFIT_ASSIGN(auto accuracy, json.at("accuracy").and_then(read_accuracy_of));
+  FLEETFIT_ASSIGN(auto lineage, json.at("lineage").and_then(read_lineage));
+  Model::Parts parts{.space = space,
+                     .device = std::move(device),
+                     .accuracy = std::move(accuracy),
+                     .lineage = std::move(lineage)};
   Fields fields(json);
   for (const auto& item : fields.items("costs")) {
-    auto cost = read_cost(item, columns);
-    if (!cost) return tl::unexpected(std::move(cost.error()));
-    parts.costs.push_back(*std::move(cost));
+    FLEETFIT_ASSIGN(auto cost, read_cost(item, columns));
+    parts.costs.push_back(std::move(cost));
   }
   for (const auto& item : fields.items("optimizers")) {
-    auto optimizer = read_optimizer(item, parts);
-    if (!optimizer) return tl::unexpected(std::move(optimizer.error()));
-    parts.optimizers.push_back(*std::move(optimizer));
+    FLEETFIT_ASSIGN(auto optimizer, read_optimizer(item, parts));
+    parts.optimizers.push_back(std::move(optimizer));
   }
-  if (auto good = fields.status(); !good) return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(fields.status());
   auto model = Model::make(std::move(parts));
   if (!model) return json.error(model.error().message);
   return model;
@@ -321,9 +309,8 @@ Status write_model(const Model& model, const std::filesystem::path& file) {
 }
 
 Result<Model> read_model(const std::filesystem::path& file) {
-  const auto document = core::read_json(file);
-  if (!document) return tl::unexpected(document.error());
-  return model_from_json(JsonView(*document, file.string()));
+  FLEETFIT_ASSIGN(const auto document, core::read_json(file));
+  return model_from_json(JsonView(document, file.string()));
 }
 
 }  // namespace fleetfit::learned

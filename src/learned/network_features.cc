@@ -55,12 +55,11 @@ void append(const Work& work, std::vector<double>& features) {
 std::span<const std::string_view> network_feature_names() { return kNames; }
 
 Result<std::vector<double>> network_features(const graph::Graph& graph, double int8_share) {
-  const auto cost = cost::count_cost(graph);
-  if (!cost) return tl::unexpected(cost.error());
+  FLEETFIT_ASSIGN(const auto cost, cost::count_cost(graph));
   WorkByKind work;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const auto kind = cost::plain_kind(graph, graph.nodes[i]);
-    if (cost->nodes[i] && kind != "reshape") work.of(kind).add(*cost->nodes[i]);
+    if (cost.nodes[i] && kind != "reshape") work.of(kind).add(*cost.nodes[i]);
   }
   std::vector<double> features;
   append(work.conv, features);

@@ -102,14 +102,13 @@ Matrix filled_by_means(const Matrix& logs) {
 
 /// A row of inputs for each device, with a 1 in front.
 Result<Matrix> inputs_of(const FeatureScaling& scaling, const DeviceFeatures& devices) {
-  const auto rows = scaling.scale(devices);
-  if (!rows) return tl::unexpected(rows.error());
+  FLEETFIT_ASSIGN(const auto rows, scaling.scale(devices));
   const auto width = static_cast<Index>(scaling.inputs());
   Matrix inputs(devices.devices.size(), width + 1);
   inputs.col(0).setOnes();
   for (Index i = 0; i < inputs.rows(); ++i)
     for (Index j = 0; j < width; ++j)
-      inputs(i, j + 1) = (*rows)[static_cast<std::size_t>(i * width + j)];
+      inputs(i, j + 1) = rows[static_cast<std::size_t>(i * width + j)];
   return inputs;
 }
 
@@ -218,23 +217,21 @@ NetworkLatencyModel::~NetworkLatencyModel() = default;
 
 Result<NetworkLatencyModel> NetworkLatencyModel::fit(const NetworkTable& table,
                                                      const NetworkLatencyOptions& options) {
-  if (auto ok = check_sizes(table); !ok) return tl::unexpected(std::move(ok.error()));
-  if (auto ok = check_values(table); !ok) return tl::unexpected(std::move(ok.error()));
-  auto scaling = FeatureScaling::fit(table.devices);
-  if (!scaling) return tl::unexpected(std::move(scaling.error()));
-  const auto inputs = inputs_of(*scaling, table.devices);
-  if (!inputs) return tl::unexpected(inputs.error());
+  FLEETFIT_TRY(check_sizes(table));
+  FLEETFIT_TRY(check_values(table));
+  FLEETFIT_ASSIGN(auto scaling, FeatureScaling::fit(table.devices));
+  FLEETFIT_ASSIGN(const auto inputs, inputs_of(scaling, table.devices));
   auto parts = std::make_unique<Parts>(Parts{.options = options,
                                              .networks = table.networks,
-                                             .scaling = std::move(*scaling),
+                                             .scaling = std::move(scaling),
                                              .kinship = std::nullopt});
   parts->kinship.emplace(table.network_features, options.network_length, options.network_nugget);
   const Matrix logs = logarithms(table);
   Matrix filled = filled_by_means(logs);
-  parts->learn(*inputs, filled);
+  parts->learn(inputs, filled);
   for (int round = 1; round < options.rounds; ++round) {
-    parts->fill_in(*inputs, logs, filled);
-    parts->learn(*inputs, filled);
+    parts->fill_in(inputs, logs, filled);
+    parts->learn(inputs, filled);
   }
   parts->learn_composing(table, filled);
   return NetworkLatencyModel(std::move(parts));
@@ -264,10 +261,9 @@ std::vector<std::size_t> NetworkLatencyModel::best_references(std::size_t count)
 Result<NetworkLatencyModel::Belief> NetworkLatencyModel::believe(
     const DeviceFeatures& devices, std::size_t device,
     std::span<const NetworkReference> references) const {
-  const auto row = parts_->scaling->row_of(devices, device);
-  if (!row) return tl::unexpected(row.error());
+  FLEETFIT_ASSIGN(const auto row, parts_->scaling->row_of(devices, device));
   std::vector<double> inputs(parts_->scaling->inputs());
-  parts_->scaling->scale(*row, inputs);
+  parts_->scaling->scale(row, inputs);
   Vector mean = parts_->weights.row(0).transpose();
   for (std::size_t i = 0; i < inputs.size(); ++i)
     mean += inputs[i] * parts_->weights.row(static_cast<Index>(i + 1)).transpose();
@@ -294,11 +290,10 @@ Result<NetworkLatencyModel::Belief> NetworkLatencyModel::believe(
 Result<std::vector<NetworkPrediction>> NetworkLatencyModel::predict(
     const DeviceFeatures& devices, std::size_t device,
     std::span<const NetworkReference> references) const {
-  const auto belief = believe(devices, device, references);
-  if (!belief) return tl::unexpected(belief.error());
+  FLEETFIT_ASSIGN(const auto belief, believe(devices, device, references));
   std::vector<NetworkPrediction> predictions;
-  for (Index i = 0; i < belief->mean.size(); ++i)
-    predictions.push_back(prediction_of(belief->mean[i], belief->covariance(i, i)));
+  for (Index i = 0; i < belief.mean.size(); ++i)
+    predictions.push_back(prediction_of(belief.mean[i], belief.covariance(i, i)));
   return predictions;
 }
 
@@ -307,12 +302,11 @@ Result<NetworkPrediction> NetworkLatencyModel::predict_unseen(
     std::span<const double> network) const {
   if (network.size() != network_feature_names().size())
     return fail(ErrorCode::invalid_input, "the network has another number of features");
-  const auto belief = believe(devices, device, references);
-  if (!belief) return tl::unexpected(belief.error());
+  FLEETFIT_ASSIGN(const auto belief, believe(devices, device, references));
   const auto composition = parts_->kinship->compose(network);
   const auto& weights = composition.weights;
-  return prediction_of(weights.dot(belief->mean), weights.dot(belief->covariance * weights) +
-                                                      parts_->composed * composition.rest);
+  return prediction_of(weights.dot(belief.mean), weights.dot(belief.covariance * weights) +
+                                                     parts_->composed * composition.rest);
 }
 
 }  // namespace fleetfit::learned

@@ -37,8 +37,8 @@ double log_sum(std::span<const float> logits) {
 
 Status check_gene(const OptimizerNetwork::Gene& gene, std::size_t choices, std::size_t width,
                   const std::string& name) {
-  if (auto good = check_layer(gene.place, 1, width, name + ".place"); !good) return good;
-  if (auto good = check_layer(gene.choices, choices, width, name + ".choices"); !good) return good;
+  FLEETFIT_TRY(check_layer(gene.place, 1, width, name + ".place"));
+  FLEETFIT_TRY(check_layer(gene.choices, choices, width, name + ".choices"));
   return check_layer(gene.out, width, choices, name + ".out");
 }
 
@@ -48,15 +48,12 @@ Result<OptimizerNetwork> OptimizerNetwork::make(Parts parts, const space::Space&
                                                 std::size_t inputs) {
   const std::size_t width = parts.hidden.inputs;
   if (width == 0) return fail(ErrorCode::invalid_input, "hidden: the layer is empty");
-  if (auto good = check_layer(parts.hidden, width, width, "hidden"); !good)
-    return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(check_layer(parts.hidden, width, width, "hidden"));
   if (parts.context.empty()) return fail(ErrorCode::invalid_input, "context: there is no layer");
   std::size_t before = inputs;
   for (std::size_t i = 0; i < parts.context.size(); ++i) {
     const std::size_t after = i + 1 == parts.context.size() ? width : parts.context[i].outputs;
-    if (auto good = check_layer(parts.context[i], before, after, fmt::format("context[{}]", i));
-        !good)
-      return tl::unexpected(std::move(good.error()));
+    FLEETFIT_TRY(check_layer(parts.context[i], before, after, fmt::format("context[{}]", i)));
     before = after;
   }
   if (parts.genes.size() != space.genes().size()) {
@@ -64,10 +61,8 @@ Result<OptimizerNetwork> OptimizerNetwork::make(Parts parts, const space::Space&
                                                       parts.genes.size(), space.genes().size()));
   }
   for (std::size_t i = 0; i < parts.genes.size(); ++i) {
-    if (auto good = check_gene(parts.genes[i], space.genes()[i].choices.size(), width,
-                               fmt::format("genes[{}]", i));
-        !good)
-      return tl::unexpected(std::move(good.error()));
+    FLEETFIT_TRY(check_gene(parts.genes[i], space.genes()[i].choices.size(), width,
+                            fmt::format("genes[{}]", i)));
   }
   return OptimizerNetwork(std::move(parts));
 }

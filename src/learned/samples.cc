@@ -73,9 +73,8 @@ Status check(const Samples& samples) {
       samples.features.is_reference.size() != samples.features.columns())
     return wrong("features: not a row for each device");
   for (std::size_t i = 0; i < samples.designs.size(); ++i)
-    if (auto good = samples.space->check(std::as_const(samples.designs)[i]); !good) return good;
-  for (std::size_t i = 0; i < samples.costs.size(); ++i)
-    if (auto good = check_cost(samples, i); !good) return good;
+    FLEETFIT_TRY(samples.space->check(std::as_const(samples.designs)[i]));
+  for (std::size_t i = 0; i < samples.costs.size(); ++i) FLEETFIT_TRY(check_cost(samples, i));
   return check_accuracy(samples);
 }
 
@@ -117,45 +116,38 @@ Json with_nulls(std::span<const double> values) {
 }
 
 Result<std::vector<double>> numbers_or_nulls(const JsonView& json, std::string_view key) {
-  const auto list = json.at(key);
-  if (!list) return tl::unexpected(list.error());
-  if (!list->value().is_array()) return list->error("expected a list of numbers");
+  FLEETFIT_ASSIGN(const auto list, json.at(key));
+  if (!list.value().is_array()) return list.error("expected a list of numbers");
   std::vector<double> values;
-  values.reserve(list->value().size());
-  for (const auto& value : list->value()) {
-    if (!value.is_null() && !value.is_number()) return list->error("expected numbers or null");
+  values.reserve(list.value().size());
+  for (const auto& value : list.value()) {
+    if (!value.is_null() && !value.is_number()) return list.error("expected numbers or null");
     values.push_back(value.is_null() ? NAN : value.get<double>());
   }
   return values;
 }
 
 Result<CostSamples> read_cost(const JsonView& json) {
-  auto name = json.text("name");
-  if (!name) return tl::unexpected(std::move(name.error()));
-  auto values = numbers_or_nulls(json, "values");
-  if (!values) return tl::unexpected(std::move(values.error()));
-  return CostSamples{.name = *std::move(name), .values = *std::move(values)};
+  FLEETFIT_ASSIGN(auto name, json.text("name"));
+  FLEETFIT_ASSIGN(auto values, numbers_or_nulls(json, "values"));
+  return CostSamples{.name = std::move(name), .values = std::move(values)};
 }
 
 Result<KnownFeatures> read_features(const JsonView& json) {
-  auto names = json.texts("names");
-  if (!names) return tl::unexpected(std::move(names.error()));
-  const auto references = json.numbers("reference");
-  if (!references) return tl::unexpected(references.error());
-  auto values = numbers_or_nulls(json, "values");
-  if (!values) return tl::unexpected(std::move(values.error()));
-  KnownFeatures features{.names = *std::move(names), .values = *std::move(values)};
-  for (const double one : *references) features.is_reference.push_back(one != 0);
+  FLEETFIT_ASSIGN(auto names, json.texts("names"));
+  FLEETFIT_ASSIGN(const auto references, json.numbers("reference"));
+  FLEETFIT_ASSIGN(auto values, numbers_or_nulls(json, "values"));
+  KnownFeatures features{.names = std::move(names), .values = std::move(values)};
+  for (const double one : references) features.is_reference.push_back(one != 0);
   if (features.names.empty() || features.values.size() % features.names.size() != 0)
     return json.error("not a number for each feature of each device");
   return features;
 }
 
 Status read_designs(const JsonView& json, Samples& samples) {
-  const auto texts = json.texts("designs");
-  if (!texts) return tl::unexpected(texts.error());
+  FLEETFIT_ASSIGN(const auto texts, json.texts("designs"));
   samples.designs = space::Population(samples.space->genes().size());
-  for (const auto& text : *texts) {
+  for (const auto& text : texts) {
     const auto design = samples.space->parse(text);
     if (!design) return json.error(design.error().message);
     samples.designs.add(*design);
@@ -164,33 +156,25 @@ Status read_designs(const JsonView& json, Samples& samples) {
 }
 
 Result<Samples> samples_from_json(const JsonView& json) {
-  const auto type = json.text("type");
-  if (!type) return tl::unexpected(type.error());
-  const auto version = json.integer("version");
-  if (!version) return tl::unexpected(version.error());
-  if (*type != kType || *version != kVersion)
+  FLEETFIT_ASSIGN(const auto type, json.text("type"));
+  FLEETFIT_ASSIGN(const auto version, json.integer("version"));
+  if (type != kType || version != kVersion)
     return json.error(fmt::format("expected {} of version {}", kType, kVersion));
-  const auto name = json.text("space");
-  if (!name) return tl::unexpected(name.error());
-  const auto space = space::find_space(*name);
+  FLEETFIT_ASSIGN(const auto name, json.text("space"));
+  const auto space = space::find_space(name);
   if (!space) return json.error(space.error().message);
   Samples samples{.space = *space};
-  if (auto done = read_designs(json, samples); !done) return tl::unexpected(done.error());
-  auto accuracy = numbers_or_nulls(json, "accuracy");
-  if (!accuracy) return tl::unexpected(std::move(accuracy.error()));
-  auto devices = json.texts("devices");
-  if (!devices) return tl::unexpected(std::move(devices.error()));
-  auto features = json.at("features").and_then(read_features);
-  if (!features) return tl::unexpected(std::move(features.error()));
-  samples.accuracy = *std::move(accuracy);
-  samples.devices = *std::move(devices);
-  samples.features = *std::move(features);
-  const auto costs = json.items("costs");
-  if (!costs) return tl::unexpected(costs.error());
-  for (const auto& item : *costs) {
-    auto cost = read_cost(item);
-    if (!cost) return tl::unexpected(std::move(cost.error()));
-    samples.costs.push_back(*std::move(cost));
+  FLEETFIT_TRY(read_designs(json, samples));
+  FLEETFIT_ASSIGN(auto accuracy, numbers_or_nulls(json, "accuracy"));
+  FLEETFIT_ASSIGN(auto devices, json.texts("devices"));
+  FLEETFIT_ASSIGN(auto features, json.at("features").and_then(read_features));
+  samples.accuracy = std::move(accuracy);
+  samples.devices = std::move(devices);
+  samples.features = std::move(features);
+  FLEETFIT_ASSIGN(const auto costs, json.items("costs"));
+  for (const auto& item : costs) {
+    FLEETFIT_ASSIGN(auto cost, read_cost(item));
+    samples.costs.push_back(std::move(cost));
   }
   if (auto good = check(samples); !good) return json.error(good.error().message);
   return samples;
@@ -222,9 +206,8 @@ Status write_samples(const Samples& samples, const std::filesystem::path& file) 
 }
 
 Result<Samples> read_samples(const std::filesystem::path& file) {
-  const auto document = core::read_json(file);
-  if (!document) return tl::unexpected(document.error());
-  return samples_from_json(JsonView(*document, file.string()));
+  FLEETFIT_ASSIGN(const auto document, core::read_json(file));
+  return samples_from_json(JsonView(document, file.string()));
 }
 
 }  // namespace fleetfit::learned

@@ -53,17 +53,15 @@ Result<Answer> searched_answer(const DeviceJudge& judge, const Goal& goal, core:
   const JudgedSource gains(judge, goal, &gain);
   const JudgedSource excesses(judge, goal, &excess);
   const auto& space = judge.model().space();
-  auto strategy = strategy_for(space, seed);
-  if (!strategy) return tl::unexpected(std::move(strategy.error()));
+  FLEETFIT_ASSIGN(auto strategy, strategy_for(space, seed));
   const search::Problem problem{.space = &space,
                                 .accuracy = &gains,
                                 .costs = {{.name = "excess", .source = &excesses, .limit = 1.0}}};
-  const auto found = search::run_search(problem, **strategy, pool);
-  if (!found) return tl::unexpected(found.error());
-  const auto& best = found->best ? *found->best : *found->nearest;
+  FLEETFIT_ASSIGN(const auto found, search::run_search(problem, *strategy, pool));
+  const auto& best = found.best ? *found.best : *found.nearest;
   auto result = judged_answer(judge, goal, best.design);
   result.by_search = true;
-  result.judged = found->evaluations;
+  result.judged = found.evaluations;
   return result;
 }
 

@@ -185,7 +185,7 @@ SyntheticDevices::~SyntheticDevices() = default;
 Result<SyntheticDevices> SyntheticDevices::learn(const space::DesignTable& table,
                                                  std::span<const std::size_t> devices,
                                                  const SyntheticOptions& options) {
-  if (auto ok = check(table, devices); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check(table, devices));
   const auto rows = rows_to_learn_from(table, devices, options);
   if (rows.size() < kLeastRows) {
     return fail(ErrorCode::invalid_input,
@@ -193,12 +193,11 @@ Result<SyntheticDevices> SyntheticDevices::learn(const space::DesignTable& table
                             "ones, there are {}",
                             table.name, kLeastRows, devices.size(), rows.size()));
   }
-  const auto encoding = table.space->find_encoding("counts");
-  if (!encoding) return tl::unexpected(encoding.error());
+  FLEETFIT_ASSIGN(const auto encoding, table.space->find_encoding("counts"));
   auto parts = std::make_unique<Parts>();
   parts->options = options;
-  parts->kinds = table.space->encodings()[*encoding].features.size();
-  parts->counts = encode_counts(table, *encoding);
+  parts->kinds = table.space->encodings()[encoding].features.size();
+  parts->counts = encode_counts(table, encoding);
   const Matrix counts = some_rows(parts->counts, parts->kinds, rows);
   const Standard count_scale(counts);
   for (std::size_t i = 0; i < parts->counts.size(); ++i) {

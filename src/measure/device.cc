@@ -80,13 +80,11 @@ Json hardware_json(const HardwareIdentity& hardware) {
 }
 
 Result<std::vector<int>> cores_from(const JsonView& json) {
-  const auto items = json.items();
-  if (!items) return tl::unexpected(items.error());
+  FLEETFIT_ASSIGN(const auto items, json.items());
   std::vector<int> cores;
-  for (const auto& item : *items) {
-    const auto core = item.as_integer({0, 4095});
-    if (!core) return tl::unexpected(core.error());
-    cores.push_back(static_cast<int>(*core));
+  for (const auto& item : items) {
+    FLEETFIT_ASSIGN(const auto core, item.as_integer({0, 4095}));
+    cores.push_back(static_cast<int>(core));
   }
   return cores;
 }
@@ -242,7 +240,7 @@ Result<Device> device_from_json(const JsonView& json) {
   if (const auto hardware = fields.object("hardware")) {
     fields.note(read_identity(*hardware, device.hardware));
   }
-  if (const auto status = fields.status(); !status) return tl::unexpected(status.error());
+  FLEETFIT_TRY(fields.status());
   if (format != kFormat) {
     return json.error(fmt::format("format: {} is not known here, only {}", format, kFormat));
   }

@@ -35,10 +35,9 @@ double own_cpu_seconds() {
 // utime and stime of /proc/PID/stat. The name of the program is in parentheses and may hold spaces.
 Result<double> cpu_seconds_of(const fs::path& root, int pid) {
   const auto path = root / "proc" / std::to_string(pid) / "stat";
-  const auto text = read_setting(path);
-  if (!text) return tl::unexpected(text.error());
-  const auto end = text->rfind(')');
-  const auto words = words_of(end == std::string::npos ? "" : text->substr(end + 1));
+  FLEETFIT_ASSIGN(const auto text, read_setting(path));
+  const auto end = text.rfind(')');
+  const auto words = words_of(end == std::string::npos ? "" : text.substr(end + 1));
   const auto user = words.size() > 12 ? to_number(words[11]) : std::nullopt;
   const auto system = words.size() > 12 ? to_number(words[12]) : std::nullopt;
   if (user && system) {
@@ -98,9 +97,7 @@ Result<Columns> columns_of(const core::CsvTable& csv) {
                                                               {"freq_khz", &columns.frequency},
                                                               {"power_mw", &columns.power}};
   for (const auto& [name, out] : wanted) {
-    const auto column = csv.column(name);
-    if (!column) return tl::unexpected(column.error());
-    *out = *column;
+    FLEETFIT_ASSIGN(*out, csv.column(name));
   }
   return columns;
 }
@@ -111,15 +108,12 @@ Result<PowerPoint> point_of(const core::CsvTable& csv, std::size_t row, const Co
     if (!number || *number < 0) return csv.error_at(row, column, "is not a whole number");
     return *number;
   };
-  const auto cpu = whole(columns.cpu);
-  if (!cpu) return tl::unexpected(cpu.error());
-  if (*cpu > 4095) return csv.error_at(row, columns.cpu, "is not the number of a core");
-  const auto frequency = whole(columns.frequency);
-  if (!frequency) return tl::unexpected(frequency.error());
-  const auto power = csv.number(row, columns.power);
-  if (!power) return tl::unexpected(power.error());
-  if (*power < 0) return csv.error_at(row, columns.power, "is a negative power");
-  return PowerPoint{static_cast<int>(*cpu), *frequency, *power};
+  FLEETFIT_ASSIGN(const auto cpu, whole(columns.cpu));
+  if (cpu > 4095) return csv.error_at(row, columns.cpu, "is not the number of a core");
+  FLEETFIT_ASSIGN(const auto frequency, whole(columns.frequency));
+  FLEETFIT_ASSIGN(const auto power, csv.number(row, columns.power));
+  if (power < 0) return csv.error_at(row, columns.power, "is a negative power");
+  return PowerPoint{static_cast<int>(cpu), frequency, power};
 }
 
 }  // namespace
@@ -150,24 +144,21 @@ PowerModel assumed_power(double watts_per_core) {
 }
 
 Result<PowerTable> read_power_table(const fs::path& path, const PowerTableChoice& choice) {
-  const auto csv = core::read_csv(path);
-  if (!csv) return tl::unexpected(csv.error());
-  const auto columns = columns_of(*csv);
-  if (!columns) return tl::unexpected(columns.error());
+  FLEETFIT_ASSIGN(const auto csv, core::read_csv(path));
+  FLEETFIT_ASSIGN(const auto columns, columns_of(csv));
 
   PowerTable table{.soc = choice.soc};
   std::set<std::string, std::less<>> socs;
-  for (std::size_t row = 0; row < csv->rows(); ++row) socs.emplace(csv->cell(row, columns->soc));
+  for (std::size_t row = 0; row < csv.rows(); ++row) socs.emplace(csv.cell(row, columns.soc));
   const bool ambiguous = choice.soc.empty() && socs.size() > 1;
-  for (std::size_t row = 0; row < csv->rows() && !ambiguous; ++row) {
-    const auto soc = csv->cell(row, columns->soc);
+  for (std::size_t row = 0; row < csv.rows() && !ambiguous; ++row) {
+    const auto soc = csv.cell(row, columns.soc);
     const bool wanted = choice.soc.empty() || soc == choice.soc;
-    if (!wanted || csv->cell(row, columns->run) != choice.run) continue;
-    auto point = point_of(*csv, row, *columns);
-    if (!point) return tl::unexpected(point.error());
+    if (!wanted || csv.cell(row, columns.run) != choice.run) continue;
+    FLEETFIT_ASSIGN(auto point, point_of(csv, row, columns));
     table.soc = soc;
-    table.device = csv->cell(row, columns->device);
-    table.points.push_back(*point);
+    table.device = csv.cell(row, columns.device);
+    table.points.push_back(point);
   }
   if (ambiguous || table.points.empty()) {
     return fail(ambiguous ? ErrorCode::invalid_input : ErrorCode::not_found,
@@ -187,14 +178,13 @@ Result<std::unique_ptr<EnergyMeter>> open_modelled(const PowerModel& model,
   const auto known = points_of(model.table, model.cluster);
   const auto frequency =
       model.frequency_khz > 0 || known.empty() ? model.frequency_khz : known.back().frequency_khz;
-  const auto power = model.table.power_mw(model.cluster, frequency);
-  if (!power) return tl::unexpected(power.error());
+  FLEETFIT_ASSIGN(const auto power, model.table.power_mw(model.cluster, frequency));
   auto name =
       frequency == 0
-          ? fmt::format("{:.5g} W of each busy core, {}", *power / 1000, model.table.soc)
+          ? fmt::format("{:.5g} W of each busy core, {}", power / 1000, model.table.soc)
           : fmt::format("the power table of {}, cluster {} at {} kHz: {:.5g} mW of a busy core",
-                        model.table.soc, model.cluster, frequency, *power);
-  return std::make_unique<ModelledMeter>(std::move(name), *power, options);
+                        model.table.soc, model.cluster, frequency, power);
+  return std::make_unique<ModelledMeter>(std::move(name), power, options);
 }
 
 }  // namespace fleetfit::measure

@@ -41,9 +41,7 @@ class CounterMeter final : public EnergyMeter {
 
   Status start() override {
     for (auto& counter : counters_) {
-      const auto now = read_number(counter.path);
-      if (!now) return tl::unexpected(now.error());
-      counter.start_uj = *now;
+      FLEETFIT_ASSIGN(counter.start_uj, read_number(counter.path));
     }
     started_ = true;
     return {};
@@ -55,9 +53,8 @@ class CounterMeter final : public EnergyMeter {
     }
     double sum_uj = 0;
     for (const auto& counter : counters_) {
-      const auto now = read_number(counter.path);
-      if (!now) return tl::unexpected(now.error());
-      std::int64_t passed = *now - counter.start_uj;
+      FLEETFIT_ASSIGN(const auto now, read_number(counter.path));
+      std::int64_t passed = now - counter.start_uj;
       if (passed < 0 && counter.wraps_at_uj > 0) passed += counter.wraps_at_uj;
       if (passed < 0) {
         return fail(ErrorCode::device_failed, counter.path.string() + ": ran backwards");
@@ -96,7 +93,7 @@ class GaugeMeter final : public EnergyMeter {
     sampler_ = {};
     energy_mj_ = 0;
     last_ = sample();
-    if (!*last_) return tl::unexpected(last_->error());
+    FLEETFIT_TRY(*last_);
     sampler_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
     return {};
   }
@@ -106,7 +103,7 @@ class GaugeMeter final : public EnergyMeter {
     sampler_.request_stop();
     sampler_.join();
     take();
-    if (!*last_) return tl::unexpected(last_->error());
+    FLEETFIT_TRY(*last_);
     return energy_mj_;
   }
 
@@ -119,9 +116,8 @@ class GaugeMeter final : public EnergyMeter {
   Result<Sample> sample() const {
     double sum = 0;
     for (const auto& gauge : gauges_) {
-      const auto power = gauge.read_mw();
-      if (!power) return tl::unexpected(power.error());
-      sum += *power;
+      FLEETFIT_ASSIGN(const auto power, gauge.read_mw());
+      sum += power;
     }
     return Sample{clock_.now(), sum};
   }
@@ -192,11 +188,9 @@ Result<double> microwatts_file(const fs::path& path) {
 
 // One in thousands or millions of the unit times another: `scale` makes milliwatts of the product.
 Result<double> product_mw(const fs::path& current, const fs::path& voltage, double scale) {
-  const auto amperes = read_number(current);
-  if (!amperes) return tl::unexpected(amperes.error());
-  const auto volts = read_number(voltage);
-  if (!volts) return tl::unexpected(volts.error());
-  return static_cast<double>(*amperes) * static_cast<double>(*volts) * scale;
+  FLEETFIT_ASSIGN(const auto amperes, read_number(current));
+  FLEETFIT_ASSIGN(const auto volts, read_number(voltage));
+  return static_cast<double>(amperes) * static_cast<double>(volts) * scale;
 }
 
 std::string label_of(const fs::path& chip, std::string_view kind, std::string_view channel) {

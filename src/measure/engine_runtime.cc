@@ -51,17 +51,15 @@ class EngineRuntime final : public Runtime {
   Result<LoadedModel> load(const std::filesystem::path& model,
                            const LoadOptions& options) override {
     program_.reset();
-    const auto library = parse_library(options.kernels);
-    if (!library) return tl::unexpected(library.error());
-    const auto imported = graph::import_model(model);
-    if (!imported) return tl::unexpected(imported.error());
+    FLEETFIT_ASSIGN(const auto library, parse_library(options.kernels));
+    FLEETFIT_ASSIGN(const auto imported, graph::import_model(model));
     auto program =
-        engine::Program::prepare(imported->graph, {.threads = options.threads,
-                                                   .library = *library,
-                                                   .known = parse_choices(options.known_choices)});
+        engine::Program::prepare(imported.graph, {.threads = options.threads,
+                                                  .library = library,
+                                                  .known = parse_choices(options.known_choices)});
     if (!program) return core::within(model.filename().string(), program.error());
     program_ = std::move(*program);
-    if (auto status = fill_inputs(imported->graph); !status) return tl::unexpected(status.error());
+    FLEETFIT_TRY(fill_inputs(imported.graph));
     nlohmann::json choices = program_->used_choices();
     choices.update(nlohmann::json(program_->new_choices()));
     return LoadedModel{.choices = core::format_json_line(choices)};
@@ -76,7 +74,7 @@ class EngineRuntime final : public Runtime {
       const auto start = std::chrono::steady_clock::now();
       const auto status = per_operator ? program_->run_timed() : program_->run();
       const auto end = std::chrono::steady_clock::now();
-      if (!status) return tl::unexpected(status.error());
+      FLEETFIT_TRY(status);
       times.ms.push_back(std::chrono::duration<double, std::milli>(end - start).count());
     }
     if (per_operator) {
@@ -97,10 +95,9 @@ class EngineRuntime final : public Runtime {
       if (given == inputs.end()) {
         return fail(ErrorCode::invalid_input, fmt::format("input '{}' is missing", port.name));
       }
-      if (auto status = program_->set_input(i, given->value); !status)
-        return tl::unexpected(status.error());
+      FLEETFIT_TRY(program_->set_input(i, given->value));
     }
-    if (auto status = program_->run(); !status) return tl::unexpected(status.error());
+    FLEETFIT_TRY(program_->run());
     std::vector<NamedValue> outputs;
     for (std::size_t i = 0; i < program_->outputs().size(); ++i) {
       outputs.push_back({program_->outputs()[i].name, program_->output_value(i)});
@@ -121,7 +118,7 @@ class EngineRuntime final : public Runtime {
   Status fill_inputs(const graph::Graph& graph) {
     const auto values = random_inputs(graph, kInputSeed);
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if (auto status = program_->set_input(i, values[i]); !status) return status;
+      FLEETFIT_TRY(program_->set_input(i, values[i]));
     }
     return {};
   }

@@ -46,25 +46,20 @@ Result<json> write_inputs(std::span<const NamedValue> inputs, const std::filesys
 }
 
 Result<NamedValue> read_output(const JsonView& output, const std::filesystem::path& folder) {
-  auto name = output.text("name");
-  if (!name) return tl::unexpected(std::move(name.error()));
-  const auto file = output.text("file");
-  if (!file) return tl::unexpected(file.error());
-  if (!is_plain_name(*file)) return output.error("the file is not a name in the folder");
-  auto value = graph::read_npy(folder / *file);
-  if (!value) return core::within(output.place(), std::move(value.error()));
-  return NamedValue{std::move(*name), std::move(*value)};
+  FLEETFIT_ASSIGN(auto name, output.text("name"));
+  FLEETFIT_ASSIGN(const auto file, output.text("file"));
+  if (!is_plain_name(file)) return output.error("the file is not a name in the folder");
+  FLEETFIT_ASSIGN(auto value, core::within(output.place(), graph::read_npy(folder / file)));
+  return NamedValue{std::move(name), std::move(value)};
 }
 
 Result<std::vector<NamedValue>> read_outputs(const JsonView& reply,
                                              const std::filesystem::path& folder) {
-  const auto items = reply.items("outputs");
-  if (!items) return tl::unexpected(items.error());
+  FLEETFIT_ASSIGN(const auto items, reply.items("outputs"));
   std::vector<NamedValue> outputs;
-  for (const auto& item : *items) {
-    auto output = read_output(item, folder);
-    if (!output) return tl::unexpected(std::move(output.error()));
-    outputs.push_back(std::move(*output));
+  for (const auto& item : items) {
+    FLEETFIT_ASSIGN(auto output, read_output(item, folder));
+    outputs.push_back(std::move(output));
   }
   return outputs;
 }
@@ -82,11 +77,11 @@ class ExecRuntime final : public Runtime {
 
   /// Starts the program, which has to be the same as before.
   Status start() {
-    auto process = Process::start(
-        options_.command,
-        {.environment = options_.environment, .max_line_bytes = kMostReplyBytes, .grace = kGrace});
-    if (!process) return tl::unexpected(std::move(process.error()));
-    process_ = std::move(*process);
+    FLEETFIT_ASSIGN(auto process,
+                    Process::start(options_.command, {.environment = options_.environment,
+                                                      .max_line_bytes = kMostReplyBytes,
+                                                      .grace = kGrace}));
+    process_ = std::move(process);
     if (options_.prepare) {
       if (auto prepared = options_.prepare(process_->pid()); !prepared) {
         process_.reset();
@@ -114,44 +109,41 @@ class ExecRuntime final : public Runtime {
                            const LoadOptions& options) override {
     loaded_ = false;
     if (!process_) {
-      if (auto started = start(); !started) return tl::unexpected(std::move(started.error()));
+      FLEETFIT_TRY(start());
     }
     std::error_code ignored;
     auto absolute = std::filesystem::absolute(model, ignored);
-    const auto reply = ask("load", load_request(absolute, options), options_.timeouts.load);
-    if (!reply) return tl::unexpected(reply.error());
-    auto choices = view(*reply, "load").text_or("choices", "");
+    FLEETFIT_ASSIGN(const auto reply,
+                    ask("load", load_request(absolute, options), options_.timeouts.load));
+    auto choices = view(reply, "load").text_or("choices", "");
     if (!choices) return give_up("load", choices.error().message);
     loaded_ = true;
     return LoadedModel{.choices = std::move(*choices)};
   }
 
   Result<RunTimes> run(int runs, bool per_operator) override {
-    if (auto ready = check_loaded(); !ready) return tl::unexpected(std::move(ready.error()));
+    FLEETFIT_TRY(check_loaded());
     if (runs < 1 || runs > kMostRuns) {
       return fail(ErrorCode::invalid_input,
                   fmt::format("{} runs: 1 to {} can be asked for", runs, kMostRuns));
     }
-    const auto reply =
-        ask("run", {{"runs", runs}, {"per_operator", per_operator}}, options_.timeouts.run);
-    if (!reply) return tl::unexpected(reply.error());
-    auto times = read_run_times(view(*reply, "run"), runs);
+    FLEETFIT_ASSIGN(const auto reply, ask("run", {{"runs", runs}, {"per_operator", per_operator}},
+                                          options_.timeouts.run));
+    auto times = read_run_times(view(reply, "run"), runs);
     if (!times) return give_up("run", times.error().message);
     if (!per_operator) times->operators.clear();
     return times;
   }
 
   Result<std::vector<NamedValue>> compute(std::span<const NamedValue> inputs) override {
-    if (auto ready = check_loaded(); !ready) return tl::unexpected(std::move(ready.error()));
-    const auto folder = core::ScratchFolder::create();
-    if (!folder) return tl::unexpected(folder.error());
-    auto files = write_inputs(inputs, folder->path());
-    if (!files) return tl::unexpected(std::move(files.error()));
-    const auto reply =
-        ask("compute", {{"inputs", std::move(*files)}, {"folder", folder->path().string()}},
-            options_.timeouts.run);
-    if (!reply) return tl::unexpected(reply.error());
-    auto outputs = read_outputs(view(*reply, "compute"), folder->path());
+    FLEETFIT_TRY(check_loaded());
+    FLEETFIT_ASSIGN(const auto folder, core::ScratchFolder::create());
+    FLEETFIT_ASSIGN(auto files, write_inputs(inputs, folder.path()));
+    FLEETFIT_ASSIGN(
+        const auto reply,
+        ask("compute", {{"inputs", std::move(files)}, {"folder", folder.path().string()}},
+            options_.timeouts.run));
+    auto outputs = read_outputs(view(reply, "compute"), folder.path());
     if (!outputs) return give_up("compute", outputs.error().message);
     return outputs;
   }
@@ -159,8 +151,7 @@ class ExecRuntime final : public Runtime {
   Status unload() override {
     if (!process_ || !loaded_) return {};
     loaded_ = false;
-    const auto reply = ask("unload", json::object(), options_.timeouts.info);
-    if (!reply) return tl::unexpected(reply.error());
+    FLEETFIT_TRY(ask("unload", json::object(), options_.timeouts.info));
     return {};
   }
 
@@ -178,9 +169,8 @@ class ExecRuntime final : public Runtime {
   }
 
   Result<RuntimeInfo> ask_info() {
-    const auto reply = ask("info", json::object(), options_.timeouts.info);
-    if (!reply) return tl::unexpected(reply.error());
-    auto info = read_info(view(*reply, "info"));
+    FLEETFIT_ASSIGN(const auto reply, ask("info", json::object(), options_.timeouts.info));
+    auto info = read_info(view(reply, "info"));
     if (!info) return give_up("info", info.error().message);
     return info;
   }
@@ -250,7 +240,7 @@ class ExecRuntime final : public Runtime {
 
 Result<std::unique_ptr<Runtime>> start_exec_runtime(ExecRuntimeOptions options) {
   auto runtime = std::make_unique<ExecRuntime>(std::move(options));
-  if (auto started = runtime->start(); !started) return tl::unexpected(std::move(started.error()));
+  FLEETFIT_TRY(runtime->start());
   return runtime;
 }
 

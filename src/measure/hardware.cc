@@ -175,9 +175,8 @@ std::vector<Cache> caches_of(const fs::path& cpus, const std::vector<int>& cores
 
 Result<std::int64_t> memory_of(const fs::path& root) {
   const auto path = root / "proc/meminfo";
-  const auto text = read_setting(path);
-  if (!text) return tl::unexpected(text.error());
-  const auto words = words_of(*text);
+  FLEETFIT_ASSIGN(const auto text, read_setting(path));
+  const auto words = words_of(text);
   const auto total = std::ranges::find(words, "MemTotal:");
   const auto kib =
       total != words.end() && total + 1 != words.end() ? to_number(*(total + 1)) : std::nullopt;
@@ -194,14 +193,12 @@ std::string this_architecture() {
 
 Result<Hardware> read_hardware(const HardwareOptions& options) {
   const auto path = options.root / "proc/cpuinfo";
-  const auto text = read_setting(path);
-  if (!text) return tl::unexpected(text.error());
-  const auto processors = processors_of(*text);
+  FLEETFIT_ASSIGN(const auto text, read_setting(path));
+  const auto processors = processors_of(text);
   if (processors.empty()) {
     return fail(ErrorCode::invalid_input, fmt::format("{}: names no processor", path.string()));
   }
-  const auto memory = memory_of(options.root);
-  if (!memory) return tl::unexpected(memory.error());
+  FLEETFIT_ASSIGN(const auto memory, memory_of(options.root));
 
   const auto cpus = options.root / "sys/devices/system/cpu";
   Hardware hardware;
@@ -211,7 +208,7 @@ Result<Hardware> read_hardware(const HardwareOptions& options) {
   hardware.clusters = clusters_of(cpus, hardware.cores);
   hardware.caches = caches_of(cpus, hardware.cores);
   hardware.instruction_sets = instruction_sets_of(processors);
-  hardware.memory_bytes = *memory;
+  hardware.memory_bytes = memory;
   hardware.hypervisor = is_virtual(options.root, processors);
   hardware.kernel = find_setting(options.root / "proc/sys/kernel/osrelease").value_or("");
   return hardware;

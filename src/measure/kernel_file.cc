@@ -36,12 +36,11 @@ Result<std::string> read_setting(const fs::path& path) {
 }
 
 Result<std::int64_t> read_number(const fs::path& path) {
-  const auto text = read_setting(path);
-  if (!text) return tl::unexpected(text.error());
-  const auto number = to_number(*text);
+  FLEETFIT_ASSIGN(const auto text, read_setting(path));
+  const auto number = to_number(text);
   if (number) return *number;
   return fail(ErrorCode::invalid_input,
-              fmt::format("{}: \"{}\" is not a whole number", path.string(), *text));
+              fmt::format("{}: \"{}\" is not a whole number", path.string(), text));
 }
 
 std::optional<std::string> find_setting(const fs::path& path) {

@@ -176,9 +176,8 @@ Result<Group> plan_group(const LimitSystem& system, int pid, const Controller& c
                             controller.name, controller.name, system.cgroup.string()));
   }
   const auto home = home_of(system, *mount, pid, "");
-  const auto parent = v2_parent(*mount, home, controller);
-  if (!parent) return tl::unexpected(parent.error());
-  return Group{*parent / name, home, true};
+  FLEETFIT_ASSIGN(const auto parent, v2_parent(*mount, home, controller));
+  return Group{parent / name, home, true};
 }
 
 Status set_quota(const Group& group, int percent) {
@@ -271,17 +270,14 @@ Result<std::int64_t> bound_of(const fs::path& folder, std::string_view name) {
 
 Result<ChangedFrequency> plan_frequency(const LimitSystem& system, int core, std::int64_t khz) {
   const auto folder = system.cpu / fmt::format("cpu{}", core) / "cpufreq";
-  const auto low = bound_of(folder, "cpuinfo_min_freq");
-  if (!low) return tl::unexpected(low.error());
-  const auto high = bound_of(folder, "cpuinfo_max_freq");
-  if (!high) return tl::unexpected(high.error());
-  if (khz < *low || khz > *high) {
+  FLEETFIT_ASSIGN(const auto low, bound_of(folder, "cpuinfo_min_freq"));
+  FLEETFIT_ASSIGN(const auto high, bound_of(folder, "cpuinfo_max_freq"));
+  if (khz < low || khz > high) {
     return fail(ErrorCode::unsupported,
-                fmt::format("core {} runs at {} to {} kHz, not at {}", core, *low, *high, khz));
+                fmt::format("core {} runs at {} to {} kHz, not at {}", core, low, high, khz));
   }
-  const auto before = read_setting(folder / "scaling_max_freq");
-  if (!before) return tl::unexpected(before.error());
-  return ChangedFrequency{folder / "scaling_max_freq", *before};
+  FLEETFIT_ASSIGN(const auto before, read_setting(folder / "scaling_max_freq"));
+  return ChangedFrequency{folder / "scaling_max_freq", before};
 }
 
 // Cores of one cluster share a file behind links: each is set once.
@@ -291,12 +287,11 @@ Result<std::vector<ChangedFrequency>> plan_frequencies(const LimitSystem& system
   std::vector<ChangedFrequency> plan;
   std::set<fs::path> seen;
   for (const int core : cores) {
-    auto change = plan_frequency(system, core, khz);
-    if (!change) return tl::unexpected(change.error());
+    FLEETFIT_ASSIGN(auto change, plan_frequency(system, core, khz));
     std::error_code error;
-    const auto real = fs::canonical(change->file, error);
+    const auto real = fs::canonical(change.file, error);
     if (!error && !seen.insert(real).second) continue;
-    plan.push_back(*std::move(change));
+    plan.push_back(std::move(change));
   }
   return plan;
 }
@@ -322,9 +317,8 @@ void restore_remembered(const fs::path& file) {
 
 Result<std::vector<int>> cores_of(const LimitSystem& system, const Device& device) {
   if (!device.cores.empty()) return device.cores;
-  const auto online = read_setting(system.cpu / "online");
-  if (!online) return tl::unexpected(online.error());
-  return parse_cores(*online);
+  FLEETFIT_ASSIGN(const auto online, read_setting(system.cpu / "online"));
+  return parse_cores(online);
 }
 
 // --- leftovers -----------------------------------------------------------------------------------
@@ -381,41 +375,38 @@ struct AppliedLimits::State {
 
 Status AppliedLimits::State::enter(int pid, const Controller& controller, const std::string& name,
                                    const std::function<Status(const Group&)>& set) {
-  const auto planned = plan_group(system, pid, controller, name);
-  if (!planned) return tl::unexpected(planned.error());
+  FLEETFIT_ASSIGN(const auto planned, plan_group(system, pid, controller, name));
   // Version 2 has one group for all controllers, version 1 one in the tree of each.
   const bool shared = std::ranges::any_of(
-      groups, [&](const Group& group) { return group.folder == planned->folder; });
+      groups, [&](const Group& group) { return group.folder == planned.folder; });
   if (!shared) {
-    auto made = make_folder(system, planned->folder);
+    auto made = make_folder(system, planned.folder);
     if (!made) return made;
-    groups.push_back(*planned);
+    groups.push_back(planned);
   }
-  if (controller.name == kCpu.name) cpu_group = planned->folder;
-  auto limited = set(*planned);
+  if (controller.name == kCpu.name) cpu_group = planned.folder;
+  auto limited = set(planned);
   if (!limited || shared) return limited;
-  const auto entered = write_setting(planned->folder / "cgroup.procs", std::to_string(pid));
+  const auto entered = write_setting(planned.folder / "cgroup.procs", std::to_string(pid));
   if (entered) return {};
   return fail(entered.error().code, fmt::format("cannot put process {} into a control group: {}",
                                                 pid, entered.error().message));
 }
 
 Status AppliedLimits::State::lower_frequency(const std::vector<int>& cores, std::int64_t khz) {
-  auto plan = plan_frequencies(system, cores, khz);
-  if (!plan) return tl::unexpected(plan.error());
+  FLEETFIT_ASSIGN(auto plan, plan_frequencies(system, cores, khz));
   const auto note = system.state / fmt::format("{}{}", kFrequencyPrefix, this_owner(system));
-  auto noted = remember(note, *plan);
+  auto noted = remember(note, plan);
   if (!noted) return noted;
   remembered = note;
-  frequencies = *std::move(plan);
+  frequencies = std::move(plan);
   for (const auto& change : frequencies) {
     auto written = write_setting(change.file, std::to_string(khz));
     if (!written) return written;
-    const auto now = read_number(change.file);
-    if (!now) return tl::unexpected(now.error());
-    if (*now != khz) {
+    FLEETFIT_ASSIGN(const auto now, read_number(change.file));
+    if (now != khz) {
       return fail(ErrorCode::unsupported, fmt::format("the kernel set {} to {} kHz, not to {}",
-                                                      change.file.string(), *now, khz));
+                                                      change.file.string(), now, khz));
     }
   }
   return {};
@@ -448,9 +439,8 @@ Status AppliedLimits::release() { return state_ ? state_->undo() : Status(); }
 Result<std::int64_t> AppliedLimits::throttled_periods() const {
   if (!state_ || !state_->cpu_group || state_->groups.empty()) return 0;
   const auto path = *state_->cpu_group / "cpu.stat";
-  const auto text = read_setting(path);
-  if (!text) return tl::unexpected(text.error());
-  const auto words = words_of(*text);
+  FLEETFIT_ASSIGN(const auto text, read_setting(path));
+  const auto words = words_of(text);
   const auto key = std::ranges::find(words, "nr_throttled");
   const auto count =
       key != words.end() && key + 1 != words.end() ? to_number(*(key + 1)) : std::nullopt;
@@ -483,7 +473,7 @@ Result<AppliedLimits> apply_limits(int pid, const Device& device, const LimitSys
                    : Status(tl::unexpected(cores.error()));
   }
   if (status && !device.cores.empty()) status = bind_to_cores(system, pid, device.cores);
-  if (!status) return tl::unexpected(status.error());
+  FLEETFIT_TRY(status);
   return AppliedLimits(std::move(state));
 }
 

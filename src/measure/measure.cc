@@ -68,7 +68,7 @@ class Profile {
   /// Fails, naming the operator, if the first request had others.
   Status add(RunTimes times) {
     if (!requests_.empty()) {
-      if (auto ok = arrange_as_first(times.operators); !ok) return ok;
+      FLEETFIT_TRY(arrange_as_first(times.operators));
     }
     run_ms_.insert(run_ms_.end(), times.ms.begin(), times.ms.end());
     requests_.push_back(std::move(times.operators));

@@ -29,18 +29,17 @@ std::string format_date(system_clock::time_point date) {
 }
 
 Result<system_clock::time_point> parse_date(const JsonView& json) {
-  const auto text = json.as_text();
-  if (!text) return tl::unexpected(text.error());
+  FLEETFIT_ASSIGN(const auto text, json.as_text());
   constexpr std::string_view kPattern = "0000-00-00T00:00:00.000Z";
   const auto no_date = [&] { return json.error("is not a date such as 2026-01-31T12:00:00.000Z"); };
-  if (text->size() != kPattern.size()) return no_date();
+  if (text.size() != kPattern.size()) return no_date();
   for (std::size_t i = 0; i < kPattern.size(); ++i) {
-    const bool digit = (*text)[i] >= '0' && (*text)[i] <= '9';
-    if (kPattern[i] == '0' ? !digit : (*text)[i] != kPattern[i]) return no_date();
+    const bool digit = text[i] >= '0' && text[i] <= '9';
+    if (kPattern[i] == '0' ? !digit : text[i] != kPattern[i]) return no_date();
   }
   const auto part = [&](std::size_t start, std::size_t length) {
     int value = 0;
-    std::from_chars(text->data() + start, text->data() + start + length, value);
+    std::from_chars(text.data() + start, text.data() + start + length, value);
     return value;
   };
   namespace ch = std::chrono;
@@ -78,10 +77,9 @@ Json operators_json(const std::vector<OperatorTime>& operators) {
 }
 
 Status read_interval(const JsonView& json, core::Interval& interval) {
-  const auto ends = json.as_numbers();
-  if (!ends) return tl::unexpected(ends.error());
-  if (ends->size() != 2) return json.error("is not a lower and an upper end");
-  interval = {(*ends)[0], (*ends)[1]};
+  FLEETFIT_ASSIGN(const auto ends, json.as_numbers());
+  if (ends.size() != 2) return json.error("is not a lower and an upper end");
+  interval = {ends[0], ends[1]};
   return {};
 }
 
@@ -116,30 +114,28 @@ Result<Energy> energy_from(const JsonView& json) {
 }
 
 Result<std::vector<OperatorTime>> operators_from(const JsonView& json) {
-  const auto items = json.items();
-  if (!items) return tl::unexpected(items.error());
+  FLEETFIT_ASSIGN(const auto items, json.items());
   std::vector<OperatorTime> operators;
-  for (const auto& item : *items) {
+  for (const auto& item : items) {
     OperatorTime op{};
     JsonFields fields(item);
     fields.take(item.text("name"), op.name);
     fields.text("type", op.type);
     fields.text("kernel", op.kernel);
     fields.take(item.number("latency_ms"), op.ms);
-    if (const auto status = fields.status(); !status) return tl::unexpected(status.error());
+    FLEETFIT_TRY(fields.status());
     operators.push_back(std::move(op));
   }
   return operators;
 }
 
 Result<MeasurementStatus> status_from(const JsonView& json) {
-  const auto text = json.text("status");
-  if (!text) return tl::unexpected(text.error());
+  FLEETFIT_ASSIGN(const auto text, json.text("status"));
   for (const auto status :
        {MeasurementStatus::ok, MeasurementStatus::unstable, MeasurementStatus::failed}) {
-    if (*text == to_string(status)) return status;
+    if (text == to_string(status)) return status;
   }
-  return json.error(fmt::format("status: \"{}\" is none of ok, unstable, failed", *text));
+  return json.error(fmt::format("status: \"{}\" is none of ok, unstable, failed", text));
 }
 
 void read_counts(JsonFields& fields, Measurement& m) {
@@ -218,7 +214,7 @@ Result<Measurement> measurement_from_json(const JsonView& json) {
   fields.take(status_from(json), m.status);
   read_counts(fields, m);
   read_parts(fields, m);
-  if (const auto status = fields.status(); !status) return tl::unexpected(status.error());
+  FLEETFIT_TRY(fields.status());
   if (format != kFormat) {
     return json.error(fmt::format("format: {} is not known here, only {}", format, kFormat));
   }

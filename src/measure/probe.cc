@@ -44,10 +44,9 @@ Task work_task(const OperatorClass& work, Precision precision, int threads, Valu
   }
   task.name = fmt::format("{}_{}_{}", work.name, to_string(precision), suffix);
   task.prepare = [&work, precision, threads]() -> Result<Sampler> {
-    auto prepared = PreparedWork::prepare(work, precision, threads);
-    if (!prepared) return tl::unexpected(prepared.error());
+    FLEETFIT_ASSIGN(auto prepared, PreparedWork::prepare(work, precision, threads));
     // std::function copies what it holds, a program cannot be: both copies would share it.
-    auto shared = std::make_shared<PreparedWork>(*std::move(prepared));
+    auto shared = std::make_shared<PreparedWork>(std::move(prepared));
     return [shared] { return shared->sample(); };
   };
   return task;
@@ -112,7 +111,7 @@ class Rounds {
     core::ProgressTask shown(
         progress, {.name = "probe", .total = tasks.size() * (kRounds + 1), .unit = "steps"});
     for (const auto& task : tasks) {
-      if (auto ok = prepare(task); !ok) return tl::unexpected(ok.error());
+      FLEETFIT_TRY(prepare(task));
       shown.advance();
     }
     auto slots = tasks.size() * kRounds;
@@ -120,7 +119,7 @@ class Rounds {
       for (auto& rate : sampled_) {
         const auto end_s =
             elapsed_s() + (options_.seconds - elapsed_s()) / static_cast<double>(slots--);
-        if (auto ok = sample_until(rate, end_s); !ok) return tl::unexpected(ok.error());
+        FLEETFIT_TRY(sample_until(rate, end_s));
         shown.advance();
       }
     }
@@ -143,10 +142,9 @@ class Rounds {
   }
 
   Status prepare(const Task& task) {
-    if (auto ok = check_stop(); !ok) return ok;
-    auto sample = task.prepare();
-    if (!sample) return tl::unexpected(sample.error());
-    sampled_.push_back({*std::move(sample)});
+    FLEETFIT_TRY(check_stop());
+    FLEETFIT_ASSIGN(auto sample, task.prepare());
+    sampled_.push_back({std::move(sample)});
     return {};
   }
 
@@ -154,12 +152,11 @@ class Rounds {
   Status sample_until(Sampled& rate, double end_s) const {
     constexpr int kFewest = 2;
     constexpr int kMost = 250;
-    if (const auto warm = rate.sample(); !warm) return tl::unexpected(warm.error());
+    FLEETFIT_TRY(rate.sample());
     for (int run = 0; run < kFewest || (run < kMost && elapsed_s() < end_s); ++run) {
-      if (auto ok = check_stop(); !ok) return ok;
-      const auto value = rate.sample();
-      if (!value) return tl::unexpected(value.error());
-      rate.samples.push_back(*value);
+      FLEETFIT_TRY(check_stop());
+      FLEETFIT_ASSIGN(const auto value, rate.sample());
+      rate.samples.push_back(value);
     }
     return {};
   }
@@ -167,9 +164,8 @@ class Rounds {
   Result<std::vector<Rate>> summaries(const std::vector<Task>& tasks) const {
     std::vector<Rate> rates;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-      auto rate = summarize(tasks[i], sampled_[i].samples);
-      if (!rate) return tl::unexpected(rate.error());
-      rates.push_back(*std::move(rate));
+      FLEETFIT_ASSIGN(auto rate, summarize(tasks[i], sampled_[i].samples));
+      rates.push_back(std::move(rate));
     }
     return rates;
   }
@@ -194,17 +190,15 @@ Status check(const ProbeOptions& options) {
 
 Result<ProbeReport> probe_device(const ProbeOptions& options, core::Progress& progress,
                                  const core::Clock& clock) {
-  if (auto ok = check(options); !ok) return tl::unexpected(ok.error());
-  auto hardware = read_hardware();
-  if (!hardware) return tl::unexpected(hardware.error());
+  FLEETFIT_TRY(check(options));
+  FLEETFIT_ASSIGN(auto hardware, read_hardware());
   const auto before = read_system_state();
-  ProbeReport report{.hardware = *std::move(hardware),
+  ProbeReport report{.hardware = std::move(hardware),
                      .threads = options.threads,
                      .kernels = engine::kernel_identity()};
   Rounds rounds(options, clock);
-  auto rates = rounds.measure(tasks_for(report.hardware, options.threads), progress);
-  if (!rates) return tl::unexpected(rates.error());
-  report.rates = *std::move(rates);
+  FLEETFIT_ASSIGN(report.rates,
+                  rounds.measure(tasks_for(report.hardware, options.threads), progress));
   report.conditions = conditions_between(before, read_system_state());
   report.elapsed_s = rounds.elapsed_s();
   return report;

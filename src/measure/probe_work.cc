@@ -176,8 +176,8 @@ Result<Graph> build(const OperatorClass& work, Precision precision) {
     graph = engine::quantize_on(*graph, engine::random_samples(*graph, 1));
     if (!graph) return graph;
   }
-  if (auto ok = simplify(*graph); !ok) return tl::unexpected(ok.error());
-  if (auto ok = to_quantized_tensors(*graph); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(simplify(*graph));
+  FLEETFIT_TRY(to_quantized_tensors(*graph));
   return graph;
 }
 
@@ -202,24 +202,24 @@ const OperatorClass& peak_work(Precision precision) {
 
 Result<PreparedWork> PreparedWork::prepare(const OperatorClass& work, Precision precision,
                                            int threads) {
-  const auto graph = build(work, precision);
-  if (!graph) return core::within(work.name, graph.error());
-  const auto cost = cost::count_cost(*graph);
-  if (!cost) return core::within(work.name, cost.error());
+  FLEETFIT_ASSIGN(const auto graph, core::within(work.name, build(work, precision)));
+  FLEETFIT_ASSIGN(const auto cost, core::within(work.name, cost::count_cost(graph)));
   std::vector<std::string> nodes;
   double amount = 0;
-  for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
-    if (is_conversion(graph->nodes[i]) || !cost->nodes[i]) continue;
-    nodes.push_back(graph->nodes[i].name);
-    amount += amount_of(*cost->nodes[i], work.counted);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (is_conversion(graph.nodes[i]) || !cost.nodes[i]) continue;
+    nodes.push_back(graph.nodes[i].name);
+    amount += amount_of(*cost.nodes[i], work.counted);
   }
-  auto program = engine::Program::prepare(*graph, {.threads = threads, .choosing = work.kernels});
-  if (!program) return core::within(work.name, program.error());
-  const auto inputs = random_inputs(*graph, kSeed);
+  FLEETFIT_ASSIGN(
+      auto program,
+      core::within(work.name, engine::Program::prepare(
+                                  graph, {.threads = threads, .choosing = work.kernels})));
+  const auto inputs = random_inputs(graph, kSeed);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (auto ok = program->set_input(i, inputs[i]); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(program.set_input(i, inputs[i]));
   }
-  return PreparedWork(*std::move(program), std::move(nodes), amount);
+  return PreparedWork(std::move(program), std::move(nodes), amount);
 }
 
 bool PreparedWork::is_counted(const engine::StepTime& step) const {
@@ -230,7 +230,7 @@ bool PreparedWork::is_counted(const engine::StepTime& step) const {
 
 Result<double> PreparedWork::sample() {
   program_.reset_times();
-  if (auto ok = program_.run_timed(); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(program_.run_timed());
   double ms = 0;
   for (const auto& step : program_.step_times()) {
     if (is_counted(step)) ms += step.mean_ms;

@@ -76,7 +76,7 @@ Result<Protocol> protocol_from_json(const core::JsonView& json) {
   fields.number("pause_ms", p.pause_ms);
   fields.integer("sessions", p.sessions);
   fields.boolean("operators", p.operators);
-  if (const auto status = fields.status(); !status) return tl::unexpected(status.error());
+  FLEETFIT_TRY(fields.status());
   const auto checked = check(p);
   if (!checked) return json.error(checked.error().message);
   return p;

@@ -23,45 +23,36 @@ Result<double> checked_time(const JsonView& view) {
 }
 
 Result<std::vector<double>> read_times(const JsonView& reply, int runs) {
-  const auto items = reply.items("times_ms");
-  if (!items) return tl::unexpected(items.error());
-  if (items->size() != static_cast<std::size_t>(runs)) {
-    return reply.error(fmt::format("{} times for {} runs", items->size(), runs));
+  FLEETFIT_ASSIGN(const auto items, reply.items("times_ms"));
+  if (items.size() != static_cast<std::size_t>(runs)) {
+    return reply.error(fmt::format("{} times for {} runs", items.size(), runs));
   }
   std::vector<double> times;
-  for (const auto& item : *items) {
-    const auto ms = checked_time(item);
-    if (!ms) return tl::unexpected(ms.error());
-    times.push_back(*ms);
+  for (const auto& item : items) {
+    FLEETFIT_ASSIGN(const auto ms, checked_time(item));
+    times.push_back(ms);
   }
   return times;
 }
 
 Result<OperatorTime> read_operator(const JsonView& view) {
-  auto name = view.text("name");
-  if (!name) return tl::unexpected(std::move(name.error()));
-  auto type = view.text("type");
-  if (!type) return tl::unexpected(std::move(type.error()));
-  auto kernel = view.text_or("kernel", "");
-  if (!kernel) return tl::unexpected(std::move(kernel.error()));
-  const auto ms = view.at("ms").and_then(checked_time);
-  if (!ms) return tl::unexpected(ms.error());
+  FLEETFIT_ASSIGN(auto name, view.text("name"));
+  FLEETFIT_ASSIGN(auto type, view.text("type"));
+  FLEETFIT_ASSIGN(auto kernel, view.text_or("kernel", ""));
+  FLEETFIT_ASSIGN(const auto ms, view.at("ms").and_then(checked_time));
   return OperatorTime{
-      .name = std::move(*name), .type = std::move(*type), .kernel = std::move(*kernel), .ms = *ms};
+      .name = std::move(name), .type = std::move(type), .kernel = std::move(kernel), .ms = ms};
 }
 
 Result<std::vector<OperatorTime>> read_operators(const JsonView& reply) {
-  const auto list = reply.find("operators");
-  if (!list) return tl::unexpected(list.error());
-  if (!*list) return std::vector<OperatorTime>{};
-  const auto items = (*list)->items();
-  if (!items) return tl::unexpected(items.error());
-  if (items->size() > kMostOperators) return (*list)->error("absurdly many operators");
+  FLEETFIT_ASSIGN(const auto list, reply.find("operators"));
+  if (!list) return std::vector<OperatorTime>{};
+  FLEETFIT_ASSIGN(const auto items, list->items());
+  if (items.size() > kMostOperators) return list->error("absurdly many operators");
   std::vector<OperatorTime> operators;
-  for (const auto& item : *items) {
-    auto read = read_operator(item);
-    if (!read) return tl::unexpected(std::move(read.error()));
-    operators.push_back(std::move(*read));
+  for (const auto& item : items) {
+    FLEETFIT_ASSIGN(auto read, read_operator(item));
+    operators.push_back(std::move(read));
   }
   return operators;
 }
@@ -85,17 +76,15 @@ json info_reply(const RuntimeInfo& info) {
 }
 
 Result<RuntimeInfo> read_info(const JsonView& reply) {
-  const auto protocol = reply.integer("protocol");
-  if (!protocol) return tl::unexpected(protocol.error());
-  if (*protocol != kProtocol) {
-    return reply.error(fmt::format("it speaks protocol {}, not {}", *protocol, kProtocol));
+  FLEETFIT_ASSIGN(const auto protocol, reply.integer("protocol"));
+  if (protocol != kProtocol) {
+    return reply.error(fmt::format("it speaks protocol {}, not {}", protocol, kProtocol));
   }
   RuntimeInfo info;
   for (const auto& [key, place] :
        {std::pair{"name", &info.name}, {"version", &info.version}, {"build", &info.build}}) {
-    auto text = reply.text(key);
-    if (!text) return tl::unexpected(std::move(text.error()));
-    *place = std::move(*text);
+    FLEETFIT_ASSIGN(auto text, reply.text(key));
+    *place = std::move(text);
   }
   return info;
 }
@@ -108,15 +97,13 @@ json load_request(const std::filesystem::path& model, const LoadOptions& options
 }
 
 Result<LoadOptions> read_load_options(const JsonView& request) {
-  const auto threads = request.integer_or("threads", 1, {.min = 1, .max = kMostThreads});
-  if (!threads) return tl::unexpected(threads.error());
-  auto kernels = request.text_or("kernels", "auto");
-  if (!kernels) return tl::unexpected(std::move(kernels.error()));
-  auto choices = request.text_or("choices", "");
-  if (!choices) return tl::unexpected(std::move(choices.error()));
-  return LoadOptions{.threads = static_cast<int>(*threads),
-                     .kernels = std::move(*kernels),
-                     .known_choices = std::move(*choices)};
+  FLEETFIT_ASSIGN(const auto threads,
+                  request.integer_or("threads", 1, {.min = 1, .max = kMostThreads}));
+  FLEETFIT_ASSIGN(auto kernels, request.text_or("kernels", "auto"));
+  FLEETFIT_ASSIGN(auto choices, request.text_or("choices", ""));
+  return LoadOptions{.threads = static_cast<int>(threads),
+                     .kernels = std::move(kernels),
+                     .known_choices = std::move(choices)};
 }
 
 json run_reply(const RunTimes& times) {
@@ -129,14 +116,11 @@ json run_reply(const RunTimes& times) {
 }
 
 Result<RunTimes> read_run_times(const JsonView& reply, int runs) {
-  auto times = read_times(reply, runs);
-  if (!times) return tl::unexpected(std::move(times.error()));
-  auto operators = read_operators(reply);
-  if (!operators) return tl::unexpected(std::move(operators.error()));
-  const auto peak = reply.integer_or("peak_memory_bytes", 0, {.min = 0});
-  if (!peak) return tl::unexpected(peak.error());
+  FLEETFIT_ASSIGN(auto times, read_times(reply, runs));
+  FLEETFIT_ASSIGN(auto operators, read_operators(reply));
+  FLEETFIT_ASSIGN(const auto peak, reply.integer_or("peak_memory_bytes", 0, {.min = 0}));
   return RunTimes{
-      .ms = std::move(*times), .operators = std::move(*operators), .peak_memory_bytes = *peak};
+      .ms = std::move(times), .operators = std::move(operators), .peak_memory_bytes = peak};
 }
 
 json error_reply(const Error& error) {
@@ -144,13 +128,10 @@ json error_reply(const Error& error) {
 }
 
 Result<Error> read_error(const JsonView& reply) {
-  const auto error = reply.at("error");
-  if (!error) return tl::unexpected(error.error());
-  const auto code = error->text("code");
-  if (!code) return tl::unexpected(code.error());
-  const auto message = error->text("message");
-  if (!message) return tl::unexpected(message.error());
-  return Error{code_named(*code), last_words(*message, kMostMessageBytes)};
+  FLEETFIT_ASSIGN(const auto error, reply.at("error"));
+  FLEETFIT_ASSIGN(const auto code, error.text("code"));
+  FLEETFIT_ASSIGN(const auto message, error.text("message"));
+  return Error{code_named(code), last_words(message, kMostMessageBytes)};
 }
 
 std::string last_words(std::string_view text, std::size_t most) {

@@ -22,50 +22,39 @@ constexpr int kMostRequestDepth = 20;
 Result<json> answer_info(Runtime& runtime) { return runtime.info().map(info_reply); }
 
 Result<json> answer_load(Runtime& runtime, const JsonView& request) {
-  const auto model = request.text("model");
-  if (!model) return tl::unexpected(model.error());
-  const auto options = read_load_options(request);
-  if (!options) return tl::unexpected(options.error());
-  const auto loaded = runtime.load(*model, *options);
-  if (!loaded) return tl::unexpected(loaded.error());
-  return json{{"choices", loaded->choices}};
+  FLEETFIT_ASSIGN(const auto model, request.text("model"));
+  FLEETFIT_ASSIGN(const auto options, read_load_options(request));
+  FLEETFIT_ASSIGN(const auto loaded, runtime.load(model, options));
+  return json{{"choices", loaded.choices}};
 }
 
 Result<json> answer_run(Runtime& runtime, const JsonView& request) {
-  const auto runs = request.integer("runs", {.min = 1, .max = kMostRuns});
-  if (!runs) return tl::unexpected(runs.error());
-  const auto per_operator = request.boolean_or("per_operator", false);
-  if (!per_operator) return tl::unexpected(per_operator.error());
-  return runtime.run(static_cast<int>(*runs), *per_operator).map(run_reply);
+  FLEETFIT_ASSIGN(const auto runs, request.integer("runs", {.min = 1, .max = kMostRuns}));
+  FLEETFIT_ASSIGN(const auto per_operator, request.boolean_or("per_operator", false));
+  return runtime.run(static_cast<int>(runs), per_operator).map(run_reply);
 }
 
 Result<std::vector<NamedValue>> read_inputs(const JsonView& request) {
-  const auto members =
-      request.at("inputs").and_then([](const JsonView& view) { return view.members(); });
-  if (!members) return tl::unexpected(members.error());
+  FLEETFIT_ASSIGN(const auto members, request.at("inputs").and_then(
+                                          [](const JsonView& view) { return view.members(); }));
   std::vector<NamedValue> inputs;
-  for (const auto& member : *members) {
-    const auto file = member.value.as_text();
-    if (!file) return tl::unexpected(file.error());
-    auto value = graph::read_npy(*file);
-    if (!value) return tl::unexpected(std::move(value.error()));
-    inputs.push_back({member.key, std::move(*value)});
+  for (const auto& member : members) {
+    FLEETFIT_ASSIGN(const auto file, member.value.as_text());
+    FLEETFIT_ASSIGN(auto value, graph::read_npy(file));
+    inputs.push_back({member.key, std::move(value)});
   }
   return inputs;
 }
 
 Result<json> answer_compute(Runtime& runtime, const JsonView& request) {
-  const auto inputs = read_inputs(request);
-  if (!inputs) return tl::unexpected(inputs.error());
-  const auto folder = request.text("folder");
-  if (!folder) return tl::unexpected(folder.error());
-  const auto outputs = runtime.compute(*inputs);
-  if (!outputs) return tl::unexpected(outputs.error());
+  FLEETFIT_ASSIGN(const auto inputs, read_inputs(request));
+  FLEETFIT_ASSIGN(const auto folder, request.text("folder"));
+  FLEETFIT_ASSIGN(const auto outputs, runtime.compute(inputs));
   json files = json::array();
-  for (std::size_t i = 0; i < outputs->size(); ++i) {
-    const auto& [name, value] = (*outputs)[i];
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto& [name, value] = outputs[i];
     const auto file = fmt::format("output_{}.npy", i);
-    if (auto written = graph::write_npy(std::filesystem::path(*folder) / file, value); !written) {
+    if (auto written = graph::write_npy(std::filesystem::path(folder) / file, value); !written) {
       return tl::unexpected(std::move(written.error()));
     }
     files.push_back({{"name", name}, {"file", file}});
@@ -78,14 +67,13 @@ Result<json> answer_unload(Runtime& runtime) {
 }
 
 Result<json> answer(Runtime& runtime, const JsonView& request) {
-  const auto op = request.text("op");
-  if (!op) return tl::unexpected(op.error());
-  if (*op == "info") return answer_info(runtime);
-  if (*op == "load") return answer_load(runtime, request);
-  if (*op == "run") return answer_run(runtime, request);
-  if (*op == "compute") return answer_compute(runtime, request);
-  if (*op == "unload") return answer_unload(runtime);
-  return fail(ErrorCode::unsupported, fmt::format("there is no op '{}'", last_words(*op, 100)));
+  FLEETFIT_ASSIGN(const auto op, request.text("op"));
+  if (op == "info") return answer_info(runtime);
+  if (op == "load") return answer_load(runtime, request);
+  if (op == "run") return answer_run(runtime, request);
+  if (op == "compute") return answer_compute(runtime, request);
+  if (op == "unload") return answer_unload(runtime);
+  return fail(ErrorCode::unsupported, fmt::format("there is no op '{}'", last_words(op, 100)));
 }
 
 /// The id of a request; null where it has none.

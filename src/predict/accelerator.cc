@@ -44,10 +44,8 @@ constexpr std::array kNumbers = {
 };
 
 Status check(const AcceleratorSpecification& s) {
-  for (const auto& [key, field] : kCounts)
-    if (auto checked = check_positive(key, s.*field); !checked) return checked;
-  for (const auto& [key, field] : kNumbers)
-    if (auto checked = check_not_negative(key, s.*field); !checked) return checked;
+  for (const auto& [key, field] : kCounts) FLEETFIT_TRY(check_positive(key, s.*field));
+  for (const auto& [key, field] : kNumbers) FLEETFIT_TRY(check_not_negative(key, s.*field));
   return check_positive("mhz", s.mhz);
 }
 
@@ -151,7 +149,7 @@ double cycles_of(const AcceleratorSpecification& s, const cost::KernelFeatures& 
 
 Result<TiledAccelerator> TiledAccelerator::build(Identity identity,
                                                  AcceleratorSpecification specification) {
-  if (auto checked = check(specification); !checked) return tl::unexpected(checked.error());
+  FLEETFIT_TRY(check(specification));
   return TiledAccelerator(std::move(identity), specification);
 }
 
@@ -173,15 +171,13 @@ Result<std::unique_ptr<KernelPredictor>> TiledAccelerator::from_json(const core:
                                                                      Identity identity) {
   AcceleratorSpecification s;
   for (const auto& [key, field] : kCounts) {
-    const auto count =
-        json.integer_or(key, s.*field, {.min = 1, .max = std::numeric_limits<int>::max()});
-    if (!count) return tl::unexpected(count.error());
-    s.*field = static_cast<int>(*count);
+    FLEETFIT_ASSIGN(
+        const auto count,
+        json.integer_or(key, s.*field, {.min = 1, .max = std::numeric_limits<int>::max()}));
+    s.*field = static_cast<int>(count);
   }
   for (const auto& [key, field] : kNumbers) {
-    const auto number = json.number_or(key, s.*field);
-    if (!number) return tl::unexpected(number.error());
-    s.*field = *number;
+    FLEETFIT_ASSIGN(s.*field, json.number_or(key, s.*field));
   }
   auto device = build(std::move(identity), s);
   if (!device) return json.error(device.error().message);

@@ -89,10 +89,11 @@ Result<AdditiveTable> fit_additive(std::span<const std::uint16_t> designs,
     fold.push_back(static_cast<int>(i % kFolds));
   }
   random.shuffle(fold);
-  const auto fitted = fit_ridge(
-      {.x = {.values = x, .columns = columns}, .y = latency_ms, .fold = fold, .folds = kFolds});
-  if (!fitted) return tl::unexpected(fitted.error());
-  const auto& linear = dynamic_cast<const LinearModel&>(*fitted->model);
+  FLEETFIT_ASSIGN(const auto fitted, fit_ridge({.x = {.values = x, .columns = columns},
+                                                .y = latency_ms,
+                                                .fold = fold,
+                                                .folds = kFolds}));
+  const auto& linear = dynamic_cast<const LinearModel&>(*fitted.model);
   std::vector<std::vector<double>> ms;
   for (std::size_t gene = 0; gene < choices.size(); ++gene) {
     const auto weights = linear.weights().subspan(first[gene], choices[gene]);

@@ -68,12 +68,11 @@ class Booster {
 
   Status prepare() {
     if (corrects()) {
-      const auto fitted = fit_lasso({.x = {.values = subset_.x, .columns = columns_},
-                                     .y = subset_.y,
-                                     .fold = subset_.fold,
-                                     .folds = folds_});
-      if (!fitted) return tl::unexpected(fitted.error());
-      linear_ = dynamic_cast<const LinearModel&>(*fitted->model);
+      FLEETFIT_ASSIGN(const auto fitted, fit_lasso({.x = {.values = subset_.x, .columns = columns_},
+                                                    .y = subset_.y,
+                                                    .fold = subset_.fold,
+                                                    .folds = folds_}));
+      linear_ = dynamic_cast<const LinearModel&>(*fitted.model);
     }
     fill_rows();
     return {};
@@ -83,17 +82,17 @@ class Booster {
   const LinearModel* linear() const { return corrects() ? &linear_ : nullptr; }
 
   Result<TreeModel> grow(const Setting& setting, int stages, std::uint32_t seed) const {
-    const auto trees = grow_trees({.columns = columns_, .x = rows_.x, .target = rows_.target},
-                                  {.stages = stages,
-                                   .depth = setting.depth,
-                                   .least_child_weight = setting.least_child_samples,
-                                   .learning_rate = options_.learning_rate,
-                                   .subsample = options_.subsample,
-                                   .leaf_penalty = setting.leaf_penalty,
-                                   .seed = seed,
-                                   .base = rows_.base});
-    if (!trees) return tl::unexpected(trees.error());
-    return TreeModel::build(*trees,
+    FLEETFIT_ASSIGN(const auto trees,
+                    grow_trees({.columns = columns_, .x = rows_.x, .target = rows_.target},
+                               {.stages = stages,
+                                .depth = setting.depth,
+                                .least_child_weight = setting.least_child_samples,
+                                .learning_rate = options_.learning_rate,
+                                .subsample = options_.subsample,
+                                .leaf_penalty = setting.leaf_penalty,
+                                .seed = seed,
+                                .base = rows_.base}));
+    return TreeModel::build(trees,
                             {.features = columns_, .link = Link::logarithm, .base = rows_.base});
   }
 
@@ -140,7 +139,7 @@ class CrossValidation {
     std::vector<Status> done(trees_.size());
     pool.parallel_for(boosters_.size(),
                       [&](std::size_t fold) { done[fold] = boosters_[fold].prepare(); });
-    if (auto prepared = first_failure(done); !prepared) return prepared;
+    FLEETFIT_TRY(first_failure(done));
     pool.parallel_for(done.size(), [&](std::size_t task) { done[task] = run_task(task); });
     return first_failure(done);
   }
@@ -189,16 +188,16 @@ class CrossValidation {
 
   Status run_task(std::size_t task) {
     const std::size_t fold = task % boosters_.size();
-    auto trees = boosters_[fold].grow(grid_[task / boosters_.size()], options_.stages, seed_);
-    if (!trees) return tl::unexpected(trees.error());
+    FLEETFIT_ASSIGN(auto trees,
+                    boosters_[fold].grow(grid_[task / boosters_.size()], options_.stages, seed_));
     for (std::size_t i = 0; i < set_.x.rows(); ++i) {
       if (static_cast<std::size_t>(set_.fold[i]) != fold) continue;
-      const auto staged = trees->staged(set_.x.row(i));
+      const auto staged = trees.staged(set_.x.row(i));
       const double scale = factor(i, fold) / set_.y[i];
       for (std::size_t s = 0; s < staged.size(); ++s)
         errors_[task][s] += std::abs(staged[s] * scale - 1);
     }
-    trees_[task] = std::move(*trees);
+    trees_[task] = std::move(trees);
     return {};
   }
 
@@ -223,30 +222,28 @@ Result<std::unique_ptr<Regressor>> fit_to_all(const TrainingSet& set, const Boos
                                               const std::pair<Setting, int>& best,
                                               std::uint32_t seed) {
   Booster booster(set, options, -1);
-  if (auto prepared = booster.prepare(); !prepared) return tl::unexpected(prepared.error());
-  auto trees = booster.grow(best.first, best.second, seed);
-  if (!trees) return tl::unexpected(trees.error());
-  if (booster.linear() == nullptr) return std::make_unique<TreeModel>(std::move(*trees));
-  return std::make_unique<ProductModel>(*booster.linear(), std::move(*trees));
+  FLEETFIT_TRY(booster.prepare());
+  FLEETFIT_ASSIGN(auto trees, booster.grow(best.first, best.second, seed));
+  if (booster.linear() == nullptr) return std::make_unique<TreeModel>(std::move(trees));
+  return std::make_unique<ProductModel>(*booster.linear(), std::move(trees));
 }
 
 }  // namespace
 
 Result<FittedRegressor> fit_boosted_trees(const TrainingSet& set, const core::Random& random,
                                           core::ThreadPool& pool, const BoostOptions& options) {
-  if (auto checked = check_set(set); !checked) return tl::unexpected(checked.error());
+  FLEETFIT_TRY(check_set(set));
   if (options.stages < 1 || options.depths.empty() || options.least_child_samples.empty() ||
       options.leaf_penalties.empty())
     return fail(ErrorCode::invalid_input,
                 "boosting needs a stage, a depth, a child size and a penalty");
   const auto seed = static_cast<std::uint32_t>(random.seed() & 0x7fffffffU);
   CrossValidation validation(set, options, seed);
-  if (auto done = validation.run(pool); !done) return tl::unexpected(done.error());
+  FLEETFIT_TRY(validation.run(pool));
   const auto best = validation.best();
-  auto model = fit_to_all(set, options, best, seed);
-  if (!model) return tl::unexpected(model.error());
+  FLEETFIT_ASSIGN(auto model, fit_to_all(set, options, best, seed));
   return FittedRegressor{
-      .model = std::move(*model),
+      .model = std::move(model),
       .out_of_fold = validation.out_of_fold(best.second),
       .settings =
           fmt::format("{} stages, depth {}, {} samples per child, penalty {}", best.second,

@@ -18,18 +18,13 @@ constexpr int kVersion = 1;
 constexpr std::size_t kBlock = 64;  // rows whose values stay in the cache from layer to layer
 
 Result<DenseNetwork::Parts> read_parts(const JsonView& json) {
-  if (auto known = json.allow_only({"type", "version", "inputs", "layers", "output"}); !known)
-    return tl::unexpected(std::move(known.error()));
-  if (auto type = check_type(json, kType, kVersion); !type)
-    return tl::unexpected(std::move(type.error()));
-  auto inputs = json.at("inputs").and_then(read_input_scaling);
-  if (!inputs) return tl::unexpected(std::move(inputs.error()));
-  auto layers = json.at("layers").and_then(read_layers);
-  if (!layers) return tl::unexpected(std::move(layers.error()));
-  const auto output = json.at("output").and_then(read_output_scaling);
-  if (!output) return tl::unexpected(output.error());
+  FLEETFIT_TRY(json.allow_only({"type", "version", "inputs", "layers", "output"}));
+  FLEETFIT_TRY(check_type(json, kType, kVersion));
+  FLEETFIT_ASSIGN(auto inputs, json.at("inputs").and_then(read_input_scaling));
+  FLEETFIT_ASSIGN(auto layers, json.at("layers").and_then(read_layers));
+  FLEETFIT_ASSIGN(const auto output, json.at("output").and_then(read_output_scaling));
   return DenseNetwork::Parts{
-      .inputs = *std::move(inputs), .layers = *std::move(layers), .output = *output};
+      .inputs = std::move(inputs), .layers = std::move(layers), .output = output};
 }
 
 }  // namespace
@@ -45,25 +40,21 @@ DenseNetwork& DenseNetwork::operator=(DenseNetwork&&) noexcept = default;
 DenseNetwork::~DenseNetwork() = default;
 
 Result<DenseNetwork> DenseNetwork::make(Parts parts) {
-  if (auto checked = check(parts.inputs); !checked)
-    return tl::unexpected(std::move(checked.error()));
-  if (auto checked = check_chain(parts.layers, parts.inputs.mean.size(), "layers"); !checked)
-    return tl::unexpected(std::move(checked.error()));
+  FLEETFIT_TRY(check(parts.inputs));
+  FLEETFIT_TRY(check_chain(parts.layers, parts.inputs.mean.size(), "layers"));
   if (parts.layers.back().outputs != 1) {
     return fail(
         ErrorCode::invalid_input,
         fmt::format("layers: the last gives {} numbers, expected 1", parts.layers.back().outputs));
   }
-  if (auto checked = check(parts.output); !checked)
-    return tl::unexpected(std::move(checked.error()));
+  FLEETFIT_TRY(check(parts.output));
   return DenseNetwork(std::move(parts));
 }
 
 Result<std::unique_ptr<Regressor>> DenseNetwork::from_json(const JsonView& json,
                                                            std::size_t features) {
-  auto parts = read_parts(json);
-  if (!parts) return tl::unexpected(std::move(parts.error()));
-  auto network = make(*std::move(parts));
+  FLEETFIT_ASSIGN(auto parts, read_parts(json));
+  auto network = make(std::move(parts));
   if (!network) return json.error(network.error().message);
   if (network->features() != features) {
     return json.error(

@@ -24,11 +24,9 @@ constexpr std::size_t kHeldOutOf = 5;  // one in five is set aside for the inter
 /// The operators of a design's network and how they are connected.
 Result<NodeGraph> graph_of(const space::Space& space, space::Design design,
                            const cost::KernelRules& rules) {
-  const auto network = space.lower(design);
-  if (!network) return tl::unexpected(network.error());
-  const auto plan = cost::deduce_kernels(*network, rules);
-  if (!plan) return tl::unexpected(plan.error());
-  return kernel_graph(*network, *plan);
+  FLEETFIT_ASSIGN(const auto network, space.lower(design));
+  FLEETFIT_ASSIGN(const auto plan, cost::deduce_kernels(network, rules));
+  return kernel_graph(network, plan);
 }
 
 /// A kernel for each operator: which ones a device fuses is for the network to learn.
@@ -80,19 +78,17 @@ class GraphDesignPredictor final : public DesignPredictor {
 };
 
 Result<GraphNetwork> train(const GraphSet& set, const DesignTrainOptions& options) {
-  const auto folder = core::ScratchFolder::create();
-  if (!folder) return tl::unexpected(folder.error());
-  const auto graphs = folder->path() / "graphs.json";
-  const auto network = folder->path() / "network.json";
-  if (auto ok = write_graph_set(graphs, set); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_ASSIGN(const auto folder, core::ScratchFolder::create());
+  const auto graphs = folder.path() / "graphs.json";
+  const auto network = folder.path() / "network.json";
+  FLEETFIT_TRY(write_graph_set(graphs, set));
   const auto seed = core::Random(options.seed).split("graph network").seed();
   std::vector<std::string> arguments{"graph-network",  graphs.string(), "--output",
                                      network.string(), "--seed",        std::to_string(seed),
                                      "--json"};
   if (options.budget_s)
     arguments.insert(arguments.end(), {"--budget-s", fmt::format("{}", *options.budget_s)});
-  if (auto ok = run_trainer(arguments, options.stop); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(run_trainer(arguments, options.stop));
   if (!std::filesystem::exists(network))
     return fail(ErrorCode::cancelled, "training was stopped before there was a network");
   return GraphNetwork::read(network);
@@ -106,8 +102,7 @@ struct Split {
 
 Result<Split> split_designs(const space::Space& space, space::DesignBatch designs,
                             std::span<const double> latency_ms, std::uint64_t seed) {
-  const auto rules = operator_rules();
-  if (!rules) return tl::unexpected(rules.error());
+  FLEETFIT_ASSIGN(const auto rules, operator_rules());
   std::vector<std::size_t> order(designs.size());
   std::iota(order.begin(), order.end(), 0);
   core::Random(seed).split("held out").shuffle(order);
@@ -116,7 +111,7 @@ Result<Split> split_designs(const space::Space& space, space::DesignBatch design
   for (std::size_t i = 0; i < order.size(); ++i) {
     auto& set = i % kHeldOutOf == 0 ? split.held_out : split.learned;
     const auto design = designs[order[i]];
-    auto graph = graph_of(space, design, *rules);
+    auto graph = graph_of(space, design, rules);
     if (!graph) return core::within(space.format(design), graph.error());
     set.names.push_back(space.format(design));
     set.graphs.push_back(*std::move(graph));
@@ -135,44 +130,34 @@ Result<std::unique_ptr<const DesignPredictor>> train_design_graph(
                 fmt::format("{} designs are too few for a graph network, at least {} needed",
                             designs.size(), kLeastDesigns));
   }
-  const auto split = split_designs(space, designs, latency_ms, options.seed);
-  if (!split) return tl::unexpected(split.error());
-  auto network = train(split->learned, options);
-  if (!network) return tl::unexpected(std::move(network.error()));
-  const auto predicted = network->predict(split->held_out.graphs);
-  if (!predicted) return tl::unexpected(predicted.error());
+  FLEETFIT_ASSIGN(const auto split, split_designs(space, designs, latency_ms, options.seed));
+  FLEETFIT_ASSIGN(auto network, train(split.learned, options));
+  FLEETFIT_ASSIGN(const auto predicted, network.predict(split.held_out.graphs));
   return std::make_unique<const GraphDesignPredictor>(
       Parts{.identity = options.identity,
             .space = &space,
             .rules = *operator_rules(),
-            .network = *std::move(network),
-            .mape = mape_percent(*predicted, split->held_out.ms),
-            .spread90 = conformal_score90(log_errors(*predicted, split->held_out.ms))});
+            .network = std::move(network),
+            .mape = mape_percent(predicted, split.held_out.ms),
+            .spread90 = conformal_score90(log_errors(predicted, split.held_out.ms))});
 }
 
 Result<std::unique_ptr<const DesignPredictor>> design_graph_from_json(const core::JsonView& json) {
-  auto identity = read_identity(json);
-  if (!identity) return tl::unexpected(std::move(identity.error()));
-  const auto space = read_space(json);
-  if (!space) return tl::unexpected(space.error());
-  const auto network_json = json.at("network");
-  if (!network_json) return tl::unexpected(network_json.error());
-  auto network = GraphNetwork::from_json(*network_json);
-  if (!network) return tl::unexpected(std::move(network.error()));
-  if (network->parts().features != kernel_graph_features())
-    return network_json->error("was trained with other features than this program knows");
-  const auto mape = not_negative(json, "mape");
-  if (!mape) return tl::unexpected(mape.error());
-  const auto spread = not_negative(json, "spread90");
-  if (!spread) return tl::unexpected(spread.error());
-  auto rules = operator_rules();
-  if (!rules) return tl::unexpected(std::move(rules.error()));
-  return std::make_unique<const GraphDesignPredictor>(Parts{.identity = *std::move(identity),
-                                                            .space = *space,
-                                                            .rules = *std::move(rules),
-                                                            .network = *std::move(network),
-                                                            .mape = *mape,
-                                                            .spread90 = *spread});
+  FLEETFIT_ASSIGN(auto identity, read_identity(json));
+  FLEETFIT_ASSIGN(const auto space, read_space(json));
+  FLEETFIT_ASSIGN(const auto network_json, json.at("network"));
+  FLEETFIT_ASSIGN(auto network, GraphNetwork::from_json(network_json));
+  if (network.parts().features != kernel_graph_features())
+    return network_json.error("was trained with other features than this program knows");
+  FLEETFIT_ASSIGN(const auto mape, not_negative(json, "mape"));
+  FLEETFIT_ASSIGN(const auto spread, not_negative(json, "spread90"));
+  FLEETFIT_ASSIGN(auto rules, operator_rules());
+  return std::make_unique<const GraphDesignPredictor>(Parts{.identity = std::move(identity),
+                                                            .space = space,
+                                                            .rules = std::move(rules),
+                                                            .network = std::move(network),
+                                                            .mape = mape,
+                                                            .spread90 = spread});
 }
 
 }  // namespace fleetfit::predict

@@ -108,15 +108,14 @@ Result<std::unique_ptr<const DesignPredictor>> train_encoded(const space::Space&
                                                              std::span<const double> latency_ms,
                                                              const DesignTrainOptions& options,
                                                              core::ThreadPool& pool) {
-  const auto encodings = encodings_to_try(space, options.encoding);
-  if (!encodings) return tl::unexpected(encodings.error());
+  FLEETFIT_ASSIGN(const auto encodings, encodings_to_try(space, options.encoding));
   std::optional<NetworkPredictor> best;
   std::size_t best_encoding = 0;
-  for (const auto encoding : *encodings) {
-    auto trained = train_on_encoding(space, designs, latency_ms, options, encoding, pool);
-    if (!trained) return tl::unexpected(std::move(trained.error()));
-    if (best && trained->mape() >= best->mape()) continue;
-    best = std::move(*trained);
+  for (const auto encoding : encodings) {
+    FLEETFIT_ASSIGN(auto trained,
+                    train_on_encoding(space, designs, latency_ms, options, encoding, pool));
+    if (best && trained.mape() >= best->mape()) continue;
+    best = std::move(trained);
     best_encoding = encoding;
   }
   return std::make_unique<const EncodedDesignPredictor>(*std::move(best), space, best_encoding);
@@ -133,18 +132,16 @@ Status check_times(const space::Space& space, space::DesignBatch designs,
 }
 
 Result<std::unique_ptr<const DesignPredictor>> encoded_from_json(const core::JsonView& json) {
-  auto predictor = NetworkPredictor::from_json(json);
-  if (!predictor) return tl::unexpected(std::move(predictor.error()));
-  const auto space = read_space(json);
-  if (!space) return tl::unexpected(space.error());
-  const auto encoding = (*space)->find_encoding(predictor->encoding());
+  FLEETFIT_ASSIGN(auto predictor, NetworkPredictor::from_json(json));
+  FLEETFIT_ASSIGN(const auto space, read_space(json));
+  const auto encoding = space->find_encoding(predictor.encoding());
   if (!encoding) return json.at("encoding")->error(encoding.error().message);
-  const auto columns = (*space)->encodings()[*encoding].features.size();
-  if (predictor->model().features() != columns) {
+  const auto columns = space->encodings()[*encoding].features.size();
+  if (predictor.model().features() != columns) {
     return json.at("features")
-        ->error(fmt::format("the encoding {} has {} now", predictor->encoding(), columns));
+        ->error(fmt::format("the encoding {} has {} now", predictor.encoding(), columns));
   }
-  return std::make_unique<const EncodedDesignPredictor>(*std::move(predictor), **space, *encoding);
+  return std::make_unique<const EncodedDesignPredictor>(std::move(predictor), *space, *encoding);
 }
 
 }  // namespace
@@ -165,8 +162,7 @@ Result<DesignMethod> design_method_from(std::string_view name) {
 Result<std::unique_ptr<const DesignPredictor>> train_design_predictor(
     const space::Space& space, space::DesignBatch designs, std::span<const double> latency_ms,
     const DesignTrainOptions& options, core::ThreadPool& pool) {
-  if (auto ok = check_times(space, designs, latency_ms); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check_times(space, designs, latency_ms));
   if (options.method != DesignMethod::graph)
     return train_encoded(space, designs, latency_ms, options, pool);
   auto with_method = options;
@@ -178,18 +174,16 @@ Result<std::unique_ptr<const DesignPredictor>> train_design_predictor(
 
 Result<std::unique_ptr<const DesignPredictor>> design_predictor_from_json(
     const core::JsonView& json) {
-  const auto type = read_document_type(json);
-  if (!type) return tl::unexpected(type.error());
-  if (*type == "network") return encoded_from_json(json);
-  if (*type == "network-graph") return design_graph_from_json(json);
-  return json.at("type")->error(fmt::format("'{}' is no predictor of designs of a space", *type));
+  FLEETFIT_ASSIGN(const auto type, read_document_type(json));
+  if (type == "network") return encoded_from_json(json);
+  if (type == "network-graph") return design_graph_from_json(json);
+  return json.at("type")->error(fmt::format("'{}' is no predictor of designs of a space", type));
 }
 
 Result<std::unique_ptr<const DesignPredictor>> read_design_predictor(
     const std::filesystem::path& file) {
-  const auto document = core::read_json(file);
-  if (!document) return tl::unexpected(document.error());
-  return design_predictor_from_json(core::JsonView(*document, file.string()));
+  FLEETFIT_ASSIGN(const auto document, core::read_json(file));
+  return design_predictor_from_json(core::JsonView(document, file.string()));
 }
 
 }  // namespace fleetfit::predict

@@ -276,7 +276,7 @@ class ForestGrid {
 
 Result<FittedRegressor> fit_forest(const TrainingSet& set, const core::Random& random,
                                    core::ThreadPool& pool, const ForestOptions& options) {
-  if (auto checked = check_set(set); !checked) return tl::unexpected(checked.error());
+  FLEETFIT_TRY(check_set(set));
   if (options.trees < 1 || options.most_samples_to_split < 2)
     return fail(ErrorCode::invalid_input, "a forest needs a tree, and a split two rows");
   std::vector<std::vector<GrownTree>> forests(static_cast<std::size_t>(set.folds) + 1);
@@ -293,10 +293,9 @@ Result<FittedRegressor> fit_forest(const TrainingSet& set, const core::Random& r
   std::vector<TreeModel::Tree> trees;
   for (int t = 0; t < choice.trees; ++t)
     trees.push_back(cut(forests[0][static_cast<std::size_t>(t)], choice.limit, choice.trees));
-  auto model = TreeModel::build(trees, {.features = set.x.columns});
-  if (!model) return tl::unexpected(model.error());
+  FLEETFIT_ASSIGN(auto model, TreeModel::build(trees, {.features = set.x.columns}));
   return FittedRegressor{
-      .model = std::make_unique<TreeModel>(std::move(*model)),
+      .model = std::make_unique<TreeModel>(std::move(model)),
       .out_of_fold = grid.predictions(choice),
       .settings = fmt::format("{} trees, {} samples to split", choice.trees, choice.limit)};
 }

@@ -54,26 +54,24 @@ Status check_messages(std::span<const DenseLayer> layers, std::size_t features) 
   std::size_t width = features;
   if (layers.empty()) return fail(ErrorCode::invalid_input, "layers: there are none");
   for (std::size_t l = 0; l < layers.size(); ++l) {
-    if (auto checked =
-            check_chain(layers.subspan(l, 1), 3 * width, fmt::format("layers from {}: layers", l));
-        !checked)
-      return checked;
+    FLEETFIT_TRY(
+        check_chain(layers.subspan(l, 1), 3 * width, fmt::format("layers from {}: layers", l)));
     width = layers[l].outputs;
   }
   return {};
 }
 
 Status check_parts(const GraphNetwork::Parts& parts) {
-  if (auto checked = check(parts.inputs); !checked) return checked;
+  FLEETFIT_TRY(check(parts.inputs));
   if (parts.features.size() != parts.inputs.mean.size()) {
     return fail(ErrorCode::invalid_input,
                 fmt::format("features: {} names for {} inputs", parts.features.size(),
                             parts.inputs.mean.size()));
   }
-  if (auto checked = check_messages(parts.layers, parts.features.size()); !checked) return checked;
+  FLEETFIT_TRY(check_messages(parts.layers, parts.features.size()));
   const std::size_t read =
       (parts.readout_of == ReadoutOf::graph ? 2 : 1) * parts.layers.back().outputs;
-  if (auto checked = check_chain(parts.readout, read, "readout"); !checked) return checked;
+  FLEETFIT_TRY(check_chain(parts.readout, read, "readout"));
   if (parts.readout.back().outputs != 1)
     return fail(ErrorCode::invalid_input, "readout: the last layer gives more than 1 number");
   if (!std::isfinite(parts.sum_scale))
@@ -86,41 +84,30 @@ std::string_view to_string(ReadoutOf readout_of) {
 }
 
 Result<ReadoutOf> read_readout_of(const JsonView& json) {
-  const auto text = json.as_text();
-  if (!text) return tl::unexpected(text.error());
+  FLEETFIT_ASSIGN(const auto text, json.as_text());
   for (const auto readout_of : {ReadoutOf::graph, ReadoutOf::nodes})
-    if (*text == to_string(readout_of)) return readout_of;
+    if (text == to_string(readout_of)) return readout_of;
   return json.error(R"(expected "graph" or "nodes")");
 }
 
 Result<GraphNetwork::Parts> read_parts(const JsonView& json) {
-  if (auto known = json.allow_only({"type", "version", "features", "inputs", "layers", "readout_of",
-                                    "readout", "sum_scale", "output"});
-      !known)
-    return tl::unexpected(std::move(known.error()));
-  if (auto type = check_type(json, kType, kVersion); !type)
-    return tl::unexpected(std::move(type.error()));
-  auto features = json.texts("features");
-  if (!features) return tl::unexpected(std::move(features.error()));
-  auto inputs = json.at("inputs").and_then(read_input_scaling);
-  if (!inputs) return tl::unexpected(std::move(inputs.error()));
-  auto layers = json.at("layers").and_then(read_layers);
-  if (!layers) return tl::unexpected(std::move(layers.error()));
-  const auto readout_of = json.at("readout_of").and_then(read_readout_of);
-  if (!readout_of) return tl::unexpected(readout_of.error());
-  auto readout = json.at("readout").and_then(read_layers);
-  if (!readout) return tl::unexpected(std::move(readout.error()));
-  const auto sum_scale = json.number("sum_scale");
-  if (!sum_scale) return tl::unexpected(sum_scale.error());
-  const auto output = json.at("output").and_then(read_output_scaling);
-  if (!output) return tl::unexpected(output.error());
-  return GraphNetwork::Parts{.features = *std::move(features),
-                             .inputs = *std::move(inputs),
-                             .layers = *std::move(layers),
-                             .readout_of = *readout_of,
-                             .readout = *std::move(readout),
-                             .sum_scale = *sum_scale,
-                             .output = *output};
+  FLEETFIT_TRY(json.allow_only({"type", "version", "features", "inputs", "layers", "readout_of",
+                                "readout", "sum_scale", "output"}));
+  FLEETFIT_TRY(check_type(json, kType, kVersion));
+  FLEETFIT_ASSIGN(auto features, json.texts("features"));
+  FLEETFIT_ASSIGN(auto inputs, json.at("inputs").and_then(read_input_scaling));
+  FLEETFIT_ASSIGN(auto layers, json.at("layers").and_then(read_layers));
+  FLEETFIT_ASSIGN(const auto readout_of, json.at("readout_of").and_then(read_readout_of));
+  FLEETFIT_ASSIGN(auto readout, json.at("readout").and_then(read_layers));
+  FLEETFIT_ASSIGN(const auto sum_scale, json.number("sum_scale"));
+  FLEETFIT_ASSIGN(const auto output, json.at("output").and_then(read_output_scaling));
+  return GraphNetwork::Parts{.features = std::move(features),
+                             .inputs = std::move(inputs),
+                             .layers = std::move(layers),
+                             .readout_of = readout_of,
+                             .readout = std::move(readout),
+                             .sum_scale = sum_scale,
+                             .output = output};
 }
 
 }  // namespace
@@ -163,31 +150,27 @@ GraphNetwork& GraphNetwork::operator=(GraphNetwork&&) noexcept = default;
 GraphNetwork::~GraphNetwork() = default;
 
 Result<GraphNetwork> GraphNetwork::make(Parts parts) {
-  if (auto checked = check_parts(parts); !checked)
-    return tl::unexpected(std::move(checked.error()));
+  FLEETFIT_TRY(check_parts(parts));
   return GraphNetwork(std::move(parts));
 }
 
 Result<GraphNetwork> GraphNetwork::from_json(const JsonView& json) {
-  auto parts = read_parts(json);
-  if (!parts) return tl::unexpected(std::move(parts.error()));
-  auto network = make(*std::move(parts));
+  FLEETFIT_ASSIGN(auto parts, read_parts(json));
+  auto network = make(std::move(parts));
   if (!network) return json.error(network.error().message);
   return network;
 }
 
 Result<GraphNetwork> GraphNetwork::read(const std::filesystem::path& file) {
-  const auto document = core::read_json(file);
-  if (!document) return tl::unexpected(document.error());
-  return from_json(JsonView(*document, file.string()));
+  FLEETFIT_ASSIGN(const auto document, core::read_json(file));
+  return from_json(JsonView(document, file.string()));
 }
 
 const GraphNetwork::Parts& GraphNetwork::parts() const { return parts_; }
 
 Result<double> GraphNetwork::predict(const NodeGraph& graph) const {
   std::size_t width = parts_.features.size();
-  if (auto checked = check_graph(graph, width); !checked)
-    return tl::unexpected(std::move(checked.error()));
+  FLEETFIT_TRY(check_graph(graph, width));
   std::vector<float> values(graph.nodes.size());
   for (std::size_t node = 0; node < graph.size(); ++node) {
     scale_inputs(parts_.inputs, std::span(graph.nodes).subspan(node * width, width),

@@ -25,16 +25,15 @@ std::vector<std::string> kernel_graph_features() {
 }
 
 Result<NodeGraph> kernel_graph(const graph::Graph& graph, const cost::KernelPlan& plan) {
-  const auto features = cost::features_of(graph, plan.kernels);
-  if (!features) return tl::unexpected(features.error());
+  FLEETFIT_ASSIGN(const auto features, cost::features_of(graph, plan.kernels));
   const std::size_t kinds = cost::kernel_kinds().size();
   const std::size_t generic = cost::generic_feature_names().size();
   NodeGraph result{.features = kinds + generic};
-  result.nodes.resize(features->size() * result.features);
-  for (std::size_t k = 0; k < features->size(); ++k) {
+  result.nodes.resize(features.size() * result.features);
+  for (std::size_t k = 0; k < features.size(); ++k) {
     double* const node = &result.nodes[k * result.features];
-    node[index_of_kind((*features)[k].kind)] = 1;
-    std::copy_n((*features)[k].values.begin(), generic, node + kinds);
+    node[index_of_kind(features[k].kind)] = 1;
+    std::copy_n(features[k].values.begin(), generic, node + kinds);
   }
   for (const auto& edge : cost::kernel_edges(graph, plan.kernels))
     result.edges.push_back({.from = edge.from, .to = edge.to});

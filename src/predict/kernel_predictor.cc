@@ -12,20 +12,17 @@
 namespace fleetfit::predict {
 
 Result<std::unique_ptr<KernelPredictor>> kernel_predictor_from_json(const core::JsonView& json) {
-  const auto type = read_document_type(json);
-  if (!type) return tl::unexpected(type.error());
-  auto identity = read_identity(json);
-  if (!identity) return tl::unexpected(identity.error());
-  if (*type == "operators") return OperatorPredictor::from_json(json, std::move(*identity));
-  if (*type == "roofline") return RooflineDevice::from_json(json, std::move(*identity));
-  if (*type == "accelerator") return TiledAccelerator::from_json(json, std::move(*identity));
-  return json.at("type")->error(fmt::format("'{}' is no predictor of kernels", *type));
+  FLEETFIT_ASSIGN(const auto type, read_document_type(json));
+  FLEETFIT_ASSIGN(auto identity, read_identity(json));
+  if (type == "operators") return OperatorPredictor::from_json(json, std::move(identity));
+  if (type == "roofline") return RooflineDevice::from_json(json, std::move(identity));
+  if (type == "accelerator") return TiledAccelerator::from_json(json, std::move(identity));
+  return json.at("type")->error(fmt::format("'{}' is no predictor of kernels", type));
 }
 
 Result<std::unique_ptr<KernelPredictor>> read_kernel_predictor(const std::filesystem::path& file) {
-  const auto json = core::read_json(file);
-  if (!json) return tl::unexpected(json.error());
-  return kernel_predictor_from_json(core::JsonView(*json, file.string()));
+  FLEETFIT_ASSIGN(const auto json, core::read_json(file));
+  return kernel_predictor_from_json(core::JsonView(json, file.string()));
 }
 
 Status write_kernel_predictor(const std::filesystem::path& file, const KernelPredictor& predictor) {

@@ -187,7 +187,7 @@ class Lasso {
 }  // namespace
 
 Result<FittedRegressor> fit_lasso(const TrainingSet& set, const LassoOptions& options) {
-  if (auto checked = check_set(set); !checked) return tl::unexpected(checked.error());
+  FLEETFIT_TRY(check_set(set));
   if (!(options.lowest_alpha > 0) || !(options.highest_alpha >= options.lowest_alpha) ||
       options.alphas < 1) {
     return fail(ErrorCode::invalid_input,

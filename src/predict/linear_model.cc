@@ -23,11 +23,9 @@ nlohmann::json LinearModel::to_json() const {
 
 Result<std::unique_ptr<Regressor>> LinearModel::from_json(const core::JsonView& json,
                                                           std::size_t features) {
-  const auto intercept = json.number("intercept");
-  if (!intercept) return tl::unexpected(intercept.error());
-  auto weights = numbers_of_length(json, "weights", features);
-  if (!weights) return tl::unexpected(weights.error());
-  return std::make_unique<LinearModel>(*intercept, std::move(*weights));
+  FLEETFIT_ASSIGN(const auto intercept, json.number("intercept"));
+  FLEETFIT_ASSIGN(auto weights, numbers_of_length(json, "weights", features));
+  return std::make_unique<LinearModel>(intercept, std::move(weights));
 }
 
 }  // namespace fleetfit::predict

@@ -61,18 +61,14 @@ Result<std::vector<FittedRegressor>> fit(std::span<const NamedSet> sets, const c
       return core::within(named.name, checked.error());
     rows_to_fit.push_back(row_set_of(named));
   }
-  const auto folder = core::ScratchFolder::create();
-  if (!folder) return tl::unexpected(folder.error());
-  const auto rows = folder->path() / "rows.json";
-  const auto models = folder->path() / "models.json";
-  if (auto written = write_row_sets(rows, rows_to_fit); !written)
-    return tl::unexpected(std::move(written.error()));
+  FLEETFIT_ASSIGN(const auto folder, core::ScratchFolder::create());
+  const auto rows = folder.path() / "rows.json";
+  const auto models = folder.path() / "models.json";
+  FLEETFIT_TRY(write_row_sets(rows, rows_to_fit));
   const auto arguments = arguments_of(rows, models, options, random.split("mlp").seed(), threads);
-  if (auto done = run_trainer(arguments, options.stop); !done)
-    return tl::unexpected(std::move(done.error()));
-  auto trained = read_trained_models(models);
-  if (!trained) return tl::unexpected(std::move(trained.error()));
-  return fitted_to(sets, *std::move(trained));
+  FLEETFIT_TRY(run_trainer(arguments, options.stop));
+  FLEETFIT_ASSIGN(auto trained, read_trained_models(models));
+  return fitted_to(sets, std::move(trained));
 }
 
 }  // namespace

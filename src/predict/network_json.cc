@@ -46,37 +46,30 @@ std::string_view to_string(Transform transform) {
 }
 
 Result<Transform> read_transform(const JsonView& json) {
-  const auto text = json.text("transform");
-  if (!text) return tl::unexpected(text.error());
-  if (*text == "plain") return Transform::plain;
-  if (*text == "log") return Transform::logarithm;
+  FLEETFIT_ASSIGN(const auto text, json.text("transform"));
+  if (text == "plain") return Transform::plain;
+  if (text == "log") return Transform::logarithm;
   return json.at("transform")->error(R"(expected "plain" or "log")");
 }
 
 Result<std::vector<float>> read_floats(const JsonView& json, std::string_view key) {
-  const auto text = json.text(key);
-  if (!text) return tl::unexpected(text.error());
-  const auto bytes = core::decode_base64(*text);
+  FLEETFIT_ASSIGN(const auto text, json.text(key));
+  const auto bytes = core::decode_base64(text);
   if (!bytes || bytes->size() % 4 != 0)
     return json.at(key)->error("expected 32-bit floats in base64");
   return numbers_of(*bytes);
 }
 
 Result<DenseLayer> read_layer(const JsonView& json) {
-  if (auto known = json.allow_only({"inputs", "outputs", "weights", "bias"}); !known)
-    return tl::unexpected(std::move(known.error()));
-  const auto inputs = json.integer("inputs", {1, kMaxWidth});
-  if (!inputs) return tl::unexpected(inputs.error());
-  const auto outputs = json.integer("outputs", {1, kMaxWidth});
-  if (!outputs) return tl::unexpected(outputs.error());
-  auto weights = read_floats(json, "weights");
-  if (!weights) return tl::unexpected(std::move(weights.error()));
-  auto bias = read_floats(json, "bias");
-  if (!bias) return tl::unexpected(std::move(bias.error()));
-  return DenseLayer{.inputs = static_cast<std::size_t>(*inputs),
-                    .outputs = static_cast<std::size_t>(*outputs),
-                    .weights = *std::move(weights),
-                    .bias = *std::move(bias)};
+  FLEETFIT_TRY(json.allow_only({"inputs", "outputs", "weights", "bias"}));
+  FLEETFIT_ASSIGN(const auto inputs, json.integer("inputs", {1, kMaxWidth}));
+  FLEETFIT_ASSIGN(const auto outputs, json.integer("outputs", {1, kMaxWidth}));
+  FLEETFIT_ASSIGN(auto weights, read_floats(json, "weights"));
+  FLEETFIT_ASSIGN(auto bias, read_floats(json, "bias"));
+  return DenseLayer{.inputs = static_cast<std::size_t>(inputs),
+                    .outputs = static_cast<std::size_t>(outputs),
+                    .weights = std::move(weights),
+                    .bias = std::move(bias)};
 }
 
 }  // namespace
@@ -107,31 +100,22 @@ Json to_json(std::span<const DenseLayer> layers) {
 }
 
 Result<InputScaling> read_input_scaling(const JsonView& json) {
-  if (auto known = json.allow_only({"transform", "mean", "scale"}); !known)
-    return tl::unexpected(std::move(known.error()));
-  const auto transform = read_transform(json);
-  if (!transform) return tl::unexpected(transform.error());
-  auto mean = json.numbers("mean");
-  if (!mean) return tl::unexpected(std::move(mean.error()));
-  auto scale = json.numbers("scale");
-  if (!scale) return tl::unexpected(std::move(scale.error()));
-  return InputScaling{
-      .transform = *transform, .mean = *std::move(mean), .scale = *std::move(scale)};
+  FLEETFIT_TRY(json.allow_only({"transform", "mean", "scale"}));
+  FLEETFIT_ASSIGN(const auto transform, read_transform(json));
+  FLEETFIT_ASSIGN(auto mean, json.numbers("mean"));
+  FLEETFIT_ASSIGN(auto scale, json.numbers("scale"));
+  return InputScaling{.transform = transform, .mean = std::move(mean), .scale = std::move(scale)};
 }
 
 Result<OutputScaling> read_output_scaling(const JsonView& json) {
-  if (auto known = json.allow_only({"transform", "offset", "scale", "min", "max"}); !known)
-    return tl::unexpected(std::move(known.error()));
-  const auto transform = read_transform(json);
-  if (!transform) return tl::unexpected(transform.error());
+  FLEETFIT_TRY(json.allow_only({"transform", "offset", "scale", "min", "max"}));
+  FLEETFIT_ASSIGN(const auto transform, read_transform(json));
   std::array<double, 4> values{};
   constexpr std::array<std::string_view, 4> kKeys = {"offset", "scale", "min", "max"};
   for (std::size_t i = 0; i < kKeys.size(); ++i) {
-    const auto value = json.number(kKeys[i]);
-    if (!value) return tl::unexpected(value.error());
-    values[i] = *value;
+    FLEETFIT_ASSIGN(values[i], json.number(kKeys[i]));
   }
-  return OutputScaling{.transform = *transform,
+  return OutputScaling{.transform = transform,
                        .offset = values[0],
                        .scale = values[1],
                        .min = values[2],
@@ -139,28 +123,24 @@ Result<OutputScaling> read_output_scaling(const JsonView& json) {
 }
 
 Result<std::vector<DenseLayer>> read_layers(const JsonView& json) {
-  const auto items = json.items();
-  if (!items) return tl::unexpected(items.error());
+  FLEETFIT_ASSIGN(const auto items, json.items());
   std::vector<DenseLayer> layers;
-  for (const auto& item : *items) {
-    auto layer = read_layer(item);
-    if (!layer) return tl::unexpected(std::move(layer.error()));
-    layers.push_back(*std::move(layer));
+  for (const auto& item : items) {
+    FLEETFIT_ASSIGN(auto layer, read_layer(item));
+    layers.push_back(std::move(layer));
   }
   return layers;
 }
 
 Status check_type(const JsonView& json, std::string_view type, int version) {
-  const auto found = json.text("type");
-  if (!found) return tl::unexpected(found.error());
-  if (*found != type) {
-    return json.at("type")->error(fmt::format(R"(expected "{}", found "{}")", type, *found));
+  FLEETFIT_ASSIGN(const auto found, json.text("type"));
+  if (found != type) {
+    return json.at("type")->error(fmt::format(R"(expected "{}", found "{}")", type, found));
   }
-  const auto number = json.integer("version");
-  if (!number) return tl::unexpected(number.error());
-  if (*number < 1 || *number > version) {
+  FLEETFIT_ASSIGN(const auto number, json.integer("version"));
+  if (number < 1 || number > version) {
     return json.at("version")->error(fmt::format(
-        "version {} of {} is not known; this program reads up to {}", *number, type, version));
+        "version {} of {} is not known; this program reads up to {}", number, type, version));
   }
   return {};
 }

@@ -86,36 +86,26 @@ nlohmann::json NetworkPredictor::to_json() const {
 }
 
 Result<NetworkPredictor> NetworkPredictor::from_json(const core::JsonView& json) {
-  const auto type = read_document_type(json);
-  if (!type) return tl::unexpected(type.error());
-  if (*type != "network")
-    return json.at("type")->error(fmt::format("'{}' is no predictor of whole networks", *type));
-  auto identity = read_identity(json);
-  if (!identity) return tl::unexpected(identity.error());
-  Parts parts{.identity = std::move(*identity)};
+  FLEETFIT_ASSIGN(const auto type, read_document_type(json));
+  if (type != "network")
+    return json.at("type")->error(fmt::format("'{}' is no predictor of whole networks", type));
+  FLEETFIT_ASSIGN(auto identity, read_identity(json));
+  Parts parts{.identity = std::move(identity)};
   for (const auto& [key, into] :
        {std::pair{"space", &parts.space}, std::pair{"encoding", &parts.encoding},
         std::pair{"settings", &parts.settings}}) {
-    auto text = json.text(key);
-    if (!text) return tl::unexpected(text.error());
-    *into = std::move(*text);
+    FLEETFIT_ASSIGN(auto text, json.text(key));
+    *into = std::move(text);
   }
   for (const auto& [key, into] :
        {std::pair{"mape", &parts.mape}, std::pair{"spread90", &parts.spread90}}) {
-    const auto number = not_negative(json, key);
-    if (!number) return tl::unexpected(number.error());
-    *into = *number;
+    FLEETFIT_ASSIGN(*into, not_negative(json, key));
   }
-  const auto least = positive(json, "least_ms");
-  if (!least) return tl::unexpected(least.error());
-  parts.least_ms = *least;
-  const auto features = json.integer("features", {.min = 1, .max = kMostFeatures});
-  if (!features) return tl::unexpected(features.error());
-  const auto model_json = json.at("model");
-  if (!model_json) return tl::unexpected(model_json.error());
-  auto model = regressor_from_json(*model_json, static_cast<std::size_t>(*features));
-  if (!model) return tl::unexpected(model.error());
-  parts.model = std::move(*model);
+  FLEETFIT_ASSIGN(parts.least_ms, positive(json, "least_ms"));
+  FLEETFIT_ASSIGN(const auto features, json.integer("features", {.min = 1, .max = kMostFeatures}));
+  FLEETFIT_ASSIGN(const auto model_json, json.at("model"));
+  FLEETFIT_ASSIGN(auto model, regressor_from_json(model_json, static_cast<std::size_t>(features)));
+  parts.model = std::move(model);
   return NetworkPredictor(std::move(parts));
 }
 
@@ -136,20 +126,19 @@ Result<NetworkPredictor> train_network_predictor(const MatrixView& rows,
   auto random = core::Random(options.seed).split("folds");
   random.shuffle(fold);
   const TrainingSet set{.x = rows, .y = latency_ms, .fold = fold, .folds = folds};
-  auto fitted = fit(set, options, pool);
-  if (!fitted) return tl::unexpected(fitted.error());
+  FLEETFIT_ASSIGN(auto fitted, fit(set, options, pool));
 
   const double least = *std::ranges::min_element(latency_ms);
-  for (double& ms : fitted->out_of_fold) ms = std::max(ms, least / 2);
+  for (double& ms : fitted.out_of_fold) ms = std::max(ms, least / 2);
   NetworkPredictor::Parts parts{
       .identity = options.identity,
       .space = options.space,
       .encoding = options.encoding,
-      .settings = std::move(fitted->settings),
-      .model = std::move(fitted->model),
+      .settings = std::move(fitted.settings),
+      .model = std::move(fitted.model),
       .least_ms = least,
-      .mape = mape_percent(fitted->out_of_fold, latency_ms),
-      .spread90 = conformal_score90(log_errors(fitted->out_of_fold, latency_ms))};
+      .mape = mape_percent(fitted.out_of_fold, latency_ms),
+      .spread90 = conformal_score90(log_errors(fitted.out_of_fold, latency_ms))};
   parts.identity.method = to_string(options.method);
   parts.identity.networks = static_cast<int>(latency_ms.size());
   parts.identity.fleetfit_version = core::version();

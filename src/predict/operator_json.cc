@@ -105,55 +105,46 @@ class Fields {
 
 /// How many features the model knows: all, or the first of them if an older version wrote it.
 Result<std::size_t> read_feature_count(const JsonView& json, const std::string& kind) {
-  const auto names = json.texts("features");
-  if (!names) return tl::unexpected(names.error());
+  FLEETFIT_ASSIGN(const auto names, json.texts("features"));
   const auto& all = cost::feature_names(kind);
-  const bool has_generic = names->size() >= cost::generic_feature_names().size();
-  if (has_generic && names->size() <= all.size() &&
-      std::equal(names->begin(), names->end(), all.begin()))
-    return names->size();
+  const bool has_generic = names.size() >= cost::generic_feature_names().size();
+  if (has_generic && names.size() <= all.size() &&
+      std::equal(names.begin(), names.end(), all.begin()))
+    return names.size();
   return json.at("features")
       ->error(fmt::format("these are not the features of kernels of kind {}", kind));
 }
 
 Status read_condition(const JsonView& json, KindModel& kind) {
-  const auto name = json.text("feature");
-  if (!name) return tl::unexpected(name.error());
+  FLEETFIT_ASSIGN(const auto name, json.text("feature"));
   const auto names = known_names(kind);
-  const auto found = std::ranges::find(names, *name);
+  const auto found = std::ranges::find(names, name);
   if (found == names.end())
-    return json.error(fmt::format("kernels of kind {} have no feature '{}'", kind.kind, *name));
-  const auto at_least = json.find("at_least");
-  if (!at_least) return tl::unexpected(at_least.error());
-  const auto threshold = json.number(*at_least ? "at_least" : "below");
-  if (!threshold) return tl::unexpected(threshold.error());
+    return json.error(fmt::format("kernels of kind {} have no feature '{}'", kind.kind, name));
+  FLEETFIT_ASSIGN(const auto at_least, json.find("at_least"));
+  FLEETFIT_ASSIGN(const auto threshold, json.number(at_least ? "at_least" : "below"));
   kind.when.push_back({.feature = static_cast<std::size_t>(found - names.begin()),
-                       .threshold = *threshold,
-                       .at_least = at_least->has_value()});
+                       .threshold = threshold,
+                       .at_least = at_least.has_value()});
   return {};
 }
 
 Status read_conditions(const JsonView& json, KindModel& kind) {
-  const auto items = json.items("when");
-  if (!items) return tl::unexpected(items.error());
-  for (const auto& item : *items)
-    if (auto read = read_condition(item, kind); !read) return read;
+  FLEETFIT_ASSIGN(const auto items, json.items("when"));
+  for (const auto& item : items) FLEETFIT_TRY(read_condition(item, kind));
   return {};
 }
 
 Status read_known(const JsonView& json, KindModel& kind) {
-  const auto rows = json.items("known");
-  if (!rows) return tl::unexpected(rows.error());
-  const auto times = numbers_of_length(json, "known_ms", rows->size());
-  if (!times) return tl::unexpected(times.error());
-  for (std::size_t i = 0; i < rows->size(); ++i) {
-    auto row = (*rows)[i].as_numbers();
-    if (!row) return tl::unexpected(row.error());
-    if (row->size() != kind.low.size()) {
-      return (*rows)[i].error(
-          fmt::format("expected {} numbers, found {}", kind.low.size(), row->size()));
+  FLEETFIT_ASSIGN(const auto rows, json.items("known"));
+  FLEETFIT_ASSIGN(const auto times, numbers_of_length(json, "known_ms", rows.size()));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    FLEETFIT_ASSIGN(auto row, rows[i].as_numbers());
+    if (row.size() != kind.low.size()) {
+      return rows[i].error(
+          fmt::format("expected {} numbers, found {}", kind.low.size(), row.size()));
     }
-    kind.known.push_back({.features = std::move(*row), .ms = (*times)[i]});
+    kind.known.push_back({.features = std::move(row), .ms = times[i]});
   }
   return {};
 }
@@ -171,10 +162,9 @@ Result<KindModel> read_kind(const JsonView& json) {
   KindModel kind;
   Fields fields(json);
   fields.text("kind", kind.kind);
-  if (!fields.status()) return tl::unexpected(fields.status().error());
-  const auto counted = read_feature_count(json, kind.kind);
-  if (!counted) return tl::unexpected(counted.error());
-  const std::size_t features = *counted;
+  FLEETFIT_TRY(fields.status());
+  FLEETFIT_ASSIGN(const auto counted, read_feature_count(json, kind.kind));
+  const std::size_t features = counted;
   fields.text("method", kind.method);
   fields.text("settings", kind.settings);
   fields.linear("guide", features, kind.guide);
@@ -188,57 +178,50 @@ Result<KindModel> read_kind(const JsonView& json) {
   fields.not_negative_number("spread90", kind.spread90);
   fields.not_negative_number("growth", kind.growth);
   fields.numbers("importance", features, kind.importance);
-  if (!fields.status()) return tl::unexpected(fields.status().error());
-  if (auto read = read_conditions(json, kind); !read) return tl::unexpected(read.error());
-  if (auto checked = check_range(json, kind); !checked) return tl::unexpected(checked.error());
-  if (auto read = read_known(json, kind); !read) return tl::unexpected(read.error());
-  const auto model_json = json.at("model");
-  if (!model_json) return tl::unexpected(model_json.error());
-  auto model = regressor_from_json(*model_json, features);
-  if (!model) return tl::unexpected(model.error());
-  kind.model = std::move(*model);
+  FLEETFIT_TRY(fields.status());
+  FLEETFIT_TRY(read_conditions(json, kind));
+  FLEETFIT_TRY(check_range(json, kind));
+  FLEETFIT_TRY(read_known(json, kind));
+  FLEETFIT_ASSIGN(const auto model_json, json.at("model"));
+  FLEETFIT_ASSIGN(auto model, regressor_from_json(model_json, features));
+  kind.model = std::move(model);
   return kind;
 }
 
 Status read_kinds(const JsonView& json, std::vector<KindModel>& kinds) {
-  const auto items = json.items("kinds");
-  if (!items) return tl::unexpected(items.error());
-  for (const auto& item : *items) {
-    auto kind = read_kind(item);
-    if (!kind) return tl::unexpected(kind.error());
-    if (!kinds.empty() && kinds.back().kind > kind->kind)
-      return item.error(fmt::format("kind {} is out of order", kind->kind));
-    kinds.push_back(std::move(*kind));
+  FLEETFIT_ASSIGN(const auto items, json.items("kinds"));
+  for (const auto& item : items) {
+    FLEETFIT_ASSIGN(auto kind, read_kind(item));
+    if (!kinds.empty() && kinds.back().kind > kind.kind)
+      return item.error(fmt::format("kind {} is out of order", kind.kind));
+    kinds.push_back(std::move(kind));
   }
   return {};
 }
 
 Status read_overhead(const JsonView& json, Overhead& overhead) {
-  const auto found = json.at("overhead");
-  if (!found) return tl::unexpected(found.error());
-  Fields fields(*found);
+  FLEETFIT_ASSIGN(const auto found, json.at("overhead"));
+  Fields fields(found);
   fields.not_negative_number("network_ms", overhead.network_ms);
   fields.not_negative_number("kernel_ms", overhead.kernel_ms);
   // Files that were made before do not have it.
-  const auto full_from = found->find("full_from_ms");
-  if (!full_from) return tl::unexpected(full_from.error());
-  if (*full_from) fields.not_negative_number("full_from_ms", overhead.full_from_ms);
+  FLEETFIT_ASSIGN(const auto full_from, found.find("full_from_ms"));
+  if (full_from) fields.not_negative_number("full_from_ms", overhead.full_from_ms);
   return fields.status();
 }
 
 // Files that were made before do not have it.
 Status read_short_networks(const JsonView& json, ShortNetworks& law) {
-  const auto found = json.find("short_networks");
-  if (!found) return tl::unexpected(found.error());
-  if (!*found) return {};
-  Fields fields(**found);
+  FLEETFIT_ASSIGN(const auto found, json.find("short_networks"));
+  if (!found) return {};
+  Fields fields(*found);
   fields.not_negative_number("below_ms", law.below_ms);
   fields.not_negative_number("least_ms", law.least_ms);
   fields.not_negative_number("power", law.power);
   if (!fields.status()) return fields.status();
   // So that no price becomes 0.
   if (!(law.least_ms > 0) || law.least_ms > law.below_ms || law.power > 1)
-    return (*found)->error("least_ms must be above 0 and not above below_ms, power not above 1");
+    return found->error("least_ms must be above 0 and not above below_ms, power not above 1");
   return {};
 }
 
@@ -267,16 +250,15 @@ nlohmann::json OperatorPredictor::to_json() const {
 Result<std::unique_ptr<KernelPredictor>> OperatorPredictor::from_json(const JsonView& json,
                                                                       Identity identity) {
   Parts parts{.identity = std::move(identity)};
-  if (auto read = read_overhead(json, parts.overhead); !read) return tl::unexpected(read.error());
-  if (auto read = read_short_networks(json, parts.short_networks); !read)
-    return tl::unexpected(read.error());
+  FLEETFIT_TRY(read_overhead(json, parts.overhead));
+  FLEETFIT_TRY(read_short_networks(json, parts.short_networks));
   Fields fields(json);
   fields.linear("generic", cost::generic_feature_names().size(), parts.generic);
   fields.not_negative_number("generic_spread90", parts.generic_spread90);
   fields.not_negative_number("network_score90", parts.network_score90);
   fields.not_negative_number("network_mape", parts.network_mape);
-  if (!fields.status()) return tl::unexpected(fields.status().error());
-  if (auto read = read_kinds(json, parts.kinds); !read) return tl::unexpected(read.error());
+  FLEETFIT_TRY(fields.status());
+  FLEETFIT_TRY(read_kinds(json, parts.kinds));
   return std::make_unique<OperatorPredictor>(std::move(parts));
 }
 

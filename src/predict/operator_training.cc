@@ -127,16 +127,14 @@ class Training {
       : options_(options), random_(options.seed), profiles_(std::move(profiles)), pool_(pool) {}
 
   Result<OperatorPredictor::Parts> run() {
-    if (auto fitted = fit_generic(); !fitted) return tl::unexpected(fitted.error());
+    FLEETFIT_TRY(fit_generic());
     split_kinds();
-    auto dense = fit_dense_networks();
-    if (!dense) return tl::unexpected(std::move(dense.error()));
+    FLEETFIT_ASSIGN(auto dense, fit_dense_networks());
     std::vector<Result<TrainedKind>> kinds(profiles_.kinds.size());
     pool_.parallel_for(kinds.size(), [&](std::size_t k) {
-      kinds[k] = train_kind(profiles_.kinds[k], std::move((*dense)[k]));
+      kinds[k] = train_kind(profiles_.kinds[k], std::move(dense[k]));
     });
-    for (auto& kind : kinds)
-      if (!kind) return tl::unexpected(kind.error());
+    for (auto& kind : kinds) FLEETFIT_TRY(kind);
 
     parts_.overhead = profiles_.overhead;
     calibrate(kinds);
@@ -148,9 +146,8 @@ class Training {
   Status fit_generic() {
     KernelRows all;
     for (const auto& kind : profiles_.kinds) append(kind.generic(), all);
-    const auto fitted = fit_lasso(set_of(all, profiles_.folds));
-    if (!fitted) return tl::unexpected(fitted.error());
-    parts_.generic = dynamic_cast<const LinearModel&>(*fitted->model);
+    FLEETFIT_ASSIGN(const auto fitted, fit_lasso(set_of(all, profiles_.folds)));
+    parts_.generic = dynamic_cast<const LinearModel&>(*fitted.model);
     parts_.generic_spread90 = spread_for_unknown_kinds();
     return {};
   }
@@ -207,9 +204,8 @@ class Training {
       places.push_back(k);
     }
     if (sets.empty()) return of_kinds;
-    auto fitted = options_.fit_mlp(sets, random_, pool_);
-    if (!fitted) return tl::unexpected(std::move(fitted.error()));
-    for (std::size_t i = 0; i < places.size(); ++i) of_kinds[places[i]] = std::move((*fitted)[i]);
+    FLEETFIT_ASSIGN(auto fitted, options_.fit_mlp(sets, random_, pool_));
+    for (std::size_t i = 0; i < places.size(); ++i) of_kinds[places[i]] = std::move(fitted[i]);
     return of_kinds;
   }
 
@@ -220,18 +216,20 @@ class Training {
   Result<TrainedKind> train_kind(const KernelRows& rows,
                                  std::optional<FittedRegressor> dense) const {
     const bool few = is_few(rows);
-    auto lasso = few ? scaled_generic(rows) : fit_lasso(set_of(rows, profiles_.folds));
-    if (!lasso) return core::within(rows.kind, lasso.error());
+    FLEETFIT_ASSIGN(auto lasso,
+                    core::within(rows.kind, few ? scaled_generic(rows)
+                                                : fit_lasso(set_of(rows, profiles_.folds))));
     TrainedKind trained;
-    trained.model.guide = dynamic_cast<const LinearModel&>(*lasso->model);
-    auto best = few ? Result<Candidate>(Candidate{Method::lasso, std::move(*lasso)})
-                    : best_of(rows, std::move(*lasso), std::move(dense));
-    if (!best) return core::within(rows.kind, best.error());
-    if (!few && best->method == Method::lasso) raise_to_sums(rows, best->fitted);
-    trained.out_of_fold = std::move(best->fitted.out_of_fold);
+    trained.model.guide = dynamic_cast<const LinearModel&>(*lasso.model);
+    FLEETFIT_ASSIGN(
+        auto best,
+        core::within(rows.kind, few ? Result<Candidate>(Candidate{Method::lasso, std::move(lasso)})
+                                    : best_of(rows, std::move(lasso), std::move(dense))));
+    if (!few && best.method == Method::lasso) raise_to_sums(rows, best.fitted);
+    trained.out_of_fold = std::move(best.fitted.out_of_fold);
     const double least = *std::ranges::min_element(rows.y);
     for (double& price : trained.out_of_fold) price = std::max(price, least / 2);
-    describe(rows, *best, few, trained);
+    describe(rows, best, few, trained);
     return trained;
   }
 
@@ -296,9 +294,9 @@ class Training {
       best = {method, std::move(fitted)};
     };
     for (const auto& [method, fit] : fits()) {
-      auto fitted = fit(set_of(rows, profiles_.folds), random_.split(rows.kind), pool_);
-      if (!fitted) return tl::unexpected(std::move(fitted.error()));
-      consider(method, *std::move(fitted));
+      FLEETFIT_ASSIGN(auto fitted,
+                      fit(set_of(rows, profiles_.folds), random_.split(rows.kind), pool_));
+      consider(method, std::move(fitted));
     }
     if (dense) consider(Method::mlp, *std::move(dense));
     return best;
@@ -431,7 +429,7 @@ Result<Method> method_from(std::string_view name) {
 Result<OperatorPredictor> train_operator_predictor(std::span<const NetworkSample> samples,
                                                    const TrainOptions& options,
                                                    core::ThreadPool& pool) {
-  if (auto checked = check_samples(samples); !checked) return tl::unexpected(checked.error());
+  FLEETFIT_TRY(check_samples(samples));
   if (samples.size() < kLeastNetworks) {
     return fail(ErrorCode::invalid_input,
                 fmt::format("{} networks are too few to learn from, at least {} needed",
@@ -442,14 +440,13 @@ Result<OperatorPredictor> train_operator_predictor(std::span<const NetworkSample
   if (options.folds < 2) return fail(ErrorCode::invalid_input, "cross-validation needs two folds");
   const int folds = std::min(options.folds, static_cast<int>(samples.size()));
   auto profiles = gather(samples, folds, core::Random(options.seed).split("folds"));
-  auto parts = Training(options, std::move(profiles), pool).run();
-  if (!parts) return tl::unexpected(parts.error());
-  parts->identity = options.identity;
-  parts->identity.method = to_string(options.method);
-  parts->identity.networks = static_cast<int>(samples.size());
-  parts->identity.fleetfit_version = core::version();
-  parts->identity.feature_version = cost::kFeatureVersion;
-  return OperatorPredictor(std::move(*parts));
+  FLEETFIT_ASSIGN(auto parts, Training(options, std::move(profiles), pool).run());
+  parts.identity = options.identity;
+  parts.identity.method = to_string(options.method);
+  parts.identity.networks = static_cast<int>(samples.size());
+  parts.identity.fleetfit_version = core::version();
+  parts.identity.feature_version = cost::kFeatureVersion;
+  return OperatorPredictor(std::move(parts));
 }
 
 }  // namespace fleetfit::predict

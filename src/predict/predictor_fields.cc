@@ -12,37 +12,31 @@ constexpr std::string_view kFormat = "fleetfit-predictor";
 constexpr int kVersion = 1;
 
 Status read_text(const core::JsonView& json, std::string_view key, std::string& into) {
-  auto text = json.text_or(key, "");
-  if (!text) return tl::unexpected(text.error());
-  into = std::move(*text);
+  FLEETFIT_ASSIGN(auto text, json.text_or(key, ""));
+  into = std::move(text);
   return {};
 }
 
 Status read_count(const core::JsonView& json, std::string_view key, int& into) {
-  const auto number = json.integer_or(key, 0, {.min = 0, .max = std::numeric_limits<int>::max()});
-  if (!number) return tl::unexpected(number.error());
-  into = static_cast<int>(*number);
+  FLEETFIT_ASSIGN(const auto number,
+                  json.integer_or(key, 0, {.min = 0, .max = std::numeric_limits<int>::max()}));
+  into = static_cast<int>(number);
   return {};
 }
 
 Status read_trained_on(const core::JsonView& identity, TrainedOn& into) {
-  const auto found = identity.find("trained_on");
-  if (!found) return tl::unexpected(found.error());
-  if (!*found) return {};  // a device on paper
-  const auto& json = *found;
-  if (auto ok = read_text(*json, "space", into.space); !ok) return ok;
-  const auto seed = json->integer_or("seed", 0, {.min = 0});
-  if (!seed) return tl::unexpected(seed.error());
-  const auto first = json->integer_or("first", 0, {.min = 0});
-  if (!first) return tl::unexpected(first.error());
-  const auto designs = json->integer_or("designs", 0, {.min = 0});
-  if (!designs) return tl::unexpected(designs.error());
-  const auto models = json->texts("models");
-  if (!models) return tl::unexpected(models.error());
-  into.seed = static_cast<std::uint64_t>(*seed);
-  into.first = static_cast<std::uint64_t>(*first);
-  into.designs = static_cast<std::uint64_t>(*designs);
-  into.models = *models;
+  FLEETFIT_ASSIGN(const auto found, identity.find("trained_on"));
+  if (!found) return {};  // a device on paper
+  const auto& json = found;
+  FLEETFIT_TRY(read_text(*json, "space", into.space));
+  FLEETFIT_ASSIGN(const auto seed, json->integer_or("seed", 0, {.min = 0}));
+  FLEETFIT_ASSIGN(const auto first, json->integer_or("first", 0, {.min = 0}));
+  FLEETFIT_ASSIGN(const auto designs, json->integer_or("designs", 0, {.min = 0}));
+  FLEETFIT_ASSIGN(const auto models, json->texts("models"));
+  into.seed = static_cast<std::uint64_t>(seed);
+  into.first = static_cast<std::uint64_t>(first);
+  into.designs = static_cast<std::uint64_t>(designs);
+  into.models = models;
   return {};
 }
 
@@ -82,34 +76,29 @@ Result<std::string> read_document_type(const core::JsonView& json) {
   const auto format = json.text("format");
   if (!format) return format;
   if (*format != kFormat) return json.error(fmt::format("'{}' is no {}", *format, kFormat));
-  const auto version = json.integer("version", {.min = 1});
-  if (!version) return tl::unexpected(version.error());
-  if (*version > kVersion) {
+  FLEETFIT_ASSIGN(const auto version, json.integer("version", {.min = 1}));
+  if (version > kVersion) {
     return json.error(fmt::format("it is of version {} of the format; this program knows up to {}",
-                                  *version, kVersion));
+                                  version, kVersion));
   }
   return json.text("type");
 }
 
 Result<Identity> read_identity(const core::JsonView& document) {
-  const auto json = document.at("identity");
-  if (!json) return tl::unexpected(json.error());
+  FLEETFIT_ASSIGN(const auto json, document.at("identity"));
   Identity identity;
   const std::pair<std::string_view, std::string*> texts[] = {
       {"device", &identity.device},   {"fingerprint", &identity.fingerprint},
       {"runtime", &identity.runtime}, {"precision", &identity.precision},
       {"rules", &identity.rules},     {"method", &identity.method},
       {"date", &identity.date},       {"fleetfit_version", &identity.fleetfit_version}};
-  for (const auto& [key, into] : texts)
-    if (auto read = read_text(*json, key, *into); !read) return tl::unexpected(read.error());
+  for (const auto& [key, into] : texts) FLEETFIT_TRY(read_text(json, key, *into));
   const std::pair<std::string_view, int*> counts[] = {
       {"networks", &identity.networks}, {"feature_version", &identity.feature_version}};
-  for (const auto& [key, into] : counts)
-    if (auto read = read_count(*json, key, *into); !read) return tl::unexpected(read.error());
-  if (auto read = read_trained_on(*json, identity.trained_on); !read)
-    return tl::unexpected(read.error());
+  for (const auto& [key, into] : counts) FLEETFIT_TRY(read_count(json, key, *into));
+  FLEETFIT_TRY(read_trained_on(json, identity.trained_on));
   if (identity.feature_version != cost::kFeatureVersion) {
-    return json->error(
+    return json.error(
         fmt::format("its features are of version {}; this program computes version {}",
                     identity.feature_version, cost::kFeatureVersion));
   }
@@ -117,15 +106,13 @@ Result<Identity> read_identity(const core::JsonView& document) {
 }
 
 Result<const space::Space*> read_space(const core::JsonView& json) {
-  const auto name = json.text("space");
-  if (!name) return tl::unexpected(name.error());
-  const auto space = space::find_space(*name);
+  FLEETFIT_ASSIGN(const auto name, json.text("space"));
+  const auto space = space::find_space(name);
   if (!space) return json.at("space")->error(space.error().message);
-  const auto version = json.integer_or("space_version", 1);
-  if (!version) return tl::unexpected(version.error());
-  if (*version != (*space)->version()) {
+  FLEETFIT_ASSIGN(const auto version, json.integer_or("space_version", 1));
+  if (version != (*space)->version()) {
     return json.at("space_version")
-        ->error(fmt::format("is {}, the space {} here has version {}", *version, *name,
+        ->error(fmt::format("is {}, the space {} here has version {}", version, name,
                             (*space)->version()));
   }
   return *space;

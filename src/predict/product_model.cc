@@ -18,16 +18,12 @@ nlohmann::json ProductModel::to_json() const {
 
 Result<std::unique_ptr<Regressor>> ProductModel::from_json(const core::JsonView& json,
                                                            std::size_t features) {
-  const auto linear_json = json.at("linear");
-  if (!linear_json) return tl::unexpected(linear_json.error());
-  const auto linear = LinearModel::from_json(*linear_json, features);
-  if (!linear) return tl::unexpected(linear.error());
-  const auto correction_json = json.at("correction");
-  if (!correction_json) return tl::unexpected(correction_json.error());
-  const auto correction = TreeModel::from_json(*correction_json, features);
-  if (!correction) return tl::unexpected(correction.error());
-  return std::make_unique<ProductModel>(dynamic_cast<const LinearModel&>(**linear),
-                                        dynamic_cast<const TreeModel&>(**correction));
+  FLEETFIT_ASSIGN(const auto linear_json, json.at("linear"));
+  FLEETFIT_ASSIGN(const auto linear, LinearModel::from_json(linear_json, features));
+  FLEETFIT_ASSIGN(const auto correction_json, json.at("correction"));
+  FLEETFIT_ASSIGN(const auto correction, TreeModel::from_json(correction_json, features));
+  return std::make_unique<ProductModel>(dynamic_cast<const LinearModel&>(*linear),
+                                        dynamic_cast<const TreeModel&>(*correction));
 }
 
 }  // namespace fleetfit::predict

@@ -68,11 +68,10 @@ bool Regressor::knows(std::span<const double> /*row*/) const { return true; }
 
 Result<std::unique_ptr<Regressor>> regressor_from_json(const core::JsonView& json,
                                                        std::size_t features) {
-  const auto type = json.text("type");
-  if (!type) return tl::unexpected(type.error());
+  FLEETFIT_ASSIGN(const auto type, json.text("type"));
   for (const auto& [name, read] : kTypes)
-    if (*type == name) return read(json, features);
-  return json.at("type")->error(fmt::format("there is no model of type '{}'", *type));
+    if (type == name) return read(json, features);
+  return json.at("type")->error(fmt::format("there is no model of type '{}'", type));
 }
 
 std::vector<double> importance(const Regressor& model, const MatrixView& rows,
@@ -109,8 +108,7 @@ Status check_set(const TrainingSet& set) {
                 fmt::format("{} times, {} features of {} columns and {} folds do not fit together",
                             rows, set.x.values.size(), set.x.columns, set.fold.size()));
   }
-  for (std::size_t i = 0; i < rows; ++i)
-    if (auto checked = check_row(set, i); !checked) return checked;
+  for (std::size_t i = 0; i < rows; ++i) FLEETFIT_TRY(check_row(set, i));
   return {};
 }
 

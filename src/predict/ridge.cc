@@ -124,7 +124,7 @@ class Ridge {
 }  // namespace
 
 Result<FittedRegressor> fit_ridge(const TrainingSet& set) {
-  if (auto checked = check_set(set); !checked) return tl::unexpected(checked.error());
+  FLEETFIT_TRY(check_set(set));
   return Ridge(set).fit();
 }
 

@@ -15,11 +15,11 @@ Status check(const RooflineSpecification& s) {
   for (const auto& [field, value] :
        {std::pair{"gflops", s.gflops}, std::pair{"gbytes_per_s", s.gbytes_per_s},
         std::pair{"bytes_per_value", s.bytes_per_value}})
-    if (auto checked = check_positive(field, value); !checked) return checked;
+    FLEETFIT_TRY(check_positive(field, value));
   for (const auto& [field, value] :
        {std::pair{"kernel_us", s.kernel_us}, std::pair{"network_ms", s.network_ms},
         std::pair{"spread90", s.spread90}})
-    if (auto checked = check_not_negative(field, value); !checked) return checked;
+    FLEETFIT_TRY(check_not_negative(field, value));
   for (const auto& [kind, share] : s.efficiency) {
     if (share > 0 && share <= 1) continue;
     return fail(ErrorCode::invalid_input,
@@ -32,7 +32,7 @@ Status check(const RooflineSpecification& s) {
 
 Result<RooflineDevice> RooflineDevice::build(Identity identity,
                                              RooflineSpecification specification) {
-  if (auto checked = check(specification); !checked) return tl::unexpected(checked.error());
+  FLEETFIT_TRY(check(specification));
   return RooflineDevice(std::move(identity), std::move(specification));
 }
 
@@ -71,19 +71,13 @@ Result<std::unique_ptr<KernelPredictor>> RooflineDevice::from_json(const core::J
        {std::pair{"gflops", &s.gflops}, std::pair{"gbytes_per_s", &s.gbytes_per_s},
         std::pair{"kernel_us", &s.kernel_us}, std::pair{"network_ms", &s.network_ms},
         std::pair{"bytes_per_value", &s.bytes_per_value}, std::pair{"spread90", &s.spread90}}) {
-    const auto number = json.number_or(key, *into);
-    if (!number) return tl::unexpected(number.error());
-    *into = *number;
+    FLEETFIT_ASSIGN(*into, json.number_or(key, *into));
   }
-  const auto efficiency = json.find("efficiency");
-  if (!efficiency) return tl::unexpected(efficiency.error());
-  if (*efficiency) {
-    const auto members = (*efficiency)->members();
-    if (!members) return tl::unexpected(members.error());
-    for (const auto& [kind, value] : *members) {
-      const auto share = value.as_number();
-      if (!share) return tl::unexpected(share.error());
-      s.efficiency[kind] = *share;
+  FLEETFIT_ASSIGN(const auto efficiency, json.find("efficiency"));
+  if (efficiency) {
+    FLEETFIT_ASSIGN(const auto members, efficiency->members());
+    for (const auto& [kind, value] : members) {
+      FLEETFIT_ASSIGN(s.efficiency[kind], value.as_number());
     }
   }
   auto device = build(std::move(identity), std::move(s));

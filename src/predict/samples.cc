@@ -16,7 +16,7 @@ Status check_time(double ms) {
 }
 
 Status check_kernel(const KernelSample& kernel) {
-  if (auto checked = check_features(kernel.features); !checked) return checked;
+  FLEETFIT_TRY(check_features(kernel.features));
   return check_time(kernel.ms);
 }
 

@@ -79,34 +79,27 @@ nlohmann::json TableModel::to_json() const {
 
 Result<std::unique_ptr<Regressor>> TableModel::from_json(const core::JsonView& json,
                                                          std::size_t features) {
-  const auto rows = json.items("rows");
-  if (!rows) return tl::unexpected(rows.error());
-  const auto times = numbers_of_length(json, "ms", rows->size());
-  if (!times) return tl::unexpected(times.error());
-  if (rows->empty()) return json.error("a table needs at least one entry");
-  const auto guide_json = json.at("guide");
-  if (!guide_json) return tl::unexpected(guide_json.error());
-  const auto guide = LinearModel::from_json(*guide_json, features);
-  if (!guide) return tl::unexpected(guide.error());
+  FLEETFIT_ASSIGN(const auto rows, json.items("rows"));
+  FLEETFIT_ASSIGN(const auto times, numbers_of_length(json, "ms", rows.size()));
+  if (rows.empty()) return json.error("a table needs at least one entry");
+  FLEETFIT_ASSIGN(const auto guide_json, json.at("guide"));
+  FLEETFIT_ASSIGN(const auto guide, LinearModel::from_json(guide_json, features));
 
   Entries entries;
-  for (std::size_t i = 0; i < rows->size(); ++i) {
-    auto row = (*rows)[i].as_numbers();
-    if (!row) return tl::unexpected(row.error());
-    if (row->size() != features)
-      return (*rows)[i].error(fmt::format("expected {} numbers, found {}", features, row->size()));
-    if (!((*times)[i] > 0))
-      return json.at("ms")->error(fmt::format("row {}: {} is not positive", i, (*times)[i]));
-    entries.emplace(std::move(*row), (*times)[i]);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    FLEETFIT_ASSIGN(auto row, rows[i].as_numbers());
+    if (row.size() != features)
+      return rows[i].error(fmt::format("expected {} numbers, found {}", features, row.size()));
+    if (!(times[i] > 0))
+      return json.at("ms")->error(fmt::format("row {}: {} is not positive", i, times[i]));
+    entries.emplace(std::move(row), times[i]);
   }
-  return std::make_unique<TableModel>(std::move(entries),
-                                      dynamic_cast<const LinearModel&>(**guide));
+  return std::make_unique<TableModel>(std::move(entries), dynamic_cast<const LinearModel&>(*guide));
 }
 
 Result<FittedRegressor> fit_table(const TrainingSet& set) {
-  const auto guide = fit_lasso(set);
-  if (!guide) return tl::unexpected(guide.error());
-  const auto& linear = dynamic_cast<const LinearModel&>(*guide->model);
+  FLEETFIT_ASSIGN(const auto guide, fit_lasso(set));
+  const auto& linear = dynamic_cast<const LinearModel&>(*guide.model);
   FittedRegressor fitted;
   fitted.out_of_fold.resize(set.x.rows());
   for (int fold = 0; fold < set.folds; ++fold) {

@@ -38,18 +38,16 @@ Json rows_json(std::span<const double> values, std::size_t columns) {
 
 // A list of lists of `columns` numbers each, one after the other.
 Result<std::vector<double>> read_rows(const JsonView& json, std::size_t columns) {
-  const auto rows = json.items();
-  if (!rows) return tl::unexpected(rows.error());
+  FLEETFIT_ASSIGN(const auto rows, json.items());
   std::vector<double> values;
-  values.reserve(rows->size() * columns);
-  for (const auto& row : *rows) {
-    const auto numbers = row.as_numbers();
-    if (!numbers) return tl::unexpected(numbers.error());
-    if (numbers->size() != columns) {
+  values.reserve(rows.size() * columns);
+  for (const auto& row : rows) {
+    FLEETFIT_ASSIGN(const auto numbers, row.as_numbers());
+    if (numbers.size() != columns) {
       return row.error(fmt::format("expected {} numbers, one for each feature, found {}", columns,
-                                   numbers->size()));
+                                   numbers.size()));
     }
-    values.insert(values.end(), numbers->begin(), numbers->end());
+    values.insert(values.end(), numbers.begin(), numbers.end());
   }
   return values;
 }
@@ -73,48 +71,38 @@ Result<std::vector<double>> read_times(const JsonView& json, std::size_t count) 
 }
 
 Status read_folds(const JsonView& json, RowSet& set) {
-  const auto fold = json.find("fold");
-  if (!fold) return tl::unexpected(fold.error());
-  if (!*fold) return {};
-  const auto folds = json.integer("folds", {1, 1'000'000});
-  if (!folds) return tl::unexpected(folds.error());
-  const auto numbers = (*fold)->items();
-  if (!numbers) return tl::unexpected(numbers.error());
-  if (numbers->size() != set.ms.size()) {
-    return (*fold)->error(fmt::format("expected {} folds, one for each row, found {}",
-                                      set.ms.size(), numbers->size()));
+  FLEETFIT_ASSIGN(const auto fold, json.find("fold"));
+  if (!fold) return {};
+  FLEETFIT_ASSIGN(const auto folds, json.integer("folds", {1, 1'000'000}));
+  FLEETFIT_ASSIGN(const auto numbers, fold->items());
+  if (numbers.size() != set.ms.size()) {
+    return fold->error(fmt::format("expected {} folds, one for each row, found {}", set.ms.size(),
+                                   numbers.size()));
   }
-  for (const auto& number : *numbers) {
-    const auto value = number.as_integer({0, *folds - 1});
-    if (!value) return tl::unexpected(value.error());
-    set.fold.push_back(static_cast<int>(*value));
+  for (const auto& number : numbers) {
+    FLEETFIT_ASSIGN(const auto value, number.as_integer({0, folds - 1}));
+    set.fold.push_back(static_cast<int>(value));
   }
-  set.folds = static_cast<int>(*folds);
+  set.folds = static_cast<int>(folds);
   return {};
 }
 
 Result<RowSet> read_row_set(const JsonView& json) {
-  if (auto known = json.allow_only({"name", "features", "rows", "ms", "fold", "folds"}); !known)
-    return tl::unexpected(std::move(known.error()));
+  FLEETFIT_TRY(json.allow_only({"name", "features", "rows", "ms", "fold", "folds"}));
   RowSet set;
-  auto name = json.text("name");
-  if (!name) return tl::unexpected(std::move(name.error()));
-  set.name = *std::move(name);
-  auto features = json.texts("features");
-  if (!features) return tl::unexpected(std::move(features.error()));
-  if (features->empty()) return json.at("features")->error("there are none");
-  set.features = *std::move(features);
-  auto values = json.at("rows").and_then(
-      [&](const JsonView& rows) { return read_rows(rows, set.features.size()); });
-  if (!values) return tl::unexpected(std::move(values.error()));
-  if (values->empty()) return json.at("rows")->error("there are none");
-  set.values = *std::move(values);
-  auto ms = json.at("ms").and_then([&](const JsonView& times) {
+  FLEETFIT_ASSIGN(set.name, json.text("name"));
+  FLEETFIT_ASSIGN(auto features, json.texts("features"));
+  if (features.empty()) return json.at("features")->error("there are none");
+  set.features = std::move(features);
+  FLEETFIT_ASSIGN(auto values, json.at("rows").and_then([&](const JsonView& rows) {
+    return read_rows(rows, set.features.size());
+  }));
+  if (values.empty()) return json.at("rows")->error("there are none");
+  set.values = std::move(values);
+  FLEETFIT_ASSIGN(set.ms, json.at("ms").and_then([&](const JsonView& times) {
     return read_times(times, set.values.size() / set.features.size());
-  });
-  if (!ms) return tl::unexpected(std::move(ms.error()));
-  set.ms = *std::move(ms);
-  if (auto folds = read_folds(json, set); !folds) return tl::unexpected(std::move(folds.error()));
+  }));
+  FLEETFIT_TRY(read_folds(json, set));
   return set;
 }
 
@@ -131,36 +119,20 @@ Json row_set_json(const RowSet& set) {
 }
 
 Result<TrainedModel> read_trained_model(const JsonView& json) {
-  if (auto known = json.allow_only({"name", "features", "model", "settings", "validation_percent",
-                                    "epochs", "ended", "out_of_fold"});
-      !known)
-    return tl::unexpected(std::move(known.error()));
+  FLEETFIT_TRY(json.allow_only({"name", "features", "model", "settings", "validation_percent",
+                                "epochs", "ended", "out_of_fold"}));
   TrainedModel trained;
-  auto name = json.text("name");
-  if (!name) return tl::unexpected(std::move(name.error()));
-  trained.name = *std::move(name);
-  auto features = json.texts("features");
-  if (!features) return tl::unexpected(std::move(features.error()));
-  trained.features = *std::move(features);
-  auto model = json.at("model").and_then(
-      [&](const JsonView& object) { return regressor_from_json(object, trained.features.size()); });
-  if (!model) return tl::unexpected(std::move(model.error()));
-  trained.model = *std::move(model);
-  auto settings = json.text_or("settings", "");
-  if (!settings) return tl::unexpected(std::move(settings.error()));
-  trained.settings = *std::move(settings);
-  const auto percent = json.number("validation_percent");
-  if (!percent) return tl::unexpected(percent.error());
-  trained.validation_percent = *percent;
-  const auto epochs = json.integer("epochs", {0, 1'000'000'000});
-  if (!epochs) return tl::unexpected(epochs.error());
-  trained.epochs = static_cast<int>(*epochs);
-  auto ended = json.text("ended");
-  if (!ended) return tl::unexpected(std::move(ended.error()));
-  trained.ended = *std::move(ended);
-  auto predicted = json.numbers("out_of_fold");
-  if (!predicted) return tl::unexpected(std::move(predicted.error()));
-  trained.out_of_fold = *std::move(predicted);
+  FLEETFIT_ASSIGN(trained.name, json.text("name"));
+  FLEETFIT_ASSIGN(trained.features, json.texts("features"));
+  FLEETFIT_ASSIGN(trained.model, json.at("model").and_then([&](const JsonView& object) {
+    return regressor_from_json(object, trained.features.size());
+  }));
+  FLEETFIT_ASSIGN(trained.settings, json.text_or("settings", ""));
+  FLEETFIT_ASSIGN(trained.validation_percent, json.number("validation_percent"));
+  FLEETFIT_ASSIGN(const auto epochs, json.integer("epochs", {0, 1'000'000'000}));
+  trained.epochs = static_cast<int>(epochs);
+  FLEETFIT_ASSIGN(trained.ended, json.text("ended"));
+  FLEETFIT_ASSIGN(trained.out_of_fold, json.numbers("out_of_fold"));
   return trained;
 }
 
@@ -179,62 +151,50 @@ Json trained_model_json(const TrainedModel& trained) {
 template <class T>
 Result<std::vector<T>> read_named(const std::filesystem::path& file, std::string_view type,
                                   std::string_view key, Result<T> (*read)(const JsonView&)) {
-  const auto document = core::read_json(file, kLimits);
-  if (!document) return tl::unexpected(document.error());
-  const JsonView json(*document, file.string());
-  if (auto checked = check_type(json, type, kVersion); !checked)
-    return tl::unexpected(std::move(checked.error()));
-  const auto items = json.items(key);
-  if (!items) return tl::unexpected(items.error());
+  FLEETFIT_ASSIGN(const auto document, core::read_json(file, kLimits));
+  const JsonView json(document, file.string());
+  FLEETFIT_TRY(check_type(json, type, kVersion));
+  FLEETFIT_ASSIGN(const auto items, json.items(key));
   std::vector<T> all;
   std::set<std::string> names;
-  for (const auto& item : *items) {
-    auto one = read(item);
-    if (!one) return tl::unexpected(std::move(one.error()));
-    if (!names.insert(one->name).second)
-      return item.error(fmt::format("there are two of the name '{}'", one->name));
-    all.push_back(*std::move(one));
+  for (const auto& item : items) {
+    FLEETFIT_ASSIGN(auto one, read(item));
+    if (!names.insert(one.name).second)
+      return item.error(fmt::format("there are two of the name '{}'", one.name));
+    all.push_back(std::move(one));
   }
   return all;
 }
 
 Result<std::vector<GraphEdge>> read_edges(const JsonView& json) {
-  const auto items = json.items();
-  if (!items) return tl::unexpected(items.error());
+  FLEETFIT_ASSIGN(const auto items, json.items());
   std::vector<GraphEdge> edges;
-  for (const auto& item : *items) {
-    const auto ends = item.items();
-    if (!ends) return tl::unexpected(ends.error());
-    if (ends->size() != 2) return item.error("expected the two nodes of an edge");
+  for (const auto& item : items) {
+    FLEETFIT_ASSIGN(const auto ends, item.items());
+    if (ends.size() != 2) return item.error("expected the two nodes of an edge");
     constexpr core::IntegerRange kNodes{0, 1 << 24};
-    const auto from = (*ends)[0].as_integer(kNodes);
-    if (!from) return tl::unexpected(from.error());
-    const auto to = (*ends)[1].as_integer(kNodes);
-    if (!to) return tl::unexpected(to.error());
-    edges.push_back({.from = static_cast<int>(*from), .to = static_cast<int>(*to)});
+    FLEETFIT_ASSIGN(const auto from, ends[0].as_integer(kNodes));
+    FLEETFIT_ASSIGN(const auto to, ends[1].as_integer(kNodes));
+    edges.push_back({.from = static_cast<int>(from), .to = static_cast<int>(to)});
   }
   return edges;
 }
 
 Status read_graph(const JsonView& json, GraphSet& set) {
-  if (auto known = json.allow_only({"name", "nodes", "edges", "ms"}); !known) return known;
-  auto name = json.text_or("name", "");
-  if (!name) return tl::unexpected(std::move(name.error()));
+  FLEETFIT_TRY(json.allow_only({"name", "nodes", "edges", "ms"}));
+  FLEETFIT_ASSIGN(auto name, json.text_or("name", ""));
   const std::size_t features = set.features.size();
-  auto nodes =
-      json.at("nodes").and_then([&](const JsonView& rows) { return read_rows(rows, features); });
-  if (!nodes) return tl::unexpected(std::move(nodes.error()));
-  auto edges = json.at("edges").and_then(read_edges);
-  if (!edges) return tl::unexpected(std::move(edges.error()));
-  const auto ms = json.number("ms");
-  if (!ms) return tl::unexpected(ms.error());
-  if (auto checked = check_time(*json.at("ms"), *ms); !checked) return checked;
-  NodeGraph graph{.features = features, .nodes = *std::move(nodes), .edges = *std::move(edges)};
+  FLEETFIT_ASSIGN(auto nodes, json.at("nodes").and_then(
+                                  [&](const JsonView& rows) { return read_rows(rows, features); }));
+  FLEETFIT_ASSIGN(auto edges, json.at("edges").and_then(read_edges));
+  FLEETFIT_ASSIGN(const auto ms, json.number("ms"));
+  FLEETFIT_TRY(check_time(*json.at("ms"), ms));
+  NodeGraph graph{.features = features, .nodes = std::move(nodes), .edges = std::move(edges)};
   if (auto checked = check_graph(graph, features); !checked)
     return json.error(checked.error().message);
-  set.names.push_back(*std::move(name));
+  set.names.push_back(std::move(name));
   set.graphs.push_back(std::move(graph));
-  set.ms.push_back(*ms);
+  set.ms.push_back(ms);
   return {};
 }
 
@@ -287,21 +247,16 @@ Status write_graph_set(const std::filesystem::path& file, const GraphSet& set) {
 }
 
 Result<GraphSet> read_graph_set(const std::filesystem::path& file) {
-  const auto document = core::read_json(file, kLimits);
-  if (!document) return tl::unexpected(document.error());
-  const JsonView json(*document, file.string());
-  if (auto checked = check_type(json, kGraphs, kVersion); !checked)
-    return tl::unexpected(std::move(checked.error()));
+  FLEETFIT_ASSIGN(const auto document, core::read_json(file, kLimits));
+  const JsonView json(document, file.string());
+  FLEETFIT_TRY(check_type(json, kGraphs, kVersion));
   GraphSet set;
-  auto features = json.texts("features");
-  if (!features) return tl::unexpected(std::move(features.error()));
-  if (features->empty()) return json.at("features")->error("there are none");
-  set.features = *std::move(features);
-  const auto graphs = json.items("graphs");
-  if (!graphs) return tl::unexpected(graphs.error());
-  if (graphs->empty()) return json.at("graphs")->error("there are none");
-  for (const auto& graph : *graphs)
-    if (auto read = read_graph(graph, set); !read) return tl::unexpected(std::move(read.error()));
+  FLEETFIT_ASSIGN(auto features, json.texts("features"));
+  if (features.empty()) return json.at("features")->error("there are none");
+  set.features = std::move(features);
+  FLEETFIT_ASSIGN(const auto graphs, json.items("graphs"));
+  if (graphs.empty()) return json.at("graphs")->error("there are none");
+  for (const auto& graph : graphs) FLEETFIT_TRY(read_graph(graph, set));
   return set;
 }
 

@@ -199,26 +199,23 @@ nlohmann::json TreeModel::to_json() const {
 
 Result<std::unique_ptr<Regressor>> TreeModel::from_json(const core::JsonView& json,
                                                         std::size_t features) {
-  const auto link = json.text("link");
-  if (!link) return tl::unexpected(link.error());
-  if (*link != "logarithm" && *link != "identity")
-    return json.at("link")->error(fmt::format("there is no link '{}'", *link));
-  const auto base = json.number("base");
-  if (!base) return tl::unexpected(base.error());
-  const auto texts = json.at("trees");
-  if (!texts) return tl::unexpected(texts.error());
-  if (!texts->value().is_array()) return texts->error("expected a list of trees");
+  FLEETFIT_ASSIGN(const auto link, json.text("link"));
+  if (link != "logarithm" && link != "identity")
+    return json.at("link")->error(fmt::format("there is no link '{}'", link));
+  FLEETFIT_ASSIGN(const auto base, json.number("base"));
+  FLEETFIT_ASSIGN(const auto texts, json.at("trees"));
+  if (!texts.value().is_array()) return texts.error("expected a list of trees");
 
   TreeModel model({.features = features,
-                   .link = *link == "logarithm" ? Link::logarithm : Link::identity,
-                   .base = static_cast<float>(*base)});
+                   .link = link == "logarithm" ? Link::logarithm : Link::identity,
+                   .base = static_cast<float>(base)});
   std::size_t index = 0;
-  for (const auto& text : texts->value()) {
-    if (!text.is_string()) return texts->error(fmt::format("tree {} is no text", index));
+  for (const auto& text : texts.value()) {
+    if (!text.is_string()) return texts.error(fmt::format("tree {} is no text", index));
     auto tree = parse_tree(text.get_ref<const std::string&>());
-    if (!tree) return texts->error(fmt::format("tree {}: {}", index, tree.error().message));
+    if (!tree) return texts.error(fmt::format("tree {}: {}", index, tree.error().message));
     if (auto checked = check(*tree, features); !checked)
-      return texts->error(fmt::format("tree {}: {}", index, checked.error().message));
+      return texts.error(fmt::format("tree {}: {}", index, checked.error().message));
     model.add(*tree);
     ++index;
   }

@@ -117,11 +117,10 @@ TreeModel::Tree read_tree(const nlohmann::json& json) {
 }
 
 Result<std::vector<TreeModel::Tree>> read_trees(std::string_view text) {
-  const auto json = core::parse_json(text, "XGBoost's model");
-  if (!json) return tl::unexpected(json.error());
+  FLEETFIT_ASSIGN(const auto json, core::parse_json(text, "XGBoost's model"));
   try {
     std::vector<TreeModel::Tree> trees;
-    for (const auto& tree : json->at("learner").at("gradient_booster").at("model").at("trees"))
+    for (const auto& tree : json.at("learner").at("gradient_booster").at("model").at("trees"))
       trees.push_back(read_tree(tree));
     return trees;
   } catch (const nlohmann::json::exception& problem) {

@@ -27,8 +27,8 @@ class Bisection {
         models_(device.size(), DeviceModel(*proxy.proxy().space)) {}
 
   Result<Bisected> run() {
-    if (auto ok = halve_weights(); !ok) return tl::unexpected(std::move(ok.error()));
-    if (auto ok = try_neighbours(); !ok) return tl::unexpected(std::move(ok.error()));
+    FLEETFIT_TRY(halve_weights());
+    FLEETFIT_TRY(try_neighbours());
     result_.measurements = result_.steps.size();
     return std::move(result_);
   }
@@ -44,8 +44,7 @@ class Bisection {
     Candidate measured = candidate_of(proxy_.designs()[design], row);
     for (std::size_t c = 0; c < device_.size(); ++c) {
       const auto one = proxy_.designs().part(design, 1);
-      if (auto ok = device_[c].source->evaluate(one, std::span(&measured.costs[c], 1)); !ok)
-        return ok;
+      FLEETFIT_TRY(device_[c].source->evaluate(one, std::span(&measured.costs[c], 1)));
       if (!std::isfinite(measured.costs[c]) || measured.costs[c] <= 0) {
         measured.costs[c] = std::nan("");
       } else if (row[c] > 0) {
@@ -90,14 +89,13 @@ class Bisection {
     int repetitions = 0;
     for (int i = 0; i < kMostHalvings && may_measure(most); ++i) {
       weights_ = between(low, high);
-      const auto design = proxy_.solve(weights_);
-      if (!design) return tl::unexpected(design.error());
-      repetitions = measured_.contains(*design) ? repetitions + 1 : 0;
+      FLEETFIT_ASSIGN(const auto design, proxy_.solve(weights_));
+      repetitions = measured_.contains(design) ? repetitions + 1 : 0;
       if (repetitions == 0) {
-        if (auto ok = measure(*design, BisectPhase::bisection); !ok) return ok;
+        FLEETFIT_TRY(measure(design, BisectPhase::bisection));
       }
-      if (repetitions == kMostRepetitions || !measured_.contains(*design)) break;
-      const auto& costs = result_.steps[measured_.at(*design)].measured.costs;
+      if (repetitions == kMostRepetitions || !measured_.contains(design)) break;
+      const auto& costs = result_.steps[measured_.at(design)].measured.costs;
       for (std::size_t c = 0; c < device_.size(); ++c)
         (costs[c] <= device_[c].limit ? high : low)[c] = weights_[c];
       if (is_close_enough(costs)) break;
@@ -133,7 +131,7 @@ class Bisection {
       for (auto& model : models_) model.fit();
       const auto next = most_promising();
       if (!next) break;
-      if (auto ok = measure(*next, BisectPhase::neighbour); !ok) return ok;
+      FLEETFIT_TRY(measure(*next, BisectPhase::neighbour));
     }
     return {};
   }

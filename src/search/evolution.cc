@@ -114,7 +114,7 @@ Status check(const EvolutionOptions& options) {
 Result<std::unique_ptr<Strategy>> make_evolution(const space::Space& space, core::Random random,
                                                  const EvolutionOptions& options,
                                                  space::DesignBatch seeds) {
-  if (auto ok = check(options); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check(options));
   return std::make_unique<Evolution>(space, random.split("evolution"), options, seeds);
 }
 

@@ -153,7 +153,7 @@ class Nsga2 final : public Strategy {
 
 Result<std::unique_ptr<Strategy>> make_nsga2(const space::Space& space, core::Random random,
                                              const EvolutionOptions& options) {
-  if (auto ok = check(options); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check(options));
   return std::make_unique<Nsga2>(space, random.split("nsga2"), options);
 }
 

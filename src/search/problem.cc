@@ -20,7 +20,7 @@ Status evaluate_chunk(const Problem& problem, space::DesignBatch designs, std::s
   for (std::size_t o = 0; o < objectives; ++o) {
     const bool is_accuracy = o == problem.costs.size();
     const auto* source = is_accuracy ? problem.accuracy : problem.costs[o].source;
-    if (auto ok = source->evaluate(designs, column); !ok) return ok;
+    FLEETFIT_TRY(source->evaluate(designs, column));
     for (std::size_t i = 0; i < column.size(); ++i)
       rows[i * objectives + o] = is_accuracy ? -column[i] : column[i];
   }
@@ -90,8 +90,7 @@ Result<Evaluated> evaluate(const Problem& problem, space::DesignBatch designs,
         problem, designs.part(begin, end - begin),
         std::span(evaluated.rows).subspan(begin * objectives, (end - begin) * objectives));
   });
-  for (auto& status : statuses)
-    if (!status) return tl::unexpected(std::move(status.error()));
+  for (auto& status : statuses) FLEETFIT_TRY(status);
   return evaluated;
 }
 

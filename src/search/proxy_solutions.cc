@@ -34,8 +34,7 @@ Result<ProxySolutions> ProxySolutions::prepare(const Problem& proxy, core::Threa
   ProxySolutions solutions(proxy, pool, options);
   const auto size = proxy.space->size().exact();
   if (!listed.empty() || (size && *size <= options.most_listed)) {
-    if (auto ok = solutions.evaluate_listed(listed); !ok)
-      return tl::unexpected(std::move(ok.error()));
+    FLEETFIT_TRY(solutions.evaluate_listed(listed));
   } else if (auto ok = solutions.look_around(); !ok) {
     return tl::unexpected(std::move(ok.error()));
   }
@@ -53,27 +52,23 @@ Status ProxySolutions::evaluate_listed(space::DesignBatch designs) {
   is_complete_ = true;
   std::unique_ptr<Strategy> strategy;
   if (designs.empty()) {
-    auto all = make_exhaustive(*proxy_.space, {.most = options_.most_listed});
-    if (!all) return tl::unexpected(std::move(all.error()));
-    strategy = *std::move(all);
+    FLEETFIT_ASSIGN(strategy, make_exhaustive(*proxy_.space, {.most = options_.most_listed}));
   } else {
     space::Population listed(designs.genes());
     for (std::size_t i = 0; i < designs.size(); ++i) listed.add(designs[i]);
     strategy = make_listed(std::move(listed));
   }
-  if (auto ok = run(*strategy, proxy_); !ok) return ok;
+  FLEETFIT_TRY(run(*strategy, proxy_));
   scales_ = scales_of({.rows = rows_, .objectives = proxy_.objectives()});
   return {};
 }
 
 /// A space that is too large to be looked at whole: its scales, and a first view of what is best.
 Status ProxySolutions::look_around() {
-  auto scales = measure_scales(proxy_, *pool_, {.seed = options_.seed});
-  if (!scales) return tl::unexpected(std::move(scales.error()));
-  scales_ = *std::move(scales);
-  auto strategy = make_nsga2(*proxy_.space, core::Random(options_.seed), options_.evolution);
-  if (!strategy) return tl::unexpected(std::move(strategy.error()));
-  return run(**strategy, proxy_);
+  FLEETFIT_ASSIGN(scales_, measure_scales(proxy_, *pool_, {.seed = options_.seed}));
+  FLEETFIT_ASSIGN(auto strategy,
+                  make_nsga2(*proxy_.space, core::Random(options_.seed), options_.evolution));
+  return run(*strategy, proxy_);
 }
 
 /// Keeps every design whose numbers are known.
@@ -86,8 +81,7 @@ Status ProxySolutions::run(Strategy& strategy, const Problem& problem) {
       if (index_.add(outcome.designs[i])) rows_.insert(rows_.end(), row.begin(), row.end());
     }
   };
-  const auto found = run_search(problem, strategy, *pool_, {.scales = scales_, .observe = keep});
-  if (!found) return tl::unexpected(found.error());
+  FLEETFIT_TRY(run_search(problem, strategy, *pool_, {.scales = scales_, .observe = keep}));
   return {};
 }
 
@@ -116,15 +110,15 @@ Result<std::size_t> ProxySolutions::solve(const std::vector<double>& weights) {
     return fail(ErrorCode::invalid_input, "there is not one weight for each cost");
   Problem weighted = proxy_;
   for (std::size_t i = 0; i < weights.size(); ++i) weighted.costs[i].weight = weights[i];
-  if (auto ok = check(weighted); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check(weighted));
   if (!is_complete_) {
     space::Population seeds(index_.designs().genes());
     for (const std::size_t i : best_of(weighted, kSeeds)) seeds.add(designs()[i]);
     const auto random =
         core::Random(options_.seed).split(fmt::format("weights {}", fmt::join(weights, " ")));
-    auto strategy = make_evolution(*proxy_.space, random, options_.evolution, seeds);
-    if (!strategy) return tl::unexpected(std::move(strategy.error()));
-    if (auto ok = run(**strategy, weighted); !ok) return tl::unexpected(std::move(ok.error()));
+    FLEETFIT_ASSIGN(auto strategy,
+                    make_evolution(*proxy_.space, random, options_.evolution, seeds));
+    FLEETFIT_TRY(run(*strategy, weighted));
   }
   const std::size_t best = best_of(weighted, 1).front();
   solutions_.emplace(weights, best);

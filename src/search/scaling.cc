@@ -84,7 +84,7 @@ class Depth {
 
 Result<space::Population> scaled_designs(const space::Space& space, space::Design design,
                                          const ScalingOptions& options) {
-  if (auto ok = space.check(design); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(space.check(design));
   const Depth depth(space);
   if (depth.empty()) {
     return fail(ErrorCode::unsupported,

@@ -88,7 +88,7 @@ Result<space::Population> sample_of(const space::Space& space, const ScaleOption
 
 Result<Found> run_search(const Problem& problem, Strategy& strategy, core::ThreadPool& pool,
                          const RunOptions& options) {
-  if (auto ok = check(problem); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check(problem));
   Finds finds(problem);
   space::Population designs(problem.space->genes().size());
   std::vector<Score> scores;
@@ -99,12 +99,11 @@ Result<Found> run_search(const Problem& problem, Strategy& strategy, core::Threa
     }
     strategy.propose(designs);
     if (designs.size() == 0) break;
-    const auto evaluated = evaluate(problem, designs, pool);
-    if (!evaluated) return tl::unexpected(evaluated.error());
+    FLEETFIT_ASSIGN(const auto evaluated, evaluate(problem, designs, pool));
     scores.resize(designs.size());
     for (std::size_t i = 0; i < scores.size(); ++i)
-      scores[i] = score(problem, options.scales, evaluated->points()[i]);
-    const Outcome outcome{designs, scores, evaluated->points()};
+      scores[i] = score(problem, options.scales, evaluated.points()[i]);
+    const Outcome outcome{designs, scores, evaluated.points()};
     finds.add(outcome);
     if (options.observe) options.observe(outcome);
     strategy.tell(outcome);
@@ -115,9 +114,8 @@ Result<Found> run_search(const Problem& problem, Strategy& strategy, core::Threa
 Result<Scales> measure_scales(const Problem& problem, core::ThreadPool& pool,
                               const ScaleOptions& options, space::DesignBatch listed) {
   if (!listed.empty()) return evaluate(problem, listed, pool).map(scales_of);
-  const auto designs = sample_of(*problem.space, options);
-  if (!designs) return tl::unexpected(designs.error());
-  return evaluate(problem, *designs, pool).map(scales_of);
+  FLEETFIT_ASSIGN(const auto designs, sample_of(*problem.space, options));
+  return evaluate(problem, designs, pool).map(scales_of);
 }
 
 }  // namespace fleetfit::search

@@ -26,24 +26,15 @@ Json identity_json(const store::TokenRecord& token) {
 
 Result<app::TokenRequest> parse_token_request(const core::JsonView& view) {
   app::TokenRequest request;
-  if (auto ok = view.allow_only({"name", "role", "expires", "device"}); !ok)
-    return tl::unexpected(ok.error());
-  const auto name = view.text("name");
-  if (!name) return tl::unexpected(name.error());
-  request.name = *name;
-  const auto role =
-      view.text("role").and_then([](const std::string& text) { return store::parse_role(text); });
-  if (!role) return tl::unexpected(role.error());
-  request.role = *role;
-  const auto device = view.text_or("device", "");
-  if (!device) return tl::unexpected(device.error());
-  request.device = *device;
-  const auto expires = view.text_or("expires", "");
-  if (!expires) return tl::unexpected(expires.error());
-  if (expires->empty()) return request;
-  const auto time = parse_time(*expires);
-  if (!time) return core::within("body: expires", time.error());
-  request.expires = *time;
+  FLEETFIT_TRY(view.allow_only({"name", "role", "expires", "device"}));
+  FLEETFIT_ASSIGN(request.name, view.text("name"));
+  FLEETFIT_ASSIGN(request.role, view.text("role").and_then([](const std::string& text) {
+    return store::parse_role(text);
+  }));
+  FLEETFIT_ASSIGN(request.device, view.text_or("device", ""));
+  FLEETFIT_ASSIGN(const auto expires, view.text_or("expires", ""));
+  if (expires.empty()) return request;
+  FLEETFIT_ASSIGN(request.expires, core::within("body: expires", parse_time(expires)));
   return request;
 }
 
@@ -58,16 +49,14 @@ Result<ApiReply> get_openapi(ApiState&, const Call&) {
 }
 
 Result<ApiReply> post_session(ApiState& state, const Call& call) {
-  const auto body = parse_body(call.request);
-  if (!body) return tl::unexpected(body.error());
-  const core::JsonView view(*body, "body");
-  if (auto ok = view.allow_only({"token"}); !ok) return tl::unexpected(ok.error());
-  const auto secret = view.text("token");
-  if (!secret) return tl::unexpected(secret.error());
-  const auto caller = find_caller(state, {.authorization = "Bearer " + *secret}, call.now);
-  if (!caller) return tl::unexpected(caller.error());
-  if (!*caller) return refusal(401, "unauthorized", "the token is not valid");
-  const auto& token = (*caller)->token;
+  FLEETFIT_ASSIGN(const auto body, parse_body(call.request));
+  const core::JsonView view(body, "body");
+  FLEETFIT_TRY(view.allow_only({"token"}));
+  FLEETFIT_ASSIGN(const auto secret, view.text("token"));
+  FLEETFIT_ASSIGN(const auto caller,
+                  find_caller(state, {.authorization = "Bearer " + secret}, call.now));
+  if (!caller) return refusal(401, "unauthorized", "the token is not valid");
+  const auto& token = caller->token;
   if (token.role == store::Role::agent)
     return refusal(403, "forbidden", "tokens of agents are not for signing in");
   const auto age_s = state.options().session_s;
@@ -76,7 +65,7 @@ Result<ApiReply> post_session(ApiState& state, const Call& call) {
   const auto value =
       state.sessions().open({.token_hash = token.hash, .expires = expires}, call.now);
   if (value.empty()) return fail(ErrorCode::io, "the system gives no random numbers");
-  if (auto ok = state.note({.request = call.request, .caller = **caller, .now = call.now},
+  if (auto ok = state.note({.request = call.request, .caller = *caller, .now = call.now},
                            "session.open", "from " + call.request.peer);
       !ok) {
     return tl::unexpected(ok.error());
@@ -98,17 +87,14 @@ Result<ApiReply> delete_session(ApiState& state, const Call& call) {
 }
 
 Result<ApiReply> get_tokens(ApiState& state, const Call& call) {
-  const auto limit = call.query.limit();
-  if (!limit) return tl::unexpected(limit.error());
-  const auto after = call.query.integer("after", 0, {.min = 0});
-  if (!after) return tl::unexpected(after.error());
-  const auto tokens = state.fleet().list_tokens();
-  if (!tokens) return tl::unexpected(tokens.error());
+  FLEETFIT_ASSIGN(const auto limit, call.query.limit());
+  FLEETFIT_ASSIGN(const auto after, call.query.integer("after", 0, {.min = 0}));
+  FLEETFIT_ASSIGN(const auto tokens, state.fleet().list_tokens());
   auto items = Json::array();
   Json next;
-  for (const auto& token : *tokens) {
-    if (token.id <= *after) continue;
-    if (items.size() == *limit) {
+  for (const auto& token : tokens) {
+    if (token.id <= after) continue;
+    if (items.size() == limit) {
       next = items.back().at("id");
       break;
     }
@@ -118,47 +104,37 @@ Result<ApiReply> get_tokens(ApiState& state, const Call& call) {
 }
 
 Result<ApiReply> post_token(ApiState& state, const Call& call) {
-  const auto body = parse_body(call.request);
-  if (!body) return tl::unexpected(body.error());
-  const auto request = parse_token_request(core::JsonView(*body, "body"));
-  if (!request) return tl::unexpected(request.error());
-  const auto created = app::create_token(state.fleet(), *request, call.now);
-  if (!created) return tl::unexpected(created.error());
-  if (auto ok =
-          state.note(call, "token.create",
-                     fmt::format("{} {} {}", created->record.id,
-                                 store::to_string(created->record.role), created->record.name));
+  FLEETFIT_ASSIGN(const auto body, parse_body(call.request));
+  FLEETFIT_ASSIGN(const auto request, parse_token_request(core::JsonView(body, "body")));
+  FLEETFIT_ASSIGN(const auto created, app::create_token(state.fleet(), request, call.now));
+  if (auto ok = state.note(call, "token.create",
+                           fmt::format("{} {} {}", created.record.id,
+                                       store::to_string(created.record.role), created.record.name));
       !ok) {
     return tl::unexpected(ok.error());
   }
-  auto json = to_json(created->record);
-  json["token"] = created->token;
+  auto json = to_json(created.record);
+  json["token"] = created.token;
   return json_reply(json, 201);
 }
 
 Result<ApiReply> delete_token(ApiState& state, const Call& call) {
-  const auto id = parse_id(call.names.front(), "token");
-  if (!id) return tl::unexpected(id.error());
-  const auto revoked = state.fleet().revoke_token(*id, call.now);
-  if (!revoked) return tl::unexpected(revoked.error());
-  if (!*revoked)
+  FLEETFIT_ASSIGN(const auto id, parse_id(call.names.front(), "token"));
+  FLEETFIT_ASSIGN(const auto revoked, state.fleet().revoke_token(id, call.now));
+  if (!revoked)
     return fail(ErrorCode::not_found,
-                fmt::format("there is no token {} that is not revoked yet", *id));
-  if (auto ok = state.note(call, "token.revoke", fmt::format("{}", *id)); !ok)
-    return tl::unexpected(ok.error());
+                fmt::format("there is no token {} that is not revoked yet", id));
+  FLEETFIT_TRY(state.note(call, "token.revoke", fmt::format("{}", id)));
   return json_reply(Json::object());
 }
 
 Result<ApiReply> get_audit(ApiState& state, const Call& call) {
-  const auto limit = call.query.limit();
-  if (!limit) return tl::unexpected(limit.error());
-  const auto after = call.query.integer("after", 0, {.min = 0});
-  if (!after) return tl::unexpected(after.error());
-  const auto entries = state.fleet().list_audit(*after, *limit);
-  if (!entries) return tl::unexpected(entries.error());
+  FLEETFIT_ASSIGN(const auto limit, call.query.limit());
+  FLEETFIT_ASSIGN(const auto after, call.query.integer("after", 0, {.min = 0}));
+  FLEETFIT_ASSIGN(const auto entries, state.fleet().list_audit(after, limit));
   auto items = Json::array();
-  for (const auto& entry : *entries) items.push_back(to_json(entry));
-  const Json next = entries->size() == *limit ? Json(entries->back().id) : Json();
+  for (const auto& entry : entries) items.push_back(to_json(entry));
+  const Json next = entries.size() == limit ? Json(entries.back().id) : Json();
   return page_reply(std::move(items), next);
 }
 

@@ -43,22 +43,20 @@ Error about_sent(Error error, const fs::path& file, const std::string& name) {
 
 Status check_key(const fs::path& file) {
   constexpr std::uint64_t kMost = 10'000;
-  const auto text = core::read_file(file, {.max_bytes = kMost});
-  if (!text) return tl::unexpected(text.error());
-  if (text->find("PRIVATE KEY") != std::string::npos)
+  FLEETFIT_ASSIGN(const auto text, core::read_file(file, {.max_bytes = kMost}));
+  if (text.find("PRIVATE KEY") != std::string::npos)
     return fail(ErrorCode::invalid_input,
                 "a private key is to stay where it is; send the public "
                 "one");
-  if (!text->starts_with("-----BEGIN PUBLIC KEY-----"))
+  if (!text.starts_with("-----BEGIN PUBLIC KEY-----"))
     return fail(ErrorCode::invalid_input, "expected a public key in PEM");
   return {};
 }
 
 Status check_pool(const fs::path& file) {
   constexpr std::uint64_t kMost = std::uint64_t{64} << 20;
-  const auto json = core::read_json(file, {.max_bytes = kMost});
-  if (!json) return tl::unexpected(json.error());
-  if (!json->is_object()) return fail(ErrorCode::invalid_input, "expected an object");
+  FLEETFIT_ASSIGN(const auto json, core::read_json(file, {.max_bytes = kMost}));
+  if (!json.is_object()) return fail(ErrorCode::invalid_input, "expected an object");
   return {};
 }
 
@@ -93,13 +91,11 @@ Status move_to(const fs::path& from, const fs::path& to) {
 Result<bool> is_needed(ApiState& state, const std::string& device, const std::string& hash) {
   for (const auto job_state : {store::JobState::running, store::JobState::waiting}) {
     constexpr std::size_t kMost = 1000;
-    const auto jobs =
-        state.fleet().list_jobs({.agent = device, .state = job_state, .limit = kMost});
-    if (!jobs) return tl::unexpected(jobs.error());
-    for (const auto& job : *jobs) {
-      const auto json = core::parse_json(job.request, "request");
-      if (!json) return tl::unexpected(json.error());
-      const auto request = fleet::parse_request(job.kind, core::JsonView(*json, "request"));
+    FLEETFIT_ASSIGN(const auto jobs,
+                    state.fleet().list_jobs({.agent = device, .state = job_state, .limit = kMost}));
+    for (const auto& job : jobs) {
+      FLEETFIT_ASSIGN(const auto json, core::parse_json(job.request, "request"));
+      const auto request = fleet::parse_request(job.kind, core::JsonView(json, "request"));
       if (!request) continue;
       const auto files = fleet::files_of(*request);
       if (std::ranges::find(files, hash) != files.end()) return true;
@@ -124,20 +120,18 @@ Result<store::FileRecord> keep_file(ApiState& state, const Upload& upload, const
     if (named) return tl::unexpected(std::move(problem));
     return core::within(name, std::move(problem));
   }
-  if (auto ok = move_to(temporary, place_of(state, upload.sha256)); !ok)
-    return tl::unexpected(ok.error());
+  FLEETFIT_TRY(move_to(temporary, place_of(state, upload.sha256)));
   store::FileRecord record{.hash = upload.sha256,
                            .name = name,
                            .kind = *std::move(kind),
                            .bytes = static_cast<std::int64_t>(upload.bytes),
                            .created = now};
-  if (auto ok = state.fleet().save_file(record); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(state.fleet().save_file(record));
   if (record.kind == "onnx") {
-    auto ok = state.store().save_model({.hash = record.hash,
-                                        .name = fs::path(name).stem().string(),
-                                        .source = "uploaded as " + name,
-                                        .bytes = record.bytes});
-    if (!ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(state.store().save_model({.hash = record.hash,
+                                           .name = fs::path(name).stem().string(),
+                                           .source = "uploaded as " + name,
+                                           .bytes = record.bytes}));
   }
   return record;
 }
@@ -146,26 +140,21 @@ Result<store::FileRecord> keep_file(ApiState& state, const Upload& upload, const
 
 Result<ApiReply> post_file(ApiState& state, const Call& call) {
   const auto name = call.query.text("name");
-  if (auto ok = check_file_name(name); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_file_name(name));
   if (!call.request.upload) return refusal(400, "invalid_input", "a body is needed");
-  const auto record = keep_file(state, *call.request.upload, name, call.now);
-  if (!record) return tl::unexpected(record.error());
-  if (auto ok = state.note(call, "file.add", fmt::format("{} {}", record->hash, name)); !ok)
-    return tl::unexpected(ok.error());
-  return json_reply(to_json(*record), 201);
+  FLEETFIT_ASSIGN(const auto record, keep_file(state, *call.request.upload, name, call.now));
+  FLEETFIT_TRY(state.note(call, "file.add", fmt::format("{} {}", record.hash, name)));
+  return json_reply(to_json(record), 201);
 }
 
 Result<ApiReply> get_files(ApiState& state, const Call& call) {
-  const auto limit = call.query.limit();
-  if (!limit) return tl::unexpected(limit.error());
+  FLEETFIT_ASSIGN(const auto limit, call.query.limit());
   const auto kind = call.query.text("kind");
   constexpr std::size_t kMost = 10'000;
-  const auto files = state.fleet().list_files(kind.empty() ? *limit : kMost);
-  if (!files) return tl::unexpected(files.error());
+  FLEETFIT_ASSIGN(const auto files, state.fleet().list_files(kind.empty() ? limit : kMost));
   auto items = Json::array();
-  for (const auto& file : *files)
-    if (items.size() < *limit && (kind.empty() || file.kind == kind))
-      items.push_back(to_json(file));
+  for (const auto& file : files)
+    if (items.size() < limit && (kind.empty() || file.kind == kind)) items.push_back(to_json(file));
   return page_reply(std::move(items), nullptr);
 }
 
@@ -176,13 +165,11 @@ Result<ApiReply> get_file(ApiState& state, const Call& call) {
   if (call.caller.token.role == store::Role::agent) {
     auto device = device_of(call);
     if (!device) return std::move(device.error());
-    const auto needed = is_needed(state, *device, hash);
-    if (!needed) return tl::unexpected(needed.error());
-    if (!*needed) return missing;
+    FLEETFIT_ASSIGN(const auto needed, is_needed(state, *device, hash));
+    if (!needed) return missing;
   }
-  const auto record = state.fleet().find_file(hash);
-  if (!record) return tl::unexpected(record.error());
-  if (!*record) return missing;
+  FLEETFIT_ASSIGN(const auto record, state.fleet().find_file(hash));
+  if (!record) return missing;
   return ApiReply{.type = "application/octet-stream",
                   .headers = {{"Content-Disposition", "attachment"}},
                   .file = place_of(state, hash)};

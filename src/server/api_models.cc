@@ -25,11 +25,10 @@ struct KnownModel {
 
 /// Those that are kept and those that were measured, by name and hash.
 Result<std::vector<KnownModel>> known_models(ApiState& state) {
-  const auto kept = state.store().list_models();
-  if (!kept) return tl::unexpected(kept.error());
-  if (auto ok = state.latencies().refresh(); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_ASSIGN(const auto kept, state.store().list_models());
+  FLEETFIT_TRY(state.latencies().refresh());
   std::map<std::string, KnownModel> models;
-  for (const auto& model : *kept)
+  for (const auto& model : kept)
     models[model.hash] = {.hash = model.hash, .name = model.name, .bytes = model.bytes};
   for (auto& model : state.latencies().models()) {
     auto& known = models[model.hash];
@@ -124,9 +123,7 @@ Result<std::vector<Ranked>> ranked(const std::vector<LatencyIndex::Column>& colu
       one.models.push_back(model);
       one.ms.push_back(ms);
     }
-    auto ranks = core::ranks(one.ms);
-    if (!ranks) return tl::unexpected(ranks.error());
-    one.ranks = *std::move(ranks);
+    FLEETFIT_ASSIGN(one.ranks, core::ranks(one.ms));
     all.push_back(std::move(one));
   }
   return all;
@@ -162,57 +159,52 @@ Pair compare(const Ranked& a, const Ranked& b) {
 }  // namespace
 
 Result<ApiReply> get_models(ApiState& state, const Call& call) {
-  const auto limit = call.query.limit();
-  if (!limit) return tl::unexpected(limit.error());
-  const auto models = known_models(state);
-  if (!models) return tl::unexpected(models.error());
+  FLEETFIT_ASSIGN(const auto limit, call.query.limit());
+  FLEETFIT_ASSIGN(const auto models, known_models(state));
   const auto after = call.query.text("after");
-  auto at = models->begin();
+  auto at = models.begin();
   if (!after.empty()) {
-    at = std::ranges::find(*models, after, &KnownModel::hash);
-    if (at == models->end())
+    at = std::ranges::find(models, after, &KnownModel::hash);
+    if (at == models.end())
       return fail(ErrorCode::not_found, fmt::format("?after: there is no model {}", after));
     ++at;
   }
   auto items = Json::array();
-  for (; at != models->end() && items.size() < *limit; ++at)
+  for (; at != models.end() && items.size() < limit; ++at)
     items.push_back({{"hash", at->hash},
                      {"name", at->name},
                      {"bytes", at->bytes > 0 ? Json(at->bytes) : Json()},
                      {"measured_on", at->measured_on}});
-  const Json next = at == models->end() ? Json() : items.back().at("hash");
+  const Json next = at == models.end() ? Json() : items.back().at("hash");
   return page_reply(std::move(items), next);
 }
 
 Result<ApiReply> get_latencies(ApiState& state, const Call& call) {
-  if (auto ok = state.latencies().refresh(); !ok) return tl::unexpected(ok.error());
-  const auto rows = rows_of(state, call);
-  if (!rows) return tl::unexpected(rows.error());
-  const auto columns = columns_of(state, call);
-  if (!columns) return tl::unexpected(columns.error());
+  FLEETFIT_TRY(state.latencies().refresh());
+  FLEETFIT_ASSIGN(const auto rows, rows_of(state, call));
+  FLEETFIT_ASSIGN(const auto columns, columns_of(state, call));
   auto models = Json::array();
   auto hashes = Json::array();
   auto cells = Json::array();
-  for (const auto& row : *rows) {
+  for (const auto& row : rows) {
     models.push_back(row.label);
     hashes.push_back(row.model.hash);
-    for (const auto& device : *columns)
+    for (const auto& device : columns)
       if (const auto cell = state.latencies().find(row.model.hash, device))
         cells.push_back(cell_json(row, device, *cell));
   }
   return json_reply({{"models", std::move(models)},
                      {"hashes", std::move(hashes)},
-                     {"devices", *columns},
+                     {"devices", columns},
                      {"cells", std::move(cells)}});
 }
 
 Result<ApiReply> get_correlations(ApiState& state, const Call& call) {
-  if (auto ok = state.latencies().refresh(); !ok) return tl::unexpected(ok.error());
-  const auto devices = columns_of(state, call);
-  if (!devices) return tl::unexpected(devices.error());
-  const auto ranks = ranked(state.latencies().columns(*devices, call.query.text("space")));
-  if (!ranks) return tl::unexpected(ranks.error());
-  const auto& columns = *ranks;
+  FLEETFIT_TRY(state.latencies().refresh());
+  FLEETFIT_ASSIGN(const auto devices, columns_of(state, call));
+  FLEETFIT_ASSIGN(const auto ranks,
+                  ranked(state.latencies().columns(devices, call.query.text("space"))));
+  const auto& columns = ranks;
   const auto count = columns.size();
   std::vector<std::vector<Json>> srcc(count, std::vector<Json>(count));
   auto designs = srcc;
@@ -229,25 +221,22 @@ Result<ApiReply> get_correlations(ApiState& state, const Call& call) {
 }
 
 Result<ApiReply> get_measurements(ApiState& state, const Call& call) {
-  const auto limit = call.query.limit();
-  if (!limit) return tl::unexpected(limit.error());
-  const auto records = state.store().list_measurements({.device = call.query.find("device"),
-                                                        .model_hash = call.query.find("model"),
-                                                        .limit = *limit,
-                                                        .operators = false});
-  if (!records) return tl::unexpected(records.error());
+  FLEETFIT_ASSIGN(const auto limit, call.query.limit());
+  FLEETFIT_ASSIGN(const auto records,
+                  state.store().list_measurements({.device = call.query.find("device"),
+                                                   .model_hash = call.query.find("model"),
+                                                   .limit = limit,
+                                                   .operators = false}));
   auto items = Json::array();
-  for (const auto& record : *records) items.push_back(to_json(record));
+  for (const auto& record : records) items.push_back(to_json(record));
   return page_reply(std::move(items), nullptr);
 }
 
 Result<ApiReply> get_measurement(ApiState& state, const Call& call) {
-  const auto id = parse_id(call.names.front(), "measurement");
-  if (!id) return tl::unexpected(id.error());
-  const auto record = state.store().find_measurement(*id);
-  if (!record) return tl::unexpected(record.error());
-  if (!*record) return fail(ErrorCode::not_found, fmt::format("there is no measurement {}", *id));
-  return json_reply(to_json(**record));
+  FLEETFIT_ASSIGN(const auto id, parse_id(call.names.front(), "measurement"));
+  FLEETFIT_ASSIGN(const auto record, state.store().find_measurement(id));
+  if (!record) return fail(ErrorCode::not_found, fmt::format("there is no measurement {}", id));
+  return json_reply(to_json(*record));
 }
 
 }  // namespace fleetfit::server

@@ -135,9 +135,8 @@ store::Time ApiState::later(store::Time now, double seconds) const {
 
 Status ApiState::tell(std::span<const store::EventRecord> events) {
   if (events.empty()) return {};
-  const auto added = fleet().add_events(events);
-  if (!added) return tl::unexpected(added.error());
-  if (*added > 0 && options_.events_added) options_.events_added();
+  FLEETFIT_ASSIGN(const auto added, fleet().add_events(events));
+  if (added > 0 && options_.events_added) options_.events_added();
   return {};
 }
 
@@ -164,10 +163,9 @@ Result<std::optional<Caller>> find_caller(ApiState& state, const ApiRequest& req
     if (const auto session = state.sessions().find(caller.session, now)) hash = session->token_hash;
   }
   if (hash.empty()) return std::nullopt;
-  auto token = state.fleet().find_token(hash);
-  if (!token) return tl::unexpected(token.error());
-  if (!*token || !app::is_valid(**token, now)) return std::nullopt;
-  caller.token = *std::move(*token);
+  FLEETFIT_ASSIGN(auto token, state.fleet().find_token(hash));
+  if (!token || !app::is_valid(*token, now)) return std::nullopt;
+  caller.token = *std::move(token);
   return caller;
 }
 

@@ -8,16 +8,14 @@
 namespace fleetfit::server {
 
 Result<ApiReply> get_studies(ApiState& state, const Call& call) {
-  const auto limit = call.query.limit();
-  if (!limit) return tl::unexpected(limit.error());
-  const auto studies = app::list_studies(state.workplace());
-  if (!studies) return tl::unexpected(studies.error());
+  FLEETFIT_ASSIGN(const auto limit, call.query.limit());
+  FLEETFIT_ASSIGN(const auto studies, app::list_studies(state.workplace()));
   const auto after = call.query.text("after");
   auto items = Json::array();
   Json next;
-  for (const auto& study : *studies) {
+  for (const auto& study : studies) {
     if (study.study.name <= after) continue;
-    if (items.size() == *limit) {
+    if (items.size() == limit) {
       next = items.back().at("name");
       break;
     }
@@ -33,14 +31,12 @@ Result<ApiReply> get_study(ApiState& state, const Call& call) {
 }
 
 Result<ApiReply> get_trials(ApiState& state, const Call& call) {
-  const auto limit = call.query.limit();
-  if (!limit) return tl::unexpected(limit.error());
-  const auto after = call.query.integer("after", -1, {.min = 0});
-  if (!after) return tl::unexpected(after.error());
-  auto trials = app::study_trials(state.workplace(), call.names.front(), *after + 1, *limit);
-  if (!trials) return tl::unexpected(trials.error());
-  const Json next = trials->size() == *limit ? trials->back().at("trial") : Json();
-  return page_reply(*std::move(trials), next);
+  FLEETFIT_ASSIGN(const auto limit, call.query.limit());
+  FLEETFIT_ASSIGN(const auto after, call.query.integer("after", -1, {.min = 0}));
+  FLEETFIT_ASSIGN(auto trials,
+                  app::study_trials(state.workplace(), call.names.front(), after + 1, limit));
+  const Json next = trials.size() == limit ? trials.back().at("trial") : Json();
+  return page_reply(std::move(trials), next);
 }
 
 Result<ApiReply> get_charts(ApiState& state, const Call& call) {

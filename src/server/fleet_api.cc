@@ -94,10 +94,11 @@ class Api final : public FleetApi {
   /// back; and the first page is not to wait until all measurements are read.
   Status remember() {
     const auto now = state_.now();
-    const auto agents = state_.fleet().list_agents(
-        {.seen_since = state_.online_since(now), .limit = 1'000'000, .probes = false});
-    if (!agents) return tl::unexpected(agents.error());
-    for (const auto& agent : *agents) state_.presence().seen(agent.name, *agent.last_seen);
+    FLEETFIT_ASSIGN(
+        const auto agents,
+        state_.fleet().list_agents(
+            {.seen_since = state_.online_since(now), .limit = 1'000'000, .probes = false}));
+    for (const auto& agent : agents) state_.presence().seen(agent.name, *agent.last_seen);
     return state_.latencies().refresh();
   }
 
@@ -168,12 +169,11 @@ std::optional<ApiReply> Api::check_caller(const ApiRequest& request, const Route
 tl::expected<Api::Admitted, ApiReply> Api::check(const ApiRequest& request, Counting counting) {
   const auto path = std::string_view(request.path).substr(kPrefix.size());
   const auto method = request.method == "HEAD" ? "GET" : request.method;
-  auto found = find_route(method, path);
-  if (!found) return tl::unexpected(std::move(found.error()));
+  FLEETFIT_ASSIGN(auto found, find_route(method, path));
   const auto now = state_.now();
   auto caller = find_caller(state_, request, now);
   if (!caller) return tl::unexpected(failure(caller.error()));
-  const auto& route = *found->route;
+  const auto& route = *found.route;
   if (counting == Counting::count)
     if (auto refused = over_limit(request, route, *caller))
       return tl::unexpected(*std::move(refused));
@@ -183,7 +183,7 @@ tl::expected<Api::Admitted, ApiReply> Api::check(const ApiRequest& request, Coun
   if (takes_json && !is_json_type(request.content_type))
     return tl::unexpected(
         refusal(415, "invalid_input", "expected a body of the type application/json"));
-  return Admitted{*std::move(found), caller->value_or(Caller{}), now};
+  return Admitted{std::move(found), caller->value_or(Caller{}), now};
 }
 
 Admission Api::admit(const ApiRequest& head) {
@@ -265,29 +265,26 @@ Status Api::forget_old_events(store::Time now) {
 
 Status Api::look_after() {
   const auto now = state_.now();
-  const auto taken = state_.fleet().take_back_jobs(now);
-  if (!taken) return tl::unexpected(taken.error());
+  FLEETFIT_ASSIGN(const auto taken, state_.fleet().take_back_jobs(now));
   std::vector<store::EventRecord> events;
-  for (const auto& job : *taken) events.push_back(job_event(job, now));
-  if (auto ok = state_.tell(events); !ok) return ok;
-  if (auto ok = tell_of_devices_gone(now); !ok) return ok;
+  for (const auto& job : taken) events.push_back(job_event(job, now));
+  FLEETFIT_TRY(state_.tell(events));
+  FLEETFIT_TRY(tell_of_devices_gone(now));
   return forget_old_events(now);
 }
 
 Result<bool> Api::has_admin() {
-  const auto tokens = state_.fleet().list_tokens();
-  if (!tokens) return tl::unexpected(tokens.error());
+  FLEETFIT_ASSIGN(const auto tokens, state_.fleet().list_tokens());
   const auto now = state_.now();
-  return std::ranges::any_of(*tokens, [&](const store::TokenRecord& token) {
+  return std::ranges::any_of(tokens, [&](const store::TokenRecord& token) {
     return token.role == store::Role::admin && app::is_valid(token, now);
   });
 }
 
 Result<std::vector<StreamedEvent>> Api::events_after(std::int64_t id, std::size_t most) {
-  const auto events = state_.fleet().list_events({.after = id, .limit = most});
-  if (!events) return tl::unexpected(events.error());
+  FLEETFIT_ASSIGN(const auto events, state_.fleet().list_events({.after = id, .limit = most}));
   std::vector<StreamedEvent> all;
-  for (const auto& event : *events)
+  for (const auto& event : events)
     all.push_back({event.id, to_json(event).dump(-1, ' ', false, Json::error_handler_t::replace)});
   return all;
 }
@@ -301,7 +298,7 @@ Result<std::unique_ptr<FleetApi>> make_fleet_api(app::Workplace& workplace,
   if (error)
     return fail(ErrorCode::io, fmt::format("{}: {}", options.folder.string(), error.message()));
   auto api = std::make_unique<Api>(workplace, std::move(options));
-  if (auto ok = api->remember(); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(api->remember());
   return std::unique_ptr<FleetApi>(std::move(api));
 }
 

@@ -193,14 +193,13 @@ tl::expected<HttpHead, HttpProblem> parse_head(std::string_view text) {
     const auto line = text.substr(0, end);
     text.remove_prefix(end + 2);
     if (line.empty()) break;
-    const auto read = is_first ? read_request_line(line, head) : read_header(line, head);
-    if (!read) return tl::unexpected(read.error());
+    FLEETFIT_TRY(is_first ? read_request_line(line, head) : read_header(line, head));
     is_first = false;
   }
   if (is_first) return refuse(400, "the first line of the request is broken");
-  if (auto ok = check_once(head); !ok) return tl::unexpected(ok.error());
-  if (auto ok = read_framing(head); !ok) return tl::unexpected(ok.error());
-  if (auto ok = read_connection(head); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_once(head));
+  FLEETFIT_TRY(read_framing(head));
+  FLEETFIT_TRY(read_connection(head));
   return head;
 }
 

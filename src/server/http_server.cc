@@ -78,9 +78,7 @@ void HttpServer::log(const std::string& message) const {
 Result<Address> HttpServer::open() {
   allow_many_files();
   auto address = options_.address;
-  auto listener = listen_on(address);
-  if (!listener) return tl::unexpected(listener.error());
-  listener_ = *std::move(listener);
+  FLEETFIT_ASSIGN(listener_, listen_on(address));
   epoll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (epoll_.get() < 0 || wake_.get() < 0)
@@ -315,9 +313,7 @@ Status serve_fleet(FleetApi& api, Bell& bell, const ListenOptions& options,
   }
   TlsContext tls;
   if (has_tls) {
-    auto context = make_tls_context(options.certificate, options.key);
-    if (!context) return tl::unexpected(context.error());
-    tls = *std::move(context);
+    FLEETFIT_ASSIGN(tls, make_tls_context(options.certificate, options.key));
   }
   std::error_code error;
   for (const auto& left : std::filesystem::directory_iterator(options.incoming, error)) {
@@ -325,9 +321,8 @@ Status serve_fleet(FleetApi& api, Bell& bell, const ListenOptions& options,
     std::filesystem::remove(left.path(), ignored);
   }
   HttpServer server(api, bell, options, std::move(tls));
-  const auto address = server.open();
-  if (!address) return tl::unexpected(address.error());
-  listening((has_tls ? "https://" : "http://") + to_text(*address));
+  FLEETFIT_ASSIGN(const auto address, server.open());
+  listening((has_tls ? "https://" : "http://") + to_text(address));
   return server.run(stop);
 }
 

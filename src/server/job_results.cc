@@ -21,16 +21,14 @@ struct Finding {
 /// The measurement of a finished job as it is to be kept.
 Result<store::MeasurementRecord> measurement_of(const store::JobRecord& job,
                                                 const std::string& result, store::Time now) {
-  const auto request_json = core::parse_json(job.request, "request");
-  if (!request_json) return tl::unexpected(request_json.error());
-  const auto request = fleet::parse_request(job.kind, core::JsonView(*request_json, "request"));
-  if (!request) return tl::unexpected(request.error());
-  const auto& asked = std::get<fleet::MeasureJob>(*request);
-  const auto json = core::parse_json(result, "result");
-  if (!json) return tl::unexpected(json.error());
-  auto record = app::read_measured(core::JsonView(*json, "result"));
+  FLEETFIT_ASSIGN(const auto request_json, core::parse_json(job.request, "request"));
+  FLEETFIT_ASSIGN(const auto request,
+                  fleet::parse_request(job.kind, core::JsonView(request_json, "request")));
+  const auto& asked = std::get<fleet::MeasureJob>(request);
+  FLEETFIT_ASSIGN(const auto json, core::parse_json(result, "result"));
+  auto record = app::read_measured(core::JsonView(json, "result"));
   if (!record) return record;
-  if (auto ok = check_measurement(*record); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_measurement(*record));
   if (record->model_hash != asked.model)
     return fail(ErrorCode::invalid_input,
                 "result: hash: is not that of the model that was asked "
@@ -53,9 +51,7 @@ Result<Finding> finding_of(ApiState& state, const fleet::Outcome& outcome, store
                  .state = outcome.finished ? store::JobState::finished : store::JobState::failed,
                  .reason = outcome.reason,
                  .result = outcome.result};
-  auto job = state.fleet().find_job(outcome.attempt.job);
-  if (!job) return tl::unexpected(job.error());
-  finding.job = *std::move(job);
+  FLEETFIT_ASSIGN(finding.job, state.fleet().find_job(outcome.attempt.job));
   if (!outcome.finished || !finding.job || finding.job->kind != "measure") return finding;
   auto measurement = measurement_of(*finding.job, outcome.result, now);
   if (measurement) {
@@ -70,10 +66,11 @@ Result<Finding> finding_of(ApiState& state, const fleet::Outcome& outcome, store
 /// Whether a measurement of that job is kept already.
 Result<bool> is_kept(ApiState& state, const store::MeasurementRecord& measurement,
                      std::int64_t job) {
-  const auto kept = state.store().list_measurements(
-      {.device = measurement.device, .model_hash = measurement.model_hash, .operators = false});
-  if (!kept) return tl::unexpected(kept.error());
-  return std::ranges::any_of(*kept, [&](const store::MeasurementRecord& record) {
+  FLEETFIT_ASSIGN(const auto kept,
+                  state.store().list_measurements({.device = measurement.device,
+                                                   .model_hash = measurement.model_hash,
+                                                   .operators = false}));
+  return std::ranges::any_of(kept, [&](const store::MeasurementRecord& record) {
     return embedded(record.conditions).value("job", std::int64_t{0}) == job;
   });
 }
@@ -95,9 +92,9 @@ Result<std::vector<const Finding*>> missing_measurements(ApiState& state,
   for (std::size_t i = 0; i < findings.size(); ++i) {
     if (!findings[i].measurement || ended[i] == store::Ended::lost) continue;
     if (ended[i] == store::Ended::already) {
-      const auto kept = is_kept(state, *findings[i].measurement, findings[i].end.job);
-      if (!kept) return tl::unexpected(kept.error());
-      if (*kept) continue;
+      FLEETFIT_ASSIGN(const auto kept,
+                      is_kept(state, *findings[i].measurement, findings[i].end.job));
+      if (kept) continue;
     }
     missing.push_back(&findings[i]);
   }
@@ -109,13 +106,12 @@ Status keep_measurements(ApiState& state, const std::vector<const Finding*>& mis
   std::vector<store::MeasurementRecord> records;
   for (const auto* finding : missing) records.push_back(*finding->measurement);
   if (records.empty()) return {};
-  const auto ids = state.store().add_measurements(records);
-  if (!ids) return tl::unexpected(ids.error());
+  FLEETFIT_ASSIGN(const auto ids, state.store().add_measurements(records));
   for (std::size_t i = 0; i < records.size(); ++i)
     events.push_back({.agent = missing[i]->job->agent,
                       .job = missing[i]->end.job,
                       .kind = "measurement",
-                      .body = measurement_body(records[i], (*ids)[i]).dump(),
+                      .body = measurement_body(records[i], ids[i]).dump(),
                       .time = now});
   return {};
 }
@@ -142,20 +138,16 @@ Result<std::vector<store::Ended>> keep_results(ApiState& state, const std::strin
   std::vector<Finding> findings;
   std::vector<store::JobEnd> ends;
   for (const auto& outcome : outcomes) {
-    auto finding = finding_of(state, outcome, now);
-    if (!finding) return tl::unexpected(finding.error());
-    ends.push_back(finding->end);
-    findings.push_back(*std::move(finding));
+    FLEETFIT_ASSIGN(auto finding, finding_of(state, outcome, now));
+    ends.push_back(finding.end);
+    findings.push_back(std::move(finding));
   }
-  const auto ended = state.fleet().end_jobs(device, ends, now);
-  if (!ended) return tl::unexpected(ended.error());
-  const auto missing = missing_measurements(state, findings, *ended);
-  if (!missing) return tl::unexpected(missing.error());
-  auto events = events_of(findings, *ended, now);
-  if (auto ok = keep_measurements(state, *missing, now, events); !ok)
-    return tl::unexpected(ok.error());
-  if (auto ok = state.tell(events); !ok) return tl::unexpected(ok.error());
-  return *ended;
+  FLEETFIT_ASSIGN(const auto ended, state.fleet().end_jobs(device, ends, now));
+  FLEETFIT_ASSIGN(const auto missing, missing_measurements(state, findings, ended));
+  auto events = events_of(findings, ended, now);
+  FLEETFIT_TRY(keep_measurements(state, missing, now, events));
+  FLEETFIT_TRY(state.tell(events));
+  return ended;
 }
 
 }  // namespace fleetfit::server

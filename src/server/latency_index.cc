@@ -18,11 +18,10 @@ Status LatencyIndex::refresh() {
       const std::lock_guard lock(mutex_);
       after = last_id_;
     }
-    const auto page = store_.list_measurements_after(after, kPage);
-    if (!page) return tl::unexpected(page.error());
+    FLEETFIT_ASSIGN(const auto page, store_.list_measurements_after(after, kPage));
     const std::lock_guard lock(mutex_);
-    for (const auto& record : *page) add(record);
-    if (page->size() < kPage) return {};
+    for (const auto& record : page) add(record);
+    if (page.size() < kPage) return {};
   }
 }
 

@@ -92,7 +92,7 @@ Status Space::check(Design design) const {
                             genes_.size(), design.size()));
   }
   for (std::size_t gene = 0; gene < genes_.size(); ++gene) {
-    if (auto ok = check_gene(design, gene); !ok) return ok;
+    FLEETFIT_TRY(check_gene(design, gene));
   }
   return {};
 }
@@ -171,11 +171,9 @@ std::string Space::format(Design design) const {
 Result<std::vector<Choice>> Space::parse(std::string_view text) const {
   std::vector<Choice> design(genes_.size());
   for (std::size_t i = next_active(design, 0); i < genes_.size(); i = next_active(design, i + 1)) {
-    const auto choice = take_choice(genes_[i], text);
-    if (!choice) return tl::unexpected(choice.error());
-    design[i] = *choice;
+    FLEETFIT_ASSIGN(design[i], take_choice(genes_[i], text));
   }
-  if (auto end = expect_end(text); !end) return tl::unexpected(std::move(end.error()));
+  FLEETFIT_TRY(expect_end(text));
   return design;
 }
 

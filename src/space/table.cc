@@ -20,9 +20,8 @@ Result<std::vector<std::size_t>> find_columns(const CsvTable& csv,
                                               const std::vector<std::string>& names) {
   std::vector<std::size_t> columns;
   for (const auto& name : names) {
-    const auto column = csv.column(name);
-    if (!column) return tl::unexpected(column.error());
-    columns.push_back(*column);
+    FLEETFIT_ASSIGN(const auto column, csv.column(name));
+    columns.push_back(column);
   }
   return columns;
 }
@@ -81,15 +80,14 @@ Result<Population> read_designs(const CsvTable& csv, const Space& space,
 Result<std::vector<double>> read_values(const CsvTable& csv, std::size_t column, CellRule rule) {
   std::vector<double> values(csv.rows(), kMissing);
   for (std::size_t row = 0; row < csv.rows(); ++row) {
-    const auto value = csv.optional_number(row, column);
-    if (!value) return tl::unexpected(value.error());
-    if (!*value) continue;
-    if (rule == CellRule::positive && **value <= 0) {
+    FLEETFIT_ASSIGN(const auto value, csv.optional_number(row, column));
+    if (!value) continue;
+    if (rule == CellRule::positive && *value <= 0) {
       return csv.error_at(row, column,
                           fmt::format("column '{}': {} is not positive", csv.header()[column],
                                       csv.cell(row, column)));
     }
-    values[row] = **value;
+    values[row] = *value;
   }
   return values;
 }
@@ -127,28 +125,23 @@ Result<std::size_t> DesignTable::find_column(std::string_view column) const {
 
 Result<DesignTable> design_table_of(const core::CsvTable& csv, std::string name, const Space& space,
                                     const TableOptions& options) {
-  const auto key = find_key(csv, space);
-  if (!key) return tl::unexpected(key.error());
-  const auto columns =
-      options.columns.empty() ? number_columns(csv, *key) : find_columns(csv, options.columns);
-  if (!columns) return tl::unexpected(columns.error());
-  auto designs = read_designs(csv, space, *key);
-  if (!designs) return tl::unexpected(designs.error());
-  DesignTable table{.name = std::move(name), .space = &space, .designs = std::move(*designs)};
-  for (const auto column : *columns) {
-    auto values = read_values(csv, column, options.cells);
-    if (!values) return tl::unexpected(values.error());
+  FLEETFIT_ASSIGN(const auto key, find_key(csv, space));
+  FLEETFIT_ASSIGN(const auto columns, options.columns.empty() ? number_columns(csv, key)
+                                                              : find_columns(csv, options.columns));
+  FLEETFIT_ASSIGN(auto designs, read_designs(csv, space, key));
+  DesignTable table{.name = std::move(name), .space = &space, .designs = std::move(designs)};
+  for (const auto column : columns) {
+    FLEETFIT_ASSIGN(auto values, read_values(csv, column, options.cells));
     table.columns.push_back(csv.header()[column]);
-    table.values.push_back(std::move(*values));
+    table.values.push_back(std::move(values));
   }
   return table;
 }
 
 Result<DesignTable> read_design_table(const std::filesystem::path& path, const Space& space,
                                       const TableOptions& options) {
-  const auto csv = core::read_csv(path);
-  if (!csv) return tl::unexpected(csv.error());
-  return design_table_of(*csv, path.string(), space, options);
+  FLEETFIT_ASSIGN(const auto csv, core::read_csv(path));
+  return design_table_of(csv, path.string(), space, options);
 }
 
 std::unique_ptr<const Source> table_source(const DesignTable& table, std::size_t column) {

@@ -133,7 +133,7 @@ class MemoryJobs {
 class MemoryFleet final : public FleetStore {
  public:
   Result<std::int64_t> add_token(const TokenRecord& token) override {
-    if (auto checked = check(token); !checked) return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check(token));
     const std::scoped_lock lock(mutex_);
     if (hashes_.contains(token.hash)) return token_exists(token.name);
     const auto id = add_to(tokens_, last_token_, token);
@@ -160,7 +160,7 @@ class MemoryFleet final : public FleetStore {
   }
 
   Status save_agents(std::span<const AgentRecord> agents) override {
-    if (auto checked = check_each(agents); !checked) return checked;
+    FLEETFIT_TRY(check_each(agents));
     const std::scoped_lock lock(mutex_);
     for (const auto& agent : agents) save(agent);
     return {};
@@ -170,7 +170,7 @@ class MemoryFleet final : public FleetStore {
     return find_in(agents_, name);
   }
   Result<std::vector<AgentRecord>> list_agents(const AgentFilter& filter) override {
-    if (auto checked = check(filter); !checked) return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check(filter));
     const auto query = searchable_text(filter.query);
     const std::scoped_lock lock(mutex_);
     std::vector<AgentRecord> list;
@@ -202,8 +202,7 @@ class MemoryFleet final : public FleetStore {
   }
 
   Result<std::vector<std::int64_t>> add_jobs(std::span<const JobRecord> jobs) override {
-    for (const auto& job : jobs)
-      if (auto checked = check_new_job(job); !checked) return tl::unexpected(checked.error());
+    for (const auto& job : jobs) FLEETFIT_TRY(check_new_job(job));
     const std::scoped_lock lock(mutex_);
     for (const auto& job : jobs)
       if (!agents_.contains(job.agent)) return no_agent(job.agent);
@@ -253,7 +252,7 @@ class MemoryFleet final : public FleetStore {
   Result<std::vector<std::int64_t>> heartbeat(std::string_view agent, std::string_view serving,
                                               std::span<const Running> running, Time now,
                                               Time until) override {
-    if (auto checked = check_serving(serving); !checked) return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check_serving(serving));
     const std::scoped_lock lock(mutex_);
     const auto found = agents_.find(agent);
     if (found == agents_.end()) return no_agent(agent);
@@ -270,7 +269,7 @@ class MemoryFleet final : public FleetStore {
   }
   Result<std::vector<Ended>> end_jobs(std::string_view agent, std::span<const JobEnd> ends,
                                       Time now) override {
-    if (auto checked = check_each(ends); !checked) return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check_each(ends));
     const std::scoped_lock lock(mutex_);
     std::vector<Ended> answers;
     for (const auto& one : ends)
@@ -294,7 +293,7 @@ class MemoryFleet final : public FleetStore {
   }
 
   Result<std::size_t> add_events(std::span<const EventRecord> events) override {
-    if (auto checked = check_each(events); !checked) return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check_each(events));
     const std::scoped_lock lock(mutex_);
     std::size_t added = 0;
     for (const auto& event : events) {
@@ -339,7 +338,7 @@ class MemoryFleet final : public FleetStore {
   }
 
   Status save_file(const FileRecord& file) override {
-    if (auto checked = check(file); !checked) return checked;
+    FLEETFIT_TRY(check(file));
     const std::scoped_lock lock(mutex_);
     files_.insert_or_assign(file.hash, file);
     return {};
@@ -360,7 +359,7 @@ class MemoryFleet final : public FleetStore {
   }
 
   Status add_audit(const AuditRecord& entry) override {
-    if (auto checked = check(entry); !checked) return checked;
+    FLEETFIT_TRY(check(entry));
     const std::scoped_lock lock(mutex_);
     add_to(audit_, last_audit_, entry);
     return {};
@@ -371,9 +370,9 @@ class MemoryFleet final : public FleetStore {
   }
 
   Status restore(const FleetRecords& records) override {
-    if (auto checked = check(records); !checked) return checked;
+    FLEETFIT_TRY(check(records));
     const std::scoped_lock lock(mutex_);
-    if (auto free = check_free(records); !free) return free;
+    FLEETFIT_TRY(check_free(records));
     for (const auto& token : records.tokens) {
       put(tokens_, last_token_, token);
       hashes_.emplace(token.hash, token.id);

@@ -56,7 +56,7 @@ bool newer(const MeasurementRecord* a, const MeasurementRecord* b) {
 class MemoryStore final : public Store {
  public:
   Status save_device(const DeviceRecord& device) override {
-    if (auto checked = check(device); !checked) return checked;
+    FLEETFIT_TRY(check(device));
     const std::scoped_lock lock(mutex_);
     devices_.insert_or_assign(device.name, device);
     return {};
@@ -75,7 +75,7 @@ class MemoryStore final : public Store {
   }
 
   Status save_model(const ModelRecord& model) override {
-    if (auto checked = check(model); !checked) return checked;
+    FLEETFIT_TRY(check(model));
     const std::scoped_lock lock(mutex_);
     models_.insert_or_assign(model.hash, model);
     return {};
@@ -97,8 +97,7 @@ class MemoryStore final : public Store {
 
   Result<std::vector<std::int64_t>> add_measurements(
       std::span<const MeasurementRecord> measurements) override {
-    for (const auto& measurement : measurements)
-      if (auto checked = check(measurement); !checked) return tl::unexpected(checked.error());
+    for (const auto& measurement : measurements) FLEETFIT_TRY(check(measurement));
     const std::scoped_lock lock(mutex_);
     std::vector<std::int64_t> ids;
     for (const auto& measurement : measurements) {
@@ -144,8 +143,7 @@ class MemoryStore final : public Store {
   }
 
   Status save_kernel_choices(std::span<const KernelChoiceRecord> choices) override {
-    for (const auto& choice : choices)
-      if (auto checked = check(choice); !checked) return checked;
+    for (const auto& choice : choices) FLEETFIT_TRY(check(choice));
     const std::scoped_lock lock(mutex_);
     for (const auto& choice : choices) choices_[choice.cpu].insert_or_assign(choice.key, choice);
     return {};

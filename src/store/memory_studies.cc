@@ -147,7 +147,7 @@ class Draft {
 class MemoryStudies final : public StudyStore {
  public:
   Status create_study(const StudyRecord& study) override {
-    if (auto checked = check(study); !checked) return checked;
+    FLEETFIT_TRY(check(study));
     const std::scoped_lock lock(mutex_);
     if (!studies_.try_emplace(study.name, study).second) return study_exists(study.name);
     return {};
@@ -173,7 +173,7 @@ class MemoryStudies final : public StudyStore {
   }
   Status update_study(std::string_view name, double more_s, std::optional<double> more_j,
                       bool done) override {
-    if (auto checked = check_spent(more_s, more_j); !checked) return checked;
+    FLEETFIT_TRY(check_spent(more_s, more_j));
     const std::scoped_lock lock(mutex_);
     return study(name).map([&](MemoryStudy* found) {
       auto& record = found->record();
@@ -184,14 +184,13 @@ class MemoryStudies final : public StudyStore {
   }
   Result<bool> lead_study(std::string_view name, std::string_view tuner, Time now,
                           Time until) override {
-    if (auto checked = check_tuner(tuner); !checked) return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check_tuner(tuner));
     const std::scoped_lock lock(mutex_);
     return study(name).map([&](MemoryStudy* found) { return found->lead(tuner, now, until); });
   }
 
   Result<bool> add_trials(std::string_view name, std::span<const TrialRecord> trials) override {
-    for (const auto& trial : trials)
-      if (auto checked = check(trial); !checked) return tl::unexpected(checked.error());
+    for (const auto& trial : trials) FLEETFIT_TRY(check(trial));
     const std::scoped_lock lock(mutex_);
     return study(name).map([&](MemoryStudy* found) {
       if (!run_on(trials, found->next_number())) return false;
@@ -236,7 +235,7 @@ class MemoryStudies final : public StudyStore {
 
   Result<std::vector<TrialRecord>> claim_trials(std::string_view name, std::string_view worker,
                                                 Time now, Time until, std::size_t limit) override {
-    if (auto checked = check_worker(worker); !checked) return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check_worker(worker));
     const std::scoped_lock lock(mutex_);
     return study(name).map([&](MemoryStudy* found) {
       std::vector<TrialRecord> claimed;
@@ -250,43 +249,39 @@ class MemoryStudies final : public StudyStore {
     });
   }
   Result<Hold> renew(const Claim& claim, Time until, std::string_view progress) override {
-    if (auto checked = check_progress(progress); !checked) return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check_progress(progress));
     const std::scoped_lock lock(mutex_);
-    const auto found = study(claim.study);
-    if (!found) return tl::unexpected(found.error());
-    const auto* trial = (*found)->find(claim.trial);
+    FLEETFIT_ASSIGN(const auto found, study(claim.study));
+    const auto* trial = found->find(claim.trial);
     if (trial == nullptr) return no_trial(claim.study, claim.trial);
     const Hold hold = hold_of(*trial, claim);
-    if (hold != Hold::lost) (*found)->renew(claim.trial, until, progress);
+    if (hold != Hold::lost) found->renew(claim.trial, until, progress);
     return hold;
   }
   Result<Hold> save_structure(const Claim& claim, std::string_view structure,
                               std::string_view model_file) override {
-    if (auto checked = check_structure(structure, model_file); !checked)
-      return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check_structure(structure, model_file));
     return change_one(claim, [&](TrialRecord& trial) {
       trial.structure = structure;
       trial.model_file = model_file;
     });
   }
   Result<std::vector<Hold>> end_levels(std::span<const LevelEnd> ends) override {
-    for (const auto& end : ends)
-      if (auto checked = check(end); !checked) return tl::unexpected(checked.error());
+    for (const auto& end : ends) FLEETFIT_TRY(check(end));
     const std::scoped_lock lock(mutex_);
     Draft draft;
     std::vector<Hold> holds;
     for (const auto& end : ends) {
-      const auto hold = change(draft, end.claim,
-                               [&](TrialRecord& trial) { return store::end_level(trial, end); });
-      if (!hold) return tl::unexpected(hold.error());
-      holds.push_back(*hold);
+      FLEETFIT_ASSIGN(const auto hold, change(draft, end.claim, [&](TrialRecord& trial) {
+                        return store::end_level(trial, end);
+                      }));
+      holds.push_back(hold);
     }
     draft.commit();
     return holds;
   }
   Result<Hold> give_up(const Claim& claim, TrialState state, std::string_view reason) override {
-    if (auto checked = check_end_by_worker(state, reason); !checked)
-      return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check_end_by_worker(state, reason));
     return change_one(claim, [&](TrialRecord& trial) { store::give_up(trial, state, reason); });
   }
   Result<Hold> give_back(const Claim& claim) override {
@@ -295,35 +290,31 @@ class MemoryStudies final : public StudyStore {
 
   Result<std::vector<bool>> decide(std::string_view name,
                                    std::span<const TrialDecision> decisions) override {
-    for (const auto& decision : decisions)
-      if (auto checked = check(decision); !checked) return tl::unexpected(checked.error());
+    for (const auto& decision : decisions) FLEETFIT_TRY(check(decision));
     const std::scoped_lock lock(mutex_);
-    const auto found = study(name);
-    if (!found) return tl::unexpected(found.error());
+    FLEETFIT_ASSIGN(const auto found, study(name));
     Draft draft;
     std::vector<bool> effects;
     for (const auto& decision : decisions) {
-      auto trial = draft.find(**found, trial_of(decision));
+      auto trial = draft.find(*found, trial_of(decision));
       if (!trial) return no_trial(name, trial_of(decision));
-      const auto effect = apply(*trial, decision);
-      if (!effect) return tl::unexpected(effect.error());
-      effects.push_back(*effect != Effect::none);
-      if (*effect == Effect::changed) draft.put(**found, std::move(*trial));
+      FLEETFIT_ASSIGN(const auto effect, apply(*trial, decision));
+      effects.push_back(effect != Effect::none);
+      if (effect == Effect::changed) draft.put(*found, std::move(*trial));
     }
     draft.commit();
     return effects;
   }
   Result<bool> request_stop(std::string_view name, std::int64_t number,
                             std::string_view reason) override {
-    if (auto checked = check_stop(reason); !checked) return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check_stop(reason));
     const std::scoped_lock lock(mutex_);
-    const auto found = study(name);
-    if (!found) return tl::unexpected(found.error());
-    const auto* known = (*found)->find(number);
+    FLEETFIT_ASSIGN(const auto found, study(name));
+    const auto* known = found->find(number);
     if (known == nullptr) return no_trial(name, number);
     auto trial = *known;
     if (!store::request_stop(trial, reason)) return false;
-    (*found)->put(std::move(trial));
+    found->put(std::move(trial));
     return true;
   }
 
@@ -336,7 +327,7 @@ class MemoryStudies final : public StudyStore {
     return found->second;
   }
   Status save_inference(const InferenceRecord& record) override {
-    if (auto checked = check(record); !checked) return checked;
+    FLEETFIT_TRY(check(record));
     const std::scoped_lock lock(mutex_);
     inferences_.insert_or_assign(
         InferenceKey(record.structure, record.device_fingerprint, record.question), record);
@@ -363,14 +354,13 @@ class MemoryStudies final : public StudyStore {
   // Lets `body`, which may fail, change a claimed trial if it is still held.
   template <class Body>
   Result<Hold> change(Draft& draft, const Claim& claim, const Body& body) {
-    const auto found = study(claim.study);
-    if (!found) return tl::unexpected(found.error());
-    auto trial = draft.find(**found, claim.trial);
+    FLEETFIT_ASSIGN(const auto found, study(claim.study));
+    auto trial = draft.find(*found, claim.trial);
     if (!trial) return no_trial(claim.study, claim.trial);
     const Hold hold = hold_of(*trial, claim);
     if (hold == Hold::lost) return hold;
     if (const Status done = body(*trial); !done) return tl::unexpected(done.error());
-    draft.put(**found, std::move(*trial));
+    draft.put(*found, std::move(*trial));
     return hold;
   }
 

@@ -22,9 +22,8 @@ Result<std::unique_ptr<Store>> open_store(std::string_view url) {
   if (url == "memory:") return open_memory_store();
   if (url.starts_with(kSqlite)) return open_sqlite(url.substr(kSqlite.size()));
   if (is_postgres(url)) {
-    const auto address = parse_postgres(url);
-    if (!address) return tl::unexpected(address.error());
-    return open_postgres_store(*address);
+    FLEETFIT_ASSIGN(const auto address, parse_postgres(url));
+    return open_postgres_store(address);
   }
   return fail(ErrorCode::invalid_input,
               fmt::format("'{}' is no store; expected sqlite:PATH, postgres://… or memory:", url));

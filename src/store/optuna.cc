@@ -126,13 +126,12 @@ Result<std::optional<Time>> parse_time(const std::optional<std::string>& text) {
 }
 
 Result<OptunaDistribution> parse_choices(const JsonView& attributes) {
-  const auto choices = attributes.at("choices");
-  if (!choices) return tl::unexpected(choices.error());
-  if (!choices->value().is_array() || choices->value().empty())
-    return choices->error("expected a list of choices");
-  if (choices->value().size() > kMostChoices) return choices->error("too many choices");
+  FLEETFIT_ASSIGN(const auto choices, attributes.at("choices"));
+  if (!choices.value().is_array() || choices.value().empty())
+    return choices.error("expected a list of choices");
+  if (choices.value().size() > kMostChoices) return choices.error("too many choices");
   OptunaDistribution distribution{.kind = OptunaDistribution::Kind::categorical};
-  for (const auto& choice : choices->value())
+  for (const auto& choice : choices.value())
     distribution.choices.push_back(core::format_json_line(choice));
   return distribution;
 }
@@ -146,41 +145,31 @@ Status check(const OptunaDistribution& distribution, const JsonView& attributes)
 }
 
 Result<OptunaDistribution> parse_range(const JsonView& attributes, OptunaDistribution::Kind kind) {
-  const auto low = attributes.number("low");
-  if (!low) return tl::unexpected(low.error());
-  const auto high = attributes.number("high");
-  if (!high) return tl::unexpected(high.error());
-  const auto log = attributes.boolean_or("log", false);
-  if (!log) return tl::unexpected(log.error());
-  OptunaDistribution distribution{.kind = kind, .low = *low, .high = *high, .log = *log};
-  const auto step = attributes.find("step");
-  if (!step) return tl::unexpected(step.error());
-  if (*step) {
-    const auto number = (*step)->as_number();
-    if (!number) return tl::unexpected(number.error());
-    distribution.step = *number;
+  FLEETFIT_ASSIGN(const auto low, attributes.number("low"));
+  FLEETFIT_ASSIGN(const auto high, attributes.number("high"));
+  FLEETFIT_ASSIGN(const auto log, attributes.boolean_or("log", false));
+  OptunaDistribution distribution{.kind = kind, .low = low, .high = high, .log = log};
+  FLEETFIT_ASSIGN(const auto step, attributes.find("step"));
+  if (step) {
+    FLEETFIT_ASSIGN(distribution.step, step->as_number());
   }
-  if (auto checked = check(distribution, attributes); !checked)
-    return tl::unexpected(checked.error());
+  FLEETFIT_TRY(check(distribution, attributes));
   return distribution;
 }
 
 Result<OptunaDistribution> parse_distribution(const std::string& text) {
-  const auto document = core::parse_json(text, "distribution");
-  if (!document) return tl::unexpected(document.error());
-  const JsonView view(*document, "distribution");
-  const auto name = view.text("name");
-  if (!name) return tl::unexpected(name.error());
-  const auto attributes = view.at("attributes");
-  if (!attributes) return tl::unexpected(attributes.error());
+  FLEETFIT_ASSIGN(const auto document, core::parse_json(text, "distribution"));
+  const JsonView view(document, "distribution");
+  FLEETFIT_ASSIGN(const auto name, view.text("name"));
+  FLEETFIT_ASSIGN(const auto attributes, view.at("attributes"));
   using enum OptunaDistribution::Kind;
-  if (*name == "CategoricalDistribution") return parse_choices(*attributes);
-  if (*name == "FloatDistribution") return parse_range(*attributes, real);
-  if (*name == "IntDistribution") return parse_range(*attributes, integer);
+  if (name == "CategoricalDistribution") return parse_choices(attributes);
+  if (name == "FloatDistribution") return parse_range(attributes, real);
+  if (name == "IntDistribution") return parse_range(attributes, integer);
   return fail(ErrorCode::unsupported,
               fmt::format("'{}' is no distribution of Optuna 3; `optuna storage upgrade` brings "
                           "older files to it",
-                          *name));
+                          name));
 }
 
 Status check_value(const OptunaDistribution& distribution, std::optional<double> value) {
@@ -200,17 +189,17 @@ class StudyReader {
   explicit StudyReader(SqliteConnection& connection) : connection_(connection) {}
 
   Result<OptunaStudy> read(std::string_view name) {
-    const auto found = connection_.first(read_study_row,
-                                         "SELECT study_id FROM studies WHERE study_name = ?", name);
-    if (!found) return tl::unexpected(found.error());
-    if (!*found)
+    FLEETFIT_ASSIGN(const auto found,
+                    connection_.first(read_study_row,
+                                      "SELECT study_id FROM studies WHERE study_name = ?", name));
+    if (!found)
       return connection_.failure(ErrorCode::not_found, fmt::format("it has no study '{}'", name));
     study_.name = name;
-    const std::int64_t id = (*found)->id;
+    const std::int64_t id = found->id;
     for (const auto step :
          {&StudyReader::read_directions, &StudyReader::read_trials, &StudyReader::read_parameters,
           &StudyReader::read_values, &StudyReader::read_intermediate})
-      if (auto done = (this->*step)(id); !done) return tl::unexpected(std::move(done.error()));
+      FLEETFIT_TRY((this->*step)(id));
     return std::move(study_);
   }
 
@@ -221,11 +210,12 @@ class StudyReader {
   }
 
   Status read_directions(std::int64_t id) {
-    const auto directions = connection_.all(
-        read_text, "SELECT direction FROM study_directions WHERE study_id = ? ORDER BY objective",
-        id);
-    if (!directions) return tl::unexpected(directions.error());
-    for (const auto& direction : *directions) {
+    FLEETFIT_ASSIGN(
+        const auto directions,
+        connection_.all(
+            read_text,
+            "SELECT direction FROM study_directions WHERE study_id = ? ORDER BY objective", id));
+    for (const auto& direction : directions) {
       if (direction != "MAXIMIZE" && direction != "MINIMIZE")
         return at("study",
                   {ErrorCode::invalid_input,
@@ -238,13 +228,14 @@ class StudyReader {
   }
 
   Status read_trials(std::int64_t id) {
-    const auto rows = connection_.all(
-        read_trial_row,
-        "SELECT trial_id, number, state, datetime_start, datetime_complete FROM trials "
-        "WHERE study_id = ? ORDER BY number, trial_id",
-        id);
-    if (!rows) return tl::unexpected(rows.error());
-    for (const auto& row : *rows) {
+    FLEETFIT_ASSIGN(
+        const auto rows,
+        connection_.all(
+            read_trial_row,
+            "SELECT trial_id, number, state, datetime_start, datetime_complete FROM trials "
+            "WHERE study_id = ? ORDER BY number, trial_id",
+            id));
+    for (const auto& row : rows) {
       const auto number = row.number.value_or(static_cast<std::int64_t>(study_.trials.size()));
       const auto place = fmt::format("trial {}", number);
       const auto state = parse_state(row.state);
@@ -261,13 +252,14 @@ class StudyReader {
   }
 
   Status read_parameters(std::int64_t id) {
-    const auto rows = connection_.all(
-        read_parameter_row,
-        "SELECT trial_id, param_name, param_value, distribution_json FROM trial_params "
-        "WHERE trial_id IN (SELECT trial_id FROM trials WHERE study_id = ?) ORDER BY param_id",
-        id);
-    if (!rows) return tl::unexpected(rows.error());
-    for (const auto& row : *rows) {
+    FLEETFIT_ASSIGN(
+        const auto rows,
+        connection_.all(
+            read_parameter_row,
+            "SELECT trial_id, param_name, param_value, distribution_json FROM trial_params "
+            "WHERE trial_id IN (SELECT trial_id FROM trials WHERE study_id = ?) ORDER BY param_id",
+            id));
+    for (const auto& row : rows) {
       auto* trial = trial_of(row.trial);
       if (trial == nullptr) continue;
       const auto place = fmt::format("trial {}: parameter '{}'", trial->number, row.name);
@@ -283,14 +275,14 @@ class StudyReader {
   }
 
   Status read_values(std::int64_t id) {
-    const auto rows =
+    FLEETFIT_ASSIGN(
+        const auto rows,
         connection_.all(read_value_row,
                         "SELECT trial_id, objective, value, value_type FROM trial_values "
                         "WHERE trial_id IN (SELECT trial_id FROM trials WHERE study_id = ?) "
                         "ORDER BY trial_id, objective",
-                        id);
-    if (!rows) return tl::unexpected(rows.error());
-    for (const auto& row : *rows) {
+                        id));
+    for (const auto& row : rows) {
       auto* trial = trial_of(row.trial);
       if (trial == nullptr) continue;
       const auto place = fmt::format("trial {}", trial->number);
@@ -307,15 +299,15 @@ class StudyReader {
   }
 
   Status read_intermediate(std::int64_t id) {
-    const auto rows =
+    FLEETFIT_ASSIGN(
+        const auto rows,
         connection_.all(read_value_row,
                         "SELECT trial_id, step, intermediate_value, intermediate_value_type "
                         "FROM trial_intermediate_values "
                         "WHERE trial_id IN (SELECT trial_id FROM trials WHERE study_id = ?) "
                         "ORDER BY trial_id, step",
-                        id);
-    if (!rows) return tl::unexpected(rows.error());
-    for (const auto& row : *rows) {
+                        id));
+    for (const auto& row : rows) {
       auto* trial = trial_of(row.trial);
       if (trial == nullptr) continue;
       const auto value = number_of(row);
@@ -335,10 +327,9 @@ class StudyReader {
   Result<std::size_t> distribution_of(const std::string& text) {
     const auto known = distributions_.find(text);
     if (known != distributions_.end()) return known->second;
-    auto parsed = parse_distribution(text);
-    if (!parsed) return tl::unexpected(std::move(parsed.error()));
+    FLEETFIT_ASSIGN(auto parsed, parse_distribution(text));
     const std::size_t index = study_.distributions.size();
-    study_.distributions.push_back(std::move(*parsed));
+    study_.distributions.push_back(std::move(parsed));
     distributions_.emplace(text, index);
     return index;
   }
@@ -353,45 +344,42 @@ class StudyReader {
 Result<SqlitePtr> open_optuna(const std::filesystem::path& file) {
   auto connection = SqliteConnection::open_for_reading(file, kPatience);
   if (!connection) return connection;
-  const auto tables = (*connection)
-                          ->integer(
-                              "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN "
-                              "('studies', 'trials', "
-                              "'version_info', 'trial_params', 'trial_values', 'study_directions', "
-                              "'trial_intermediate_values')");
-  if (!tables) return tl::unexpected(tables.error());
-  const auto version_table =
+  FLEETFIT_ASSIGN(
+      const auto tables,
+      (*connection)
+          ->integer("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN "
+                    "('studies', 'trials', "
+                    "'version_info', 'trial_params', 'trial_values', 'study_directions', "
+                    "'trial_intermediate_values')"));
+  FLEETFIT_ASSIGN(
+      const auto version_table,
       (*connection)
           ->integer(
-              "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'version_info'");
-  if (!version_table) return tl::unexpected(version_table.error());
-  if (*version_table == 0)
+              "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'version_info'"));
+  if (version_table == 0)
     return (*connection)->failure(ErrorCode::invalid_input, "it is no file of Optuna");
-  const auto version = (*connection)->integer("SELECT max(schema_version) FROM version_info");
-  if (!version) return tl::unexpected(version.error());
-  if (*tables != 7 || *version != kSchemaVersion)
+  FLEETFIT_ASSIGN(const auto version,
+                  (*connection)->integer("SELECT max(schema_version) FROM version_info"));
+  if (tables != 7 || version != kSchemaVersion)
     return (*connection)
         ->failure(ErrorCode::unsupported,
                   fmt::format("it is of another version of Optuna than 3 (tables of version {}); "
                               "`optuna storage upgrade` brings older files to it",
-                              *version));
+                              version));
   return connection;
 }
 
 }  // namespace
 
 Result<std::vector<std::string>> list_optuna_studies(const std::filesystem::path& file) {
-  const auto connection = open_optuna(file);
-  if (!connection) return tl::unexpected(connection.error());
-  return (*connection)->all(read_text, "SELECT study_name FROM studies ORDER BY study_id");
+  FLEETFIT_ASSIGN(const auto connection, open_optuna(file));
+  return connection->all(read_text, "SELECT study_name FROM studies ORDER BY study_id");
 }
 
 Result<OptunaStudy> read_optuna_study(const std::filesystem::path& file, std::string_view name) {
-  const auto connection = open_optuna(file);
-  if (!connection) return tl::unexpected(connection.error());
-  return (*connection)->transaction(Transaction::read, [&] {
-    return StudyReader(**connection).read(name);
-  });
+  FLEETFIT_ASSIGN(const auto connection, open_optuna(file));
+  return connection->transaction(Transaction::read,
+                                 [&] { return StudyReader(*connection).read(name); });
 }
 
 }  // namespace fleetfit::store

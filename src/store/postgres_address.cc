@@ -144,9 +144,8 @@ Result<PostgresAddress> parse_postgres(std::string_view url) {
                     "underscores, beginning with a letter",
                     kLongestSchema));
   auto plain = join(parts);
-  const auto options = options_of(plain);
-  if (!options) return tl::unexpected(options.error());
-  return PostgresAddress{.url = std::move(plain), .schema = schema, .name = name_of(*options)};
+  FLEETFIT_ASSIGN(const auto options, options_of(plain));
+  return PostgresAddress{.url = std::move(plain), .schema = schema, .name = name_of(options)};
 }
 
 StoreAddress without_password(std::string_view url) {

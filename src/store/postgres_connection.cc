@@ -169,11 +169,10 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::open(
                            fmt::format("cannot connect: {}", PQerrorMessage(connection)));
   PQsetNoticeProcessor(connection, say_nothing, nullptr);
   // A process that is stopped in the middle of a transaction must not stop all others for ever.
-  auto set =
+  FLEETFIT_TRY(
       opened->execute(fmt::format("SET search_path TO {}; SET lock_timeout TO '30s'; "
                                   "SET idle_in_transaction_session_timeout TO '60s'",
-                                  address.schema));
-  if (!set) return tl::unexpected(std::move(set.error()));
+                                  address.schema)));
   return opened;
 }
 
@@ -186,8 +185,7 @@ bool PostgresConnection::is_usable() const {
 }
 
 Status PostgresConnection::execute(const std::string& script) {
-  if (unanswered_ > 0)
-    if (auto done = collect(); !done) return tl::unexpected(std::move(done.error()));
+  if (unanswered_ > 0) FLEETFIT_TRY(collect());
   PGconn* connection = connection_.get();
   if (PQpipelineStatus(connection) != PQ_PIPELINE_OFF && PQexitPipelineMode(connection) == 0)
     return lost();
@@ -215,10 +213,9 @@ Result<std::string> PostgresConnection::prepared(std::string_view sql,
 }
 
 Status PostgresConnection::send(std::string_view sql, std::span<const SqlValue> values) {
-  const auto name = prepared(sql, values);
-  if (!name) return tl::unexpected(name.error());
+  FLEETFIT_ASSIGN(const auto name, prepared(sql, values));
   const Parameters parameters(values);
-  if (PQsendQueryPrepared(connection_.get(), name->c_str(), parameters.count(),
+  if (PQsendQueryPrepared(connection_.get(), name.c_str(), parameters.count(),
                           parameters.pointers(), parameters.lengths(), parameters.formats(),
                           kBinary) == 0)
     return lost();
@@ -269,31 +266,29 @@ Result<std::vector<PostgresConnection::Answer>> PostgresConnection::collect_all(
 }
 
 Status PostgresConnection::run(std::string_view sql, std::span<const SqlValue> values) {
-  if (auto sent = send(sql, values); !sent) return sent;
+  FLEETFIT_TRY(send(sql, values));
   if (in_transaction_ && unanswered_ < kInFlight) return {};
   return collect().map([](const Answer& /*empty*/) {});
 }
 
 Result<std::int64_t> PostgresConnection::run_counted(std::string_view sql,
                                                      std::span<const SqlValue> values) {
-  if (auto sent = send(sql, values); !sent) return tl::unexpected(std::move(sent.error()));
-  const auto answer = collect();
-  if (!answer) return tl::unexpected(answer.error());
-  return std::atoll(PQcmdTuples(answer->get()));
+  FLEETFIT_TRY(send(sql, values));
+  FLEETFIT_ASSIGN(const auto answer, collect());
+  return std::atoll(PQcmdTuples(answer.get()));
 }
 
 Status PostgresConnection::query(std::string_view sql, std::span<const SqlValue> values,
                                  const RowReader& read) {
-  if (auto sent = send(sql, values); !sent) return sent;
-  const auto answer = collect();
-  if (!answer) return tl::unexpected(answer.error());
-  return read_rows(answer->get(), read);
+  FLEETFIT_TRY(send(sql, values));
+  FLEETFIT_ASSIGN(const auto answer, collect());
+  return read_rows(answer.get(), read);
 }
 
 Status PostgresConnection::read_rows(const PGresult* answer, const RowReader& read) {
   for (int i = 0; i < PQntuples(answer); ++i) {
     PostgresRow row(answer, i);
-    if (auto taken = read(row); !taken) return taken;
+    FLEETFIT_TRY(read(row));
   }
   return {};
 }
@@ -303,11 +298,9 @@ Status PostgresConnection::query_each(std::string_view sql,
                                       const RowReader& read) {
   for (; !lists.empty(); lists = lists.subspan(std::min(lists.size(), kInFlight))) {
     for (const auto& values : lists.first(std::min(lists.size(), kInFlight)))
-      if (auto sent = send(sql, values); !sent) return sent;
-    const auto answers = collect_all();
-    if (!answers) return tl::unexpected(answers.error());
-    for (const auto& answer : *answers)
-      if (auto taken = read_rows(answer.get(), read); !taken) return taken;
+      FLEETFIT_TRY(send(sql, values));
+    FLEETFIT_ASSIGN(const auto answers, collect_all());
+    for (const auto& answer : answers) FLEETFIT_TRY(read_rows(answer.get(), read));
   }
   return {};
 }
@@ -318,7 +311,7 @@ Status PostgresConnection::begin(Transaction kind) {
   kind_ = kind;
   if (kind == Transaction::read)
     return send_plain("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-  if (auto sent = send_plain("BEGIN"); !sent) return sent;
+  FLEETFIT_TRY(send_plain("BEGIN"));
   return send_plain("SET LOCAL synchronous_commit TO off");
 }
 
@@ -328,8 +321,7 @@ Status PostgresConnection::commit() {
   if (sent && has_written_ && kind_ == Transaction::write)
     sent = send_plain("SELECT pg_logical_emit_message(true, 'fleetfit', '')");
   if (!sent) return sent;
-  auto done = collect();
-  if (!done) return tl::unexpected(std::move(done.error()));
+  FLEETFIT_TRY(collect());
   in_transaction_ = false;
   return {};
 }

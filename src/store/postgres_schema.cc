@@ -282,39 +282,39 @@ Result<std::int64_t> read_number(SqlRow& row) { return row.integer(); }
 // The version of the schema, 0 for a new one. Fails if it is not ours to change.
 Result<std::size_t> identify(PostgresConnection& connection, std::size_t known) {
   const auto& schema = connection.address().schema;
-  const auto found = connection.first(
-      read_found,
-      "SELECT count(DISTINCT nspname) > 0, coalesce(bool_or(relname = 'fleetfit_version'), false), "
-      "count(relname) FROM pg_catalog.pg_namespace n LEFT JOIN pg_catalog.pg_class c "
-      "ON c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v', 'm') WHERE nspname = ?",
-      schema);
-  if (!found) return tl::unexpected(found.error());
-  if (!*found || (*found)->tables == 0) return 0;
-  if (!(*found)->has_version)
+  FLEETFIT_ASSIGN(
+      const auto found,
+      connection.first(
+          read_found,
+          "SELECT count(DISTINCT nspname) > 0, coalesce(bool_or(relname = 'fleetfit_version'), "
+          "false), "
+          "count(relname) FROM pg_catalog.pg_namespace n LEFT JOIN pg_catalog.pg_class c "
+          "ON c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v', 'm') WHERE nspname = ?",
+          schema));
+  if (!found || found->tables == 0) return 0;
+  if (!found->has_version)
     return connection.failure(
         ErrorCode::invalid_input,
         fmt::format("its schema '{}' is one of another program; `schema=NAME` in the URL names "
                     "another",
                     schema));
-  const auto version = connection.first(read_number, "SELECT version FROM fleetfit_version");
-  if (!version) return tl::unexpected(version.error());
-  if (!*version || **version < 0)
+  FLEETFIT_ASSIGN(const auto version,
+                  connection.first(read_number, "SELECT version FROM fleetfit_version"));
+  if (!version || *version < 0)
     return connection.failure(ErrorCode::invalid_input, "its table fleetfit_version is damaged");
-  if (static_cast<std::size_t>(**version) > known)
+  if (static_cast<std::size_t>(*version) > known)
     return connection.failure(
         ErrorCode::unsupported,
         fmt::format("it was written by a newer fleetfit (schema version {}, this one knows {})",
-                    **version, known));
-  return static_cast<std::size_t>(**version);
+                    *version, known));
+  return static_cast<std::size_t>(*version);
 }
 
 Status migrate(PostgresConnection& connection, std::span<const std::string_view> migrations) {
   // The number is of our own choice: "ffit" in ASCII.
-  if (auto locked = connection.execute("SELECT pg_advisory_xact_lock(1717987700)"); !locked)
-    return locked;
-  const auto version = identify(connection, migrations.size());
-  if (!version) return tl::unexpected(version.error());
-  if (*version == 0) {
+  FLEETFIT_TRY(connection.execute("SELECT pg_advisory_xact_lock(1717987700)"));
+  FLEETFIT_ASSIGN(const auto version, identify(connection, migrations.size()));
+  if (version == 0) {
     const auto& schema = connection.address().schema;
     auto created =
         connection.execute(fmt::format("CREATE SCHEMA IF NOT EXISTS {}; "
@@ -323,7 +323,7 @@ Status migrate(PostgresConnection& connection, std::span<const std::string_view>
                                        schema));
     if (!created) return created;
   }
-  for (std::size_t i = *version; i < migrations.size(); ++i) {
+  for (std::size_t i = version; i < migrations.size(); ++i) {
     auto migrated = connection.execute(std::string(migrations[i]));
     if (!migrated)
       return core::within(fmt::format("migration to schema version {}", i + 1), migrated.error());
@@ -338,9 +338,8 @@ std::span<const std::string_view> postgres_migrations() { return kMigrations; }
 
 Status bring_up_to_date(PostgresConnection& connection,
                         std::span<const std::string_view> migrations) {
-  const auto version = identify(connection, migrations.size());
-  if (!version) return tl::unexpected(version.error());
-  if (*version == migrations.size()) return {};
+  FLEETFIT_ASSIGN(const auto version, identify(connection, migrations.size()));
+  if (version == migrations.size()) return {};
   return connection.transaction(SqlConnection::Transaction::write,
                                 [&] { return migrate(connection, migrations); });
 }

@@ -172,12 +172,10 @@ class PostgresDatabase final : public SqlDatabase {
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_postgres_store(const PostgresAddress& address) {
-  auto connection = PostgresConnection::open(address);
-  if (!connection) return tl::unexpected(std::move(connection.error()));
-  auto current = bring_up_to_date(**connection, postgres_migrations());
-  if (!current) return tl::unexpected(std::move(current.error()));
+  FLEETFIT_ASSIGN(auto connection, PostgresConnection::open(address));
+  FLEETFIT_TRY(bring_up_to_date(*connection, postgres_migrations()));
   return make_sql_store(
-      {.records = std::make_unique<PostgresDatabase>(address, *std::move(connection))});
+      {.records = std::make_unique<PostgresDatabase>(address, std::move(connection))});
 }
 
 }  // namespace fleetfit::store

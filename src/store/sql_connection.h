@@ -129,8 +129,7 @@ class SqlConnection {
   Result<std::vector<Record>> all_of_each(Result<Record> (*read)(SqlRow&), std::string_view sql,
                                           std::span<const std::vector<SqlValue>> lists) {
     std::vector<Record> records;
-    auto done = query_each(sql, lists, [&](SqlRow& row) { return keep(read, row, records); });
-    if (!done) return tl::unexpected(std::move(done.error()));
+    FLEETFIT_TRY(query_each(sql, lists, [&](SqlRow& row) { return keep(read, row, records); }));
     return records;
   }
   /// The first of them.
@@ -173,9 +172,8 @@ class SqlConnection {
  private:
   template <class Record>
   Status keep(Result<Record> (*read)(SqlRow&), SqlRow& row, std::vector<Record>& records) const {
-    auto record = read(row);
-    if (!record) return core::within(name(), std::move(record.error()));
-    records.push_back(*std::move(record));
+    FLEETFIT_ASSIGN(auto record, core::within(name(), read(row)));
+    records.push_back(std::move(record));
     return {};
   }
 
@@ -203,9 +201,8 @@ class SqlDatabase {
   /// What `body` returns of a connection that it has for itself meanwhile.
   template <class Body>
   std::invoke_result_t<Body, SqlConnection&> use(const Body& body) {
-    const auto connection = take();
-    if (!connection) return tl::unexpected(connection.error());
-    const std::unique_ptr<SqlConnection, GiveBack> loan(*connection, GiveBack{this});
+    FLEETFIT_ASSIGN(const auto connection, take());
+    const std::unique_ptr<SqlConnection, GiveBack> loan(connection, GiveBack{this});
     return body(*loan);
   }
 
@@ -225,19 +222,17 @@ Result<std::vector<Record>> SqlConnection::all(Result<Record> (*read)(SqlRow&),
                                                std::string_view sql,
                                                std::span<const SqlValue> values) {
   std::vector<Record> records;
-  auto done = query(sql, values, [&](SqlRow& row) { return keep(read, row, records); });
-  if (!done) return tl::unexpected(std::move(done.error()));
+  FLEETFIT_TRY(query(sql, values, [&](SqlRow& row) { return keep(read, row, records); }));
   return records;
 }
 
 template <class Body>
 std::invoke_result_t<Body> SqlConnection::transaction(Transaction kind, Body&& body) {
-  auto begun = begin(kind);
-  if (!begun) return tl::unexpected(std::move(begun.error()));
+  FLEETFIT_TRY(begin(kind));
   std::unique_ptr<SqlConnection, Undo> undo(this);
   auto result = std::forward<Body>(body)();
   if (!result) return result;
-  if (auto committed = commit(); !committed) return tl::unexpected(std::move(committed.error()));
+  FLEETFIT_TRY(commit());
   static_cast<void>(undo.release());
   return result;
 }

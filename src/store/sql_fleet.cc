@@ -35,7 +35,7 @@ class SqlFleet final : public FleetStore {
         jobs_(databases.traffic.dialect()) {}
 
   Result<std::int64_t> add_token(const TokenRecord& token) override {
-    if (auto checked = check(token); !checked) return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check(token));
     return transact(records_, Transaction::write,
                     [&](SqlConnection& connection) { return insert_new(connection, token); });
   }
@@ -53,7 +53,7 @@ class SqlFleet final : public FleetStore {
   }
 
   Status save_agents(std::span<const AgentRecord> agents) override {
-    if (auto checked = check_each(agents); !checked) return checked;
+    FLEETFIT_TRY(check_each(agents));
     return transact(traffic_, Transaction::write,
                     [&](SqlConnection& connection) { return save(connection, agents); });
   }
@@ -61,7 +61,7 @@ class SqlFleet final : public FleetStore {
     return first(traffic_, read_agent, find_agent_, name);
   }
   Result<std::vector<AgentRecord>> list_agents(const AgentFilter& filter) override {
-    if (auto checked = check(filter); !checked) return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check(filter));
     std::string pattern;
     return list(read_agent, query_of(filter, pattern));
   }
@@ -76,22 +76,19 @@ class SqlFleet final : public FleetStore {
     return change_jobs(Transaction::write, [&](JobTables& jobs) -> Result<bool> {
       const auto locked = jobs.lock_agent(name);
       if (!locked && locked.error().code == ErrorCode::not_found) return false;
-      if (!locked) return tl::unexpected(locked.error());
+      FLEETFIT_TRY(locked);
       // One whose lease ends meanwhile runs first and then waits.
       for (const auto state : {JobState::running, JobState::waiting})
-        if (auto removed = jobs.remove(name, state); !removed)
-          return tl::unexpected(removed.error());
+        FLEETFIT_TRY(jobs.remove(name, state));
       for (const auto* sql :
            {"DELETE FROM event_sequences WHERE agent = ?", "DELETE FROM agents WHERE name = ?"})
-        if (auto removed = jobs.connection().write(sql, name); !removed)
-          return tl::unexpected(removed.error());
+        FLEETFIT_TRY(jobs.connection().write(sql, name));
       return true;
     });
   }
 
   Result<Ids> add_jobs(std::span<const JobRecord> jobs) override {
-    for (const auto& job : jobs)
-      if (auto checked = check_new_job(job); !checked) return tl::unexpected(checked.error());
+    for (const auto& job : jobs) FLEETFIT_TRY(check_new_job(job));
     return change_jobs(Transaction::write,
                        [&](JobTables& tables) { return insert_new(tables, jobs); });
   }
@@ -110,7 +107,7 @@ class SqlFleet final : public FleetStore {
   }
   Result<Jobs> claim_jobs(std::string_view agent, Time now, Time until, std::size_t most) override {
     return change_jobs(Transaction::write, [&](JobTables& tables) -> Result<Jobs> {
-      if (auto locked = tables.lock_agent(agent); !locked) return tl::unexpected(locked.error());
+      FLEETFIT_TRY(tables.lock_agent(agent));
       return change_all(tables, tables.waiting(agent, most),
                         [&](JobRecord& job) { claim(job, now, until); });
     });
@@ -118,27 +115,27 @@ class SqlFleet final : public FleetStore {
   // What a heartbeat writes may be forgotten: there is another one soon.
   Result<Ids> heartbeat(std::string_view agent, std::string_view serving,
                         std::span<const Running> running, Time now, Time until) override {
-    if (auto checked = check_serving(serving); !checked) return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check_serving(serving));
     return change_jobs(Transaction::casual, [&](JobTables& tables) -> Result<Ids> {
-      const auto seen = tables.connection().write_counted(
-          "UPDATE agents SET serving = ?, last_seen = ? WHERE name = ?", serving, to_ms(now),
-          agent);
-      if (!seen) return tl::unexpected(seen.error());
-      if (*seen == 0) return no_agent(agent);
+      FLEETFIT_ASSIGN(const auto seen,
+                      tables.connection().write_counted(
+                          "UPDATE agents SET serving = ?, last_seen = ? WHERE name = ?", serving,
+                          to_ms(now), agent));
+      if (seen == 0) return no_agent(agent);
       Ids stop;
       for (const auto& one : running) {
-        const auto heard = change<Heard>(tables, one.job, Heard::stops, [&](JobRecord& job) {
-          return hear_of(job, agent, one, now, until);
-        });
-        if (!heard) return tl::unexpected(heard.error());
-        if (*heard == Heard::stops) stop.push_back(one.job);
+        FLEETFIT_ASSIGN(const auto heard,
+                        change<Heard>(tables, one.job, Heard::stops, [&](JobRecord& job) {
+                          return hear_of(job, agent, one, now, until);
+                        }));
+        if (heard == Heard::stops) stop.push_back(one.job);
       }
       return stop;
     });
   }
   Result<std::vector<Ended>> end_jobs(std::string_view agent, std::span<const JobEnd> ends,
                                       Time now) override {
-    if (auto checked = check_each(ends); !checked) return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check_each(ends));
     using Answers = std::vector<Ended>;
     return change_jobs(Transaction::write, [&](JobTables& tables) -> Result<Answers> {
       const auto locked = tables.lock_agent(agent);
@@ -147,11 +144,10 @@ class SqlFleet final : public FleetStore {
         return tl::unexpected(locked.error());
       Answers answers;
       for (const auto& one : ends) {
-        const auto answer = change<Ended>(tables, one.job, Ended::lost, [&](JobRecord& job) {
-          return end(job, agent, one, now);
-        });
-        if (!answer) return tl::unexpected(answer.error());
-        answers.push_back(*answer);
+        FLEETFIT_ASSIGN(const auto answer,
+                        change<Ended>(tables, one.job, Ended::lost,
+                                      [&](JobRecord& job) { return end(job, agent, one, now); }));
+        answers.push_back(answer);
       }
       return answers;
     });
@@ -169,7 +165,7 @@ class SqlFleet final : public FleetStore {
   }
 
   Result<std::size_t> add_events(std::span<const EventRecord> events) override {
-    if (auto checked = check_each(events); !checked) return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check_each(events));
     return transact(traffic_, Transaction::write,
                     [&](SqlConnection& connection) { return insert_new(connection, events); });
   }
@@ -195,7 +191,7 @@ class SqlFleet final : public FleetStore {
   }
 
   Status save_file(const FileRecord& file) override {
-    if (auto checked = check(file); !checked) return checked;
+    FLEETFIT_TRY(check(file));
     return records_.use([&](SqlConnection& connection) { return save(connection, file); });
   }
   Result<std::optional<FileRecord>> find_file(std::string_view hash) override {
@@ -206,11 +202,10 @@ class SqlFleet final : public FleetStore {
   }
 
   Status add_audit(const AuditRecord& entry) override {
-    if (auto checked = check(entry); !checked) return checked;
+    FLEETFIT_TRY(check(entry));
     return transact(traffic_, Transaction::write, [&](SqlConnection& connection) -> Status {
-      const auto id = next_id(connection, "audit");
-      if (!id) return tl::unexpected(id.error());
-      return insert(connection, *id, entry);
+      FLEETFIT_ASSIGN(const auto id, next_id(connection, "audit"));
+      return insert(connection, id, entry);
     });
   }
   Result<std::vector<AuditRecord>> list_audit(std::int64_t before, std::size_t limit) override {
@@ -219,7 +214,7 @@ class SqlFleet final : public FleetStore {
   }
 
   Status restore(const FleetRecords& records) override {
-    if (auto checked = check(records); !checked) return checked;
+    FLEETFIT_TRY(check(records));
     return change_jobs(Transaction::write,
                        [&](JobTables& tables) { return insert_all(tables, records); });
   }
@@ -241,7 +236,7 @@ class SqlFleet final : public FleetStore {
       JobTables tables(connection, jobs_);
       auto answer = body(tables);
       if (!answer) return answer;
-      if (auto saved = tables.save_counts(); !saved) return tl::unexpected(saved.error());
+      FLEETFIT_TRY(tables.save_counts());
       return answer;
     });
   }
@@ -268,13 +263,12 @@ class SqlFleet final : public FleetStore {
   // What `body` gives of the job, which it may change; `none` if there is no such job.
   template <class Answer, class Body>
   static Result<Answer> change(JobTables& tables, std::int64_t id, Answer none, const Body& body) {
-    const auto found = tables.locked(id);
-    if (!found) return tl::unexpected(found.error());
-    if (!*found) return none;
-    auto job = **found;
+    FLEETFIT_ASSIGN(const auto found, tables.locked(id));
+    if (!found) return none;
+    auto job = *found;
     const Answer answer = body(job);
-    if (job == **found) return answer;
-    return tables.update((*found)->state, job).map([&] { return answer; });
+    if (job == *found) return answer;
+    return tables.update(found->state, job).map([&] { return answer; });
   }
 
   template <class Body>
@@ -283,8 +277,7 @@ class SqlFleet final : public FleetStore {
     for (auto& job : *jobs) {
       const auto before = job.state;
       body(job);
-      if (auto updated = tables.update(before, job); !updated)
-        return tl::unexpected(updated.error());
+      FLEETFIT_TRY(tables.update(before, job));
     }
     return jobs;
   }
@@ -292,15 +285,16 @@ class SqlFleet final : public FleetStore {
   // The last of `count` new ids. Nobody else gets any until the transaction ends.
   static Result<std::int64_t> next_id(SqlConnection& connection, std::string_view what,
                                       std::int64_t count = 1) {
-    const auto last = connection.first(
-        read_integer, "UPDATE fleet_counters SET last = last + ? WHERE what = ? RETURNING last",
-        count, what);
-    if (!last) return tl::unexpected(last.error());
-    if (!*last)
+    FLEETFIT_ASSIGN(
+        const auto last,
+        connection.first(read_integer,
+                         "UPDATE fleet_counters SET last = last + ? WHERE what = ? RETURNING last",
+                         count, what));
+    if (!last)
       return fail(
           ErrorCode::invalid_input,
           fmt::format("{}: its table fleet_counters has no row of {}", connection.name(), what));
-    return **last;
+    return *last;
   }
 
   static Status raise_counter(SqlConnection& connection, std::string_view what, std::int64_t to) {
@@ -309,9 +303,8 @@ class SqlFleet final : public FleetStore {
   }
 
   Result<std::int64_t> insert_new(SqlConnection& connection, const TokenRecord& token) {
-    const auto known = connection.first(read_token, find_token_, token.hash);
-    if (!known) return tl::unexpected(known.error());
-    if (*known) return token_exists(token.name);
+    FLEETFIT_ASSIGN(const auto known, connection.first(read_token, find_token_, token.hash));
+    if (known) return token_exists(token.name);
     auto id = next_id(connection, "tokens");
     if (!id) return id;
     return insert(connection, *id, token).map([&] { return *id; });
@@ -320,39 +313,33 @@ class SqlFleet final : public FleetStore {
   Result<Ids> insert_new(JobTables& tables, std::span<const JobRecord> jobs) {
     std::set<std::string_view> agents;
     for (const auto& job : jobs) agents.insert(job.agent);
-    for (const auto agent : agents)
-      if (auto locked = tables.lock_agent(agent); !locked) return tl::unexpected(locked.error());
+    for (const auto agent : agents) FLEETFIT_TRY(tables.lock_agent(agent));
     const auto count = static_cast<std::int64_t>(jobs.size());
-    const auto last = next_id(tables.connection(), "jobs", count);
-    if (!last) return tl::unexpected(last.error());
-    std::int64_t next = *last - count;
+    FLEETFIT_ASSIGN(const auto last, next_id(tables.connection(), "jobs", count));
+    std::int64_t next = last - count;
     Ids ids;
     for (const auto& job : jobs) {
-      const auto known = tables.of_key(job.key);
-      if (!known) return tl::unexpected(known.error());
-      ids.push_back(*known ? **known : ++next);
-      if (*known) continue;
-      if (auto added = tables.insert(new_job(job, next)); !added)
-        return tl::unexpected(added.error());
+      FLEETFIT_ASSIGN(const auto known, tables.of_key(job.key));
+      ids.push_back(known ? *known : ++next);
+      if (known) continue;
+      FLEETFIT_TRY(tables.insert(new_job(job, next)));
     }
     return ids;
   }
 
   // Counters are locked first, so that events are seen in the order of their ids.
   Result<std::size_t> insert_new(SqlConnection& connection, std::span<const EventRecord> events) {
-    auto id = next_id(connection, "events", 0);
-    if (!id) return tl::unexpected(id.error());
+    FLEETFIT_ASSIGN(auto id, next_id(connection, "events", 0));
     std::map<std::string, std::int64_t> sequences;
     std::size_t added = 0;
     for (const auto& event : events) {
-      const auto is_new = advance(connection, sequences, event);
-      if (!is_new) return tl::unexpected(is_new.error());
-      if (!*is_new) continue;
-      if (auto done = insert(connection, ++*id, event); !done) return tl::unexpected(done.error());
+      FLEETFIT_ASSIGN(const auto is_new, advance(connection, sequences, event));
+      if (!is_new) continue;
+      FLEETFIT_TRY(insert(connection, ++id, event));
       ++added;
     }
-    if (auto saved = save(connection, sequences); !saved) return tl::unexpected(saved.error());
-    return raise_counter(connection, "events", *id).map([&] { return added; });
+    FLEETFIT_TRY(save(connection, sequences));
+    return raise_counter(connection, "events", id).map([&] { return added; });
   }
 
   // Whether the event's sequence is above those that are known, in the data base or since.
@@ -361,9 +348,8 @@ class SqlFleet final : public FleetStore {
     if (event.sequence == 0) return true;
     auto known = sequences.find(event.agent);
     if (known == sequences.end()) {
-      const auto last = connection.first(read_integer, find_sequence_, event.agent);
-      if (!last) return tl::unexpected(last.error());
-      known = sequences.emplace(event.agent, last->value_or(0)).first;
+      FLEETFIT_ASSIGN(const auto last, connection.first(read_integer, find_sequence_, event.agent));
+      known = sequences.emplace(event.agent, last.value_or(0)).first;
     }
     if (event.sequence <= known->second) return false;
     known->second = event.sequence;
@@ -392,8 +378,7 @@ class SqlFleet final : public FleetStore {
 
   template <class Records, class Body>
   static Status each(const Records& records, const Body& body) {
-    for (const auto& record : records)
-      if (auto done = body(record); !done) return done;
+    for (const auto& record : records) FLEETFIT_TRY(body(record));
     return {};
   }
   template <class Records, class Body>

@@ -50,9 +50,8 @@ JobSql::JobSql(const SqlDialect& dialect) : of_key("SELECT id FROM jobs WHERE ke
 }
 
 Status JobTables::lock_agent(std::string_view name) {
-  const auto found = connection_.first(read_name, sql_.lock_agent, name);
-  if (!found) return tl::unexpected(found.error());
-  if (!*found) return no_agent(name);
+  FLEETFIT_ASSIGN(const auto found, connection_.first(read_name, sql_.lock_agent, name));
+  if (!found) return no_agent(name);
   return {};
 }
 
@@ -83,10 +82,10 @@ Status JobTables::update(JobState before, const JobRecord& job) {
 }
 
 Status JobTables::remove(std::string_view agent, JobState state) {
-  const auto removed = connection_.write_counted("DELETE FROM jobs WHERE agent = ? AND state = ?",
-                                                 agent, to_string(state));
-  if (!removed) return tl::unexpected(removed.error());
-  if (*removed > 0) count_of(changes_[std::string(agent)], state) -= *removed;
+  FLEETFIT_ASSIGN(const auto removed,
+                  connection_.write_counted("DELETE FROM jobs WHERE agent = ? AND state = ?", agent,
+                                            to_string(state)));
+  if (removed > 0) count_of(changes_[std::string(agent)], state) -= removed;
   return {};
 }
 
@@ -105,7 +104,7 @@ Result<std::vector<JobRecord>> JobTables::abandoned(Time now) {
 Status JobTables::save_counts() {
   JobCounts sum;
   for (const auto& [agent, change] : changes_) {
-    if (auto saved = add_counts(agent, change); !saved) return saved;
+    FLEETFIT_TRY(add_counts(agent, change));
     add(sum, change);
   }
   if (changes_.empty()) return {};

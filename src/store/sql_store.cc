@@ -146,7 +146,7 @@ class SqlStore final : public Store {
         database_of_traffic_(std::move(databases.traffic)) {}
 
   Status save_device(const DeviceRecord& device) override {
-    if (auto checked = check(device); !checked) return checked;
+    FLEETFIT_TRY(check(device));
     return write(save_device_, device.name, device.fingerprint, device.settings,
                  to_ms(device.created));
   }
@@ -163,7 +163,7 @@ class SqlStore final : public Store {
   }
 
   Status save_model(const ModelRecord& model) override {
-    if (auto checked = check(model); !checked) return checked;
+    FLEETFIT_TRY(check(model));
     return write(save_model_, model.hash, model.name, model.source, model.bytes);
   }
   Result<std::optional<ModelRecord>> find_model(std::string_view hash) override {
@@ -178,8 +178,7 @@ class SqlStore final : public Store {
 
   Result<std::vector<std::int64_t>> add_measurements(
       std::span<const MeasurementRecord> measurements) override {
-    for (const auto& measurement : measurements)
-      if (auto checked = check(measurement); !checked) return tl::unexpected(checked.error());
+    for (const auto& measurement : measurements) FLEETFIT_TRY(check(measurement));
     return in_transaction(Transaction::write, [&](SqlConnection& connection) {
       return insert(connection, measurements);
     });
@@ -187,10 +186,9 @@ class SqlStore final : public Store {
   Result<std::optional<MeasurementRecord>> find_measurement(std::int64_t id) override {
     using Found = std::optional<MeasurementRecord>;
     return in_transaction(Transaction::read, [&](SqlConnection& connection) -> Result<Found> {
-      auto list =
-          with_operators(connection, connection.all(read_measurement, find_measurement_, id));
-      if (!list) return tl::unexpected(std::move(list.error()));
-      return list->empty() ? std::nullopt : Found(std::move(list->front()));
+      FLEETFIT_ASSIGN(auto list, with_operators(connection, connection.all(read_measurement,
+                                                                           find_measurement_, id)));
+      return list.empty() ? std::nullopt : Found(std::move(list.front()));
     });
   }
   Result<std::vector<MeasurementRecord>> list_measurements(
@@ -213,8 +211,7 @@ class SqlStore final : public Store {
   }
 
   Status save_kernel_choices(std::span<const KernelChoiceRecord> choices) override {
-    for (const auto& choice : choices)
-      if (auto checked = check(choice); !checked) return checked;
+    for (const auto& choice : choices) FLEETFIT_TRY(check(choice));
     return in_transaction(Transaction::write, [&](SqlConnection& connection) -> Status {
       for (const auto& choice : choices) {
         auto done = connection.write(save_kernel_choice_, choice.cpu, choice.key, choice.choice,
@@ -277,11 +274,9 @@ class SqlStore final : public Store {
                                            std::span<const MeasurementRecord> measurements) {
     std::vector<std::int64_t> ids;
     for (const auto& measurement : measurements) {
-      const auto id = add_row(connection, insert_measurement_, measurement);
-      if (!id) return tl::unexpected(id.error());
-      auto operators = insert_operators(connection, *id, measurement.operators);
-      if (!operators) return tl::unexpected(std::move(operators.error()));
-      ids.push_back(*id);
+      FLEETFIT_ASSIGN(const auto id, add_row(connection, insert_measurement_, measurement));
+      FLEETFIT_TRY(insert_operators(connection, id, measurement.operators));
+      ids.push_back(id);
     }
     return ids;
   }
@@ -303,12 +298,11 @@ class SqlStore final : public Store {
       SqlConnection& connection, Result<std::vector<MeasurementRecord>> list) {
     if (!list) return list;
     for (auto& measurement : *list) {
-      auto operators = connection.all(read_operator,
-                                      "SELECT name, type, kernel, ms FROM operators "
-                                      "WHERE measurement = ? ORDER BY position",
-                                      measurement.id);
-      if (!operators) return tl::unexpected(std::move(operators.error()));
-      measurement.operators = *std::move(operators);
+      FLEETFIT_ASSIGN(measurement.operators,
+                      connection.all(read_operator,
+                                     "SELECT name, type, kernel, ms FROM operators "
+                                     "WHERE measurement = ? ORDER BY position",
+                                     measurement.id));
     }
     return list;
   }

@@ -23,7 +23,7 @@ class SqlStudies final : public StudyStore {
   explicit SqlStudies(SqlDatabase& database) : database_(database), sql_(database.dialect()) {}
 
   Status create_study(const StudyRecord& study) override {
-    if (auto checked = check(study); !checked) return checked;
+    FLEETFIT_TRY(check(study));
     return in_transaction(Transaction::write,
                           [&](StudyTables& tables) { return tables.insert(study); });
   }
@@ -40,7 +40,7 @@ class SqlStudies final : public StudyStore {
     return in_transaction(Transaction::write, [&](StudyTables& tables) -> Result<bool> {
       const auto progress = tables.progress_of(name, For::changing);
       if (!progress && progress.error().code == ErrorCode::not_found) return false;
-      if (!progress) return tl::unexpected(progress.error());
+      FLEETFIT_TRY(progress);
       return tables.connection()
           .write_counted("DELETE FROM studies WHERE id = ?", progress->study)
           .map([](std::int64_t count) { return count > 0; });
@@ -48,42 +48,40 @@ class SqlStudies final : public StudyStore {
   }
   Status update_study(std::string_view name, double more_s, std::optional<double> more_j,
                       bool done) override {
-    if (auto checked = check_spent(more_s, more_j); !checked) return checked;
+    FLEETFIT_TRY(check_spent(more_s, more_j));
     return in_transaction(Transaction::write, [&](StudyTables& tables) -> Status {
-      const auto written = tables.connection().write_counted(
-          "UPDATE study_progress SET done = ?, tuning_s = tuning_s + ?, "
-          "tuning_j = CASE WHEN ? IS NULL THEN tuning_j ELSE coalesce(tuning_j, 0) + ? END "
-          "WHERE study = (SELECT id FROM studies WHERE name = ?)",
-          done, more_s, more_j, more_j, name);
-      if (!written) return tl::unexpected(written.error());
-      if (*written == 0) return no_study(name);
+      FLEETFIT_ASSIGN(
+          const auto written,
+          tables.connection().write_counted(
+              "UPDATE study_progress SET done = ?, tuning_s = tuning_s + ?, "
+              "tuning_j = CASE WHEN ? IS NULL THEN tuning_j ELSE coalesce(tuning_j, 0) + ? END "
+              "WHERE study = (SELECT id FROM studies WHERE name = ?)",
+              done, more_s, more_j, more_j, name));
+      if (written == 0) return no_study(name);
       return done ? tables.connection().announce(topic_of(name, News::queued)) : Status{};
     });
   }
   Result<bool> lead_study(std::string_view name, std::string_view tuner, Time now,
                           Time until) override {
-    if (auto checked = check_tuner(tuner); !checked) return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check_tuner(tuner));
     return in_transaction(Transaction::write, [&](StudyTables& tables) -> Result<bool> {
-      const auto lead = tables.connection().first(read_lead, sql_.lead, name);
-      if (!lead) return tl::unexpected(lead.error());
-      if (!*lead) return no_study(name);
-      if (!may_lead(tuner, now, (*lead)->tuner, (*lead)->until)) return false;
+      FLEETFIT_ASSIGN(const auto lead, tables.connection().first(read_lead, sql_.lead, name));
+      if (!lead) return no_study(name);
+      if (!may_lead(tuner, now, lead->tuner, lead->until)) return false;
       return tables.connection()
           .write("UPDATE study_progress SET tuner = ?, tuner_until = ? WHERE study = ?", tuner,
-                 to_ms(until), (*lead)->study)
+                 to_ms(until), lead->study)
           .map([] { return true; });
     });
   }
 
   Result<bool> add_trials(std::string_view study, std::span<const TrialRecord> trials) override {
-    for (const auto& trial : trials)
-      if (auto checked = check(trial); !checked) return tl::unexpected(checked.error());
+    for (const auto& trial : trials) FLEETFIT_TRY(check(trial));
     return change_study<bool>(study, By::tuner,
                               [&](StudyTables& tables, Progress& progress) -> Result<bool> {
                                 if (!run_on(trials, progress.counts.all())) return false;
                                 for (const auto& trial : trials)
-                                  if (auto done = tables.insert(progress, trial); !done)
-                                    return tl::unexpected(done.error());
+                                  FLEETFIT_TRY(tables.insert(progress, trial));
                                 return true;
                               });
   }
@@ -132,7 +130,7 @@ class SqlStudies final : public StudyStore {
 
   Result<Trials> claim_trials(std::string_view study, std::string_view worker, Time now, Time until,
                               std::size_t limit) override {
-    if (auto checked = check_worker(worker); !checked) return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check_worker(worker));
     return change_study<Trials>(study, By::tuner,
                                 [&](StudyTables& tables, Progress& progress) -> Result<Trials> {
                                   auto trials = tables.for_workers(progress, now, limit);
@@ -140,51 +138,44 @@ class SqlStudies final : public StudyStore {
                                   for (auto& trial : *trials) {
                                     const TrialState before = trial.state;
                                     take(trial, worker, until);
-                                    if (auto done = tables.update(progress, before, trial); !done)
-                                      return tl::unexpected(done.error());
+                                    FLEETFIT_TRY(tables.update(progress, before, trial));
                                   }
                                   return tables.with_levels(progress, std::move(trials));
                                 });
   }
   Result<Hold> renew(const Claim& claim, Time until, std::string_view said) override {
-    if (auto checked = check_progress(said); !checked) return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check_progress(said));
     return in_transaction(Transaction::casual, [&](StudyTables& tables) -> Result<Hold> {
-      const auto progress = tables.progress_of(claim.study, For::reading);
-      if (!progress) return tl::unexpected(progress.error());
-      const auto trial = tables.existing_trial(*progress, claim.study, claim.trial);
-      if (!trial) return tl::unexpected(trial.error());
-      const Hold hold = hold_of(*trial, claim);
+      FLEETFIT_ASSIGN(const auto progress, tables.progress_of(claim.study, For::reading));
+      FLEETFIT_ASSIGN(const auto trial, tables.existing_trial(progress, claim.study, claim.trial));
+      const Hold hold = hold_of(trial, claim);
       if (hold == Hold::lost) return hold;
       return tables.connection()
           .write("UPDATE trials SET lease_until = ?, progress = ? WHERE study = ? AND number = ?",
-                 to_ms(until), said, progress->study, claim.trial)
+                 to_ms(until), said, progress.study, claim.trial)
           .map([&] { return hold; });
     });
   }
   Result<Hold> save_structure(const Claim& claim, std::string_view structure,
                               std::string_view model_file) override {
-    if (auto checked = check_structure(structure, model_file); !checked)
-      return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check_structure(structure, model_file));
     return change_claimed(claim, [&](TrialRecord& trial) {
       trial.structure = structure;
       trial.model_file = model_file;
     });
   }
   Result<std::vector<Hold>> end_levels(std::span<const LevelEnd> ends) override {
-    for (const auto& end : ends)
-      if (auto checked = check(end); !checked) return tl::unexpected(checked.error());
+    for (const auto& end : ends) FLEETFIT_TRY(check(end));
     using Holds = std::vector<Hold>;
     return in_transaction(Transaction::write, [&](StudyTables& tables) -> Result<Holds> {
       Holds holds;
       while (holds.size() < ends.size())
-        if (auto ended = end_levels_of_next_study(tables, ends, holds); !ended)
-          return tl::unexpected(std::move(ended.error()));
+        FLEETFIT_TRY(end_levels_of_next_study(tables, ends, holds));
       return holds;
     });
   }
   Result<Hold> give_up(const Claim& claim, TrialState state, std::string_view reason) override {
-    if (auto checked = check_end_by_worker(state, reason); !checked)
-      return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check_end_by_worker(state, reason));
     return change_claimed(claim, [&](TrialRecord& trial) { store::give_up(trial, state, reason); });
   }
   Result<Hold> give_back(const Claim& claim) override {
@@ -193,28 +184,24 @@ class SqlStudies final : public StudyStore {
 
   Result<std::vector<bool>> decide(std::string_view study,
                                    std::span<const TrialDecision> decisions) override {
-    for (const auto& decision : decisions)
-      if (auto checked = check(decision); !checked) return tl::unexpected(checked.error());
+    for (const auto& decision : decisions) FLEETFIT_TRY(check(decision));
     using Effects = std::vector<bool>;
     return change_study<Effects>(
         study, By::tuner, [&](StudyTables& tables, Progress& progress) -> Result<Effects> {
           Effects effects;
           while (effects.size() < decisions.size())
-            if (auto decided = decide_next_trial(tables, progress, study, decisions, effects);
-                !decided)
-              return tl::unexpected(std::move(decided.error()));
+            FLEETFIT_TRY(decide_next_trial(tables, progress, study, decisions, effects));
           return effects;
         });
   }
   Result<bool> request_stop(std::string_view study, std::int64_t number,
                             std::string_view reason) override {
-    if (auto checked = check_stop(reason); !checked) return tl::unexpected(checked.error());
+    FLEETFIT_TRY(check_stop(reason));
     return change_study<bool>(
         study, By::tuner, [&](StudyTables& tables, Progress& progress) -> Result<bool> {
-          auto trial = tables.existing_trial(progress, study, number);
-          if (!trial) return tl::unexpected(trial.error());
-          if (!store::request_stop(*trial, reason)) return false;
-          return tables.update(progress, TrialState::running, *trial).map([] { return true; });
+          FLEETFIT_ASSIGN(auto trial, tables.existing_trial(progress, study, number));
+          if (!store::request_stop(trial, reason)) return false;
+          return tables.update(progress, TrialState::running, trial).map([] { return true; });
         });
   }
 
@@ -233,7 +220,7 @@ class SqlStudies final : public StudyStore {
     });
   }
   Status save_inference(const InferenceRecord& record) override {
-    if (auto checked = check(record); !checked) return checked;
+    FLEETFIT_TRY(check(record));
     return database_.use([&](SqlConnection& connection) {
       return connection.write(sql_.save_inference, record.structure, record.device_fingerprint,
                               record.question, record.device, record.result, record.failed,
@@ -262,9 +249,8 @@ class SqlStudies final : public StudyStore {
   template <class Body>
   Result<Trials> read_trials(std::string_view study, const Body& body) {
     return in_transaction(Transaction::read, [&](StudyTables& tables) -> Result<Trials> {
-      const auto progress = tables.progress_of(study, For::reading);
-      if (!progress) return tl::unexpected(progress.error());
-      return body(tables, *progress);
+      FLEETFIT_ASSIGN(const auto progress, tables.progress_of(study, For::reading));
+      return body(tables, progress);
     });
   }
 
@@ -272,19 +258,15 @@ class SqlStudies final : public StudyStore {
   template <class Value, class Body>
   Result<Value> change_study_here(StudyTables& tables, std::string_view study, By by,
                                   const Body& body) {
-    auto progress = tables.progress_of(study, For::changing);
-    if (!progress) return tl::unexpected(progress.error());
-    const Progress before = *progress;
-    auto result = body(tables, *progress);
-    if (!result || progress->change == before.change) return result;
-    if (auto saved = tables.save(*progress); !saved) return tl::unexpected(saved.error());
+    FLEETFIT_ASSIGN(auto progress, tables.progress_of(study, For::changing));
+    const Progress before = progress;
+    auto result = body(tables, progress);
+    if (!result || progress.change == before.change) return result;
+    FLEETFIT_TRY(tables.save(progress));
     auto& connection = tables.connection();
-    if (progress->counts.queued > before.counts.queued)
-      if (auto told = connection.announce(topic_of(study, News::queued)); !told)
-        return tl::unexpected(told.error());
-    if (by == By::worker)
-      if (auto told = connection.announce(topic_of(study, News::ended)); !told)
-        return tl::unexpected(told.error());
+    if (progress.counts.queued > before.counts.queued)
+      FLEETFIT_TRY(connection.announce(topic_of(study, News::queued)));
+    if (by == By::worker) FLEETFIT_TRY(connection.announce(topic_of(study, News::ended)));
     return result;
   }
 
@@ -299,12 +281,11 @@ class SqlStudies final : public StudyStore {
   template <class Body>
   static Result<Hold> change_held(StudyTables& tables, Progress& progress, const Claim& claim,
                                   const Body& body) {
-    auto trial = tables.existing_trial(progress, claim.study, claim.trial);
-    if (!trial) return tl::unexpected(trial.error());
-    const Hold hold = hold_of(*trial, claim);
+    FLEETFIT_ASSIGN(auto trial, tables.existing_trial(progress, claim.study, claim.trial));
+    const Hold hold = hold_of(trial, claim);
     if (hold == Hold::lost) return hold;
-    if (Status done = body(*trial); !done) return tl::unexpected(done.error());
-    return tables.update(progress, TrialState::running, *trial).map([&] { return hold; });
+    if (Status done = body(trial); !done) return tl::unexpected(done.error());
+    return tables.update(progress, TrialState::running, trial).map([&] { return hold; });
   }
 
   template <class Body>
@@ -325,16 +306,15 @@ class SqlStudies final : public StudyStore {
     const auto end_all = [&](StudyTables& of_study, Progress& progress) -> Result<bool> {
       while (holds.size() < ends.size() && ends[holds.size()].claim.study == study) {
         const auto& end = ends[holds.size()];
-        const auto hold = change_held(of_study, progress, end.claim, [&](TrialRecord& trial) {
-          return store::end_level(trial, end);
-        });
-        if (!hold) return tl::unexpected(hold.error());
-        holds.push_back(*hold);
+        FLEETFIT_ASSIGN(const auto hold,
+                        change_held(of_study, progress, end.claim, [&](TrialRecord& trial) {
+                          return store::end_level(trial, end);
+                        }));
+        holds.push_back(hold);
       }
       return true;
     };
-    const auto done = change_study_here<bool>(tables, study, By::worker, end_all);
-    if (!done) return tl::unexpected(done.error());
+    FLEETFIT_TRY(change_study_here<bool>(tables, study, By::worker, end_all));
     return {};
   }
 
@@ -344,18 +324,16 @@ class SqlStudies final : public StudyStore {
                                   std::span<const TrialDecision> decisions,
                                   std::vector<bool>& effects) {
     const std::int64_t number = trial_of(decisions[effects.size()]);
-    auto trial = tables.existing_trial(progress, study, number);
-    if (!trial) return tl::unexpected(std::move(trial.error()));
-    const TrialState before = trial->state;
+    FLEETFIT_ASSIGN(auto trial, tables.existing_trial(progress, study, number));
+    const TrialState before = trial.state;
     bool changed = false;
     while (effects.size() < decisions.size() && trial_of(decisions[effects.size()]) == number) {
-      const auto effect = apply(*trial, decisions[effects.size()]);
-      if (!effect) return tl::unexpected(effect.error());
-      effects.push_back(*effect != Effect::none);
-      changed = changed || *effect == Effect::changed;
+      FLEETFIT_ASSIGN(const auto effect, apply(trial, decisions[effects.size()]));
+      effects.push_back(effect != Effect::none);
+      changed = changed || effect == Effect::changed;
     }
     if (!changed) return {};
-    return tables.update(progress, before, *trial);
+    return tables.update(progress, before, trial);
   }
 
   SqlDatabase& database_;

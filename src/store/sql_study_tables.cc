@@ -70,11 +70,12 @@ StudySql::StudySql(const SqlDialect& dialect)
 }
 
 Result<Progress> StudyTables::progress_of(std::string_view study, For use) {
-  const auto found = connection_.first(
-      read_progress, use == For::changing ? sql_.locked_progress : sql_.progress, study);
-  if (!found) return tl::unexpected(found.error());
-  if (!*found) return no_study(study);
-  return **found;
+  FLEETFIT_ASSIGN(
+      const auto found,
+      connection_.first(read_progress, use == For::changing ? sql_.locked_progress : sql_.progress,
+                        study));
+  if (!found) return no_study(study);
+  return *found;
 }
 
 Status StudyTables::save(const Progress& progress) {
@@ -87,16 +88,15 @@ Status StudyTables::save(const Progress& progress) {
 }
 
 Status StudyTables::insert(const StudyRecord& study) {
-  const auto known = connection_.first(read_study, sql_.find_study, study.name);
-  if (!known) return tl::unexpected(known.error());
-  if (*known) return study_exists(study.name);
-  const auto id = connection_.first(read_id, sql_.insert_study, study.name, study.definition,
-                                    static_cast<std::int64_t>(study.seed), to_ms(study.created));
-  if (!id) return tl::unexpected(id.error());
+  FLEETFIT_ASSIGN(const auto known, connection_.first(read_study, sql_.find_study, study.name));
+  if (known) return study_exists(study.name);
+  FLEETFIT_ASSIGN(const auto id,
+                  connection_.first(read_id, sql_.insert_study, study.name, study.definition,
+                                    static_cast<std::int64_t>(study.seed), to_ms(study.created)));
   return connection_.write(
       "INSERT INTO study_progress (study, done, tuning_s, tuning_j, tuner, change, queued, "
       "running, paused, finished, stopped, failed) VALUES (?, ?, ?, ?, '', 0, 0, 0, 0, 0, 0, 0)",
-      id->value(), study.done, study.tuning_s, study.tuning_j);
+      id.value(), study.done, study.tuning_s, study.tuning_j);
 }
 
 Status StudyTables::insert(Progress& progress, const TrialRecord& trial) {
@@ -139,10 +139,10 @@ Status StudyTables::update(Progress& progress, TrialState before, TrialRecord& t
 
 Result<TrialRecord> StudyTables::existing_trial(const Progress& progress, std::string_view study,
                                                 std::int64_t number) {
-  auto found = connection_.first(read_trial, sql_.locked_trial, progress.study, number);
-  if (!found) return tl::unexpected(std::move(found.error()));
-  if (!*found) return no_trial(study, number);
-  return **std::move(found);
+  FLEETFIT_ASSIGN(auto found,
+                  connection_.first(read_trial, sql_.locked_trial, progress.study, number));
+  if (!found) return no_trial(study, number);
+  return *std::move(found);
 }
 
 Result<std::vector<TrialRecord>> StudyTables::for_workers(const Progress& progress, Time now,
@@ -165,19 +165,17 @@ Result<std::vector<TrialRecord>> StudyTables::with_levels(const Progress& progre
   std::vector<std::vector<SqlValue>> keys;
   for (const auto& trial : *trials)
     keys.push_back({sql_value(progress.study), sql_value(trial.number), sql_value(trial.number)});
-  auto levels = connection_.all_of_each(read_level, sql_.levels_of_run, keys);
-  if (!levels) return tl::unexpected(std::move(levels.error()));
-  give_levels(*trials, *std::move(levels));
+  FLEETFIT_ASSIGN(auto levels, connection_.all_of_each(read_level, sql_.levels_of_run, keys));
+  give_levels(*trials, std::move(levels));
   return trials;
 }
 
 Result<std::vector<TrialRecord>> StudyTables::with_levels_of_run(
     const Progress& progress, Result<std::vector<TrialRecord>> trials) {
   if (!trials || trials->empty()) return trials;
-  auto levels = connection_.all(read_level, sql_.levels_of_run, progress.study,
-                                trials->front().number, trials->back().number);
-  if (!levels) return tl::unexpected(std::move(levels.error()));
-  give_levels(*trials, *std::move(levels));
+  FLEETFIT_ASSIGN(auto levels, connection_.all(read_level, sql_.levels_of_run, progress.study,
+                                               trials->front().number, trials->back().number));
+  give_levels(*trials, std::move(levels));
   return trials;
 }
 

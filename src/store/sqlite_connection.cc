@@ -123,7 +123,7 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open_for_reading(
 
 Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open_with(
     const fs::path& path, std::chrono::milliseconds patience, int flags) {
-  if (auto checked = check_kind_of_file(path); !checked) return tl::unexpected(checked.error());
+  FLEETFIT_TRY(check_kind_of_file(path));
   // An absolute path, as SQLite gives names such as ":memory:" a meaning of their own.
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error);
@@ -179,19 +179,18 @@ Result<SqliteConnection::Statement> SqliteConnection::prepare(std::string_view s
 
 Status SqliteConnection::query(std::string_view sql, std::span<const SqlValue> values,
                                const RowReader& read) {
-  const auto statement = prepare(sql, values);
-  if (!statement) return tl::unexpected(statement.error());
+  FLEETFIT_ASSIGN(const auto statement, prepare(sql, values));
   for (;;) {
-    const int code = sqlite3_step(statement->get());
+    const int code = sqlite3_step(statement.get());
     if (code == SQLITE_DONE) return {};
     if (code != SQLITE_ROW) return failure();
-    SqliteRow row(statement->get());
-    if (auto taken = read(row); !taken) return taken;
+    SqliteRow row(statement.get());
+    FLEETFIT_TRY(read(row));
   }
 }
 
 Status SqliteConnection::run(std::string_view sql, std::span<const SqlValue> values) {
-  if (auto there = check_still_there(); !there) return there;
+  FLEETFIT_TRY(check_still_there());
   return query(sql, values, [](SqlRow& /*row*/) { return Status{}; });
 }
 
@@ -202,16 +201,15 @@ Result<std::int64_t> SqliteConnection::run_counted(std::string_view sql,
 
 Result<std::int64_t> SqliteConnection::integer(std::string_view sql) {
   std::int64_t value = 0;
-  auto asked = query(sql, {}, [&](SqlRow& row) {
+  FLEETFIT_TRY(query(sql, {}, [&](SqlRow& row) {
     value = row.integer();
     return Status{};
-  });
-  if (!asked) return tl::unexpected(std::move(asked.error()));
+  }));
   return value;
 }
 
 Status SqliteConnection::begin(Transaction kind) {
-  if (auto there = check_still_there(); !there) return there;
+  FLEETFIT_TRY(check_still_there());
   return execute(kind == Transaction::read ? "BEGIN" : "BEGIN IMMEDIATE");
 }
 

@@ -274,32 +274,28 @@ CREATE TABLE audit (
 
 // The version of the database, 0 for a new one. Fails if it is not ours to change.
 Result<std::size_t> identify(SqliteConnection& connection, const SqliteSchema& schema) {
-  const auto application = connection.integer("PRAGMA application_id");
-  if (!application) return tl::unexpected(application.error());
-  const auto version = connection.integer("PRAGMA user_version");
-  if (!version) return tl::unexpected(version.error());
-  const auto objects = connection.integer("SELECT count(*) FROM sqlite_schema");
-  if (!objects) return tl::unexpected(objects.error());
+  FLEETFIT_ASSIGN(const auto application, connection.integer("PRAGMA application_id"));
+  FLEETFIT_ASSIGN(const auto version, connection.integer("PRAGMA user_version"));
+  FLEETFIT_ASSIGN(const auto objects, connection.integer("SELECT count(*) FROM sqlite_schema"));
 
-  const bool is_new = *application == 0 && *version == 0 && *objects == 0;
-  if (*application != schema.application_id && !is_new)
+  const bool is_new = application == 0 && version == 0 && objects == 0;
+  if (application != schema.application_id && !is_new)
     return connection.failure(ErrorCode::invalid_input, "it is a database of another program");
-  if (*version < 0)
+  if (version < 0)
     return connection.failure(ErrorCode::invalid_input,
-                              fmt::format("its schema version is {}", *version));
+                              fmt::format("its schema version is {}", version));
   const auto known = schema.migrations.size();
-  if (static_cast<std::size_t>(*version) > known)
+  if (static_cast<std::size_t>(version) > known)
     return connection.failure(
         ErrorCode::unsupported,
         fmt::format("it was written by a newer fleetfit (schema version {}, this one knows {})",
-                    *version, known));
-  return static_cast<std::size_t>(*version);
+                    version, known));
+  return static_cast<std::size_t>(version);
 }
 
 Status migrate(SqliteConnection& connection, const SqliteSchema& schema) {
-  const auto version = identify(connection, schema);
-  if (!version) return tl::unexpected(version.error());
-  for (std::size_t i = *version; i < schema.migrations.size(); ++i) {
+  FLEETFIT_ASSIGN(const auto version, identify(connection, schema));
+  for (std::size_t i = version; i < schema.migrations.size(); ++i) {
     auto migrated = connection.execute(schema.migrations[i].sql);
     if (!migrated)
       return core::within(fmt::format("migration to schema version {}", i + 1), migrated.error());
@@ -331,11 +327,11 @@ SqliteSchema current_schema() {
 Status bring_up_to_date(SqliteConnection& connection, const SqliteSchema& schema) {
   using Transaction = SqliteConnection::Transaction;
   // Looked at before anything is written, as even the log is a change to the file.
-  const auto version =
-      connection.transaction(Transaction::read, [&] { return identify(connection, schema); });
-  if (!version) return tl::unexpected(version.error());
-  if (auto logged = use_write_ahead_log(connection); !logged) return logged;
-  if (*version == schema.migrations.size()) return {};
+  FLEETFIT_ASSIGN(const auto version, connection.transaction(Transaction::read, [&] {
+    return identify(connection, schema);
+  }));
+  FLEETFIT_TRY(use_write_ahead_log(connection));
+  if (version == schema.migrations.size()) return {};
   return connection.transaction(Transaction::write, [&] { return migrate(connection, schema); });
 }
 

@@ -42,34 +42,28 @@ enum class Synchronous {
 Result<std::unique_ptr<SqlDatabase>> connect(const std::filesystem::path& path,
                                              const SqliteStoreOptions& options,
                                              Synchronous synchronous) {
-  auto connection = SqliteConnection::open(path, options.patience);
-  if (!connection) return tl::unexpected(std::move(connection.error()));
-  auto current = bring_up_to_date(**connection, current_schema());
-  if (!current) return tl::unexpected(std::move(current.error()));
+  FLEETFIT_ASSIGN(auto connection, SqliteConnection::open(path, options.patience));
+  FLEETFIT_TRY(bring_up_to_date(*connection, current_schema()));
   // Foreign keys come last, as migrations may rebuild tables. Sixteen megabytes of pages or more:
   // studies of many trials, and fleets of many jobs, have large indexes.
-  auto set = (*connection)
-                 ->execute(fmt::format("PRAGMA foreign_keys = ON; PRAGMA cache_size = -{}; "
-                                       "PRAGMA synchronous = {}",
-                                       synchronous == Synchronous::at_once ? 16'000 : 48'000,
-                                       synchronous == Synchronous::at_once ? "FULL" : "NORMAL"));
-  if (!set) return tl::unexpected(std::move(set.error()));
-  return std::make_unique<SqliteDatabase>(*std::move(connection));
+  FLEETFIT_TRY(
+      connection->execute(fmt::format("PRAGMA foreign_keys = ON; PRAGMA cache_size = -{}; "
+                                      "PRAGMA synchronous = {}",
+                                      synchronous == Synchronous::at_once ? 16'000 : 48'000,
+                                      synchronous == Synchronous::at_once ? "FULL" : "NORMAL")));
+  return std::make_unique<SqliteDatabase>(std::move(connection));
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_sqlite_store(const std::filesystem::path& path,
                                                  const SqliteStoreOptions& options) {
-  auto records = connect(path, options, Synchronous::at_once);
-  if (!records) return tl::unexpected(std::move(records.error()));
-  auto studies = connect(path, options, Synchronous::soon);
-  if (!studies) return tl::unexpected(std::move(studies.error()));
-  auto traffic = connect(path, options, Synchronous::soon);
-  if (!traffic) return tl::unexpected(std::move(traffic.error()));
-  return make_sql_store({.records = *std::move(records),
-                         .studies = *std::move(studies),
-                         .traffic = *std::move(traffic)});
+  FLEETFIT_ASSIGN(auto records, connect(path, options, Synchronous::at_once));
+  FLEETFIT_ASSIGN(auto studies, connect(path, options, Synchronous::soon));
+  FLEETFIT_ASSIGN(auto traffic, connect(path, options, Synchronous::soon));
+  return make_sql_store({.records = std::move(records),
+                         .studies = std::move(studies),
+                         .traffic = std::move(traffic)});
 }
 
 }  // namespace fleetfit::store

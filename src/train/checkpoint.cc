@@ -85,9 +85,8 @@ Status write_checkpoint(const std::filesystem::path& file, const Checkpoint& che
 }
 
 Result<Checkpoint> read_checkpoint(const std::filesystem::path& file) {
-  const auto bytes = core::read_file(file, {.max_bytes = kMostBytes});
-  if (!bytes) return tl::unexpected(bytes.error());
-  const std::string_view all = *bytes;
+  FLEETFIT_ASSIGN(const auto bytes, core::read_file(file, {.max_bytes = kMostBytes}));
+  const std::string_view all = bytes;
   const auto refuse = [&](std::string_view what) {
     return fail(ErrorCode::invalid_input, fmt::format("{}: {}", file.string(), what));
   };

@@ -168,23 +168,21 @@ Result<double> Elastifying::take_step(const TorchBatch& batch) const {
 Status Elastifying::run_epoch(core::ProgressTask& task) {
   const auto epoch = batches("order");
   while (at_.step < epoch.size() && !is_stopped()) {
-    const auto images = epoch.batch(at_.step);
-    if (!images) return tl::unexpected(images.error());
-    const auto loss = take_step(*images);
-    if (!loss) return tl::unexpected(loss.error());
-    if (!std::isfinite(*loss))
+    FLEETFIT_ASSIGN(const auto images, epoch.batch(at_.step));
+    FLEETFIT_ASSIGN(const auto loss, take_step(images));
+    if (!std::isfinite(loss))
       return fail(ErrorCode::unstable,
                   fmt::format("{}: the loss became infinite in step {} of epoch {}; smaller steps "
                               "may help",
                               stages_[at_.stage].name, at_.step + 1, at_.epoch + 1));
-    at_.loss_sum += *loss;
+    at_.loss_sum += loss;
     ++at_.step;
     ++stage_steps_;
     task.advance(static_cast<std::uint64_t>(options_.batch));
     if (at_.step * kMessagesPerEpoch / epoch.size() >
         (at_.step - 1) * kMessagesPerEpoch / epoch.size())
       tell_loss(task);
-    if (auto saved = save_at_times(); !saved) return saved;
+    FLEETFIT_TRY(save_at_times());
   }
   if (at_.step < epoch.size()) return save();
   auto finished = finish_epoch(task);
@@ -213,16 +211,15 @@ std::string Elastifying::time_left() const {
 Status Elastifying::finish_epoch(core::ProgressTask& task) {
   const auto& stage = stages_[at_.stage];
   if (at_.stage == 1 && !is_paper()) {
-    if (auto renewed = renew_statistics(); !renewed) return renewed;
+    FLEETFIT_TRY(renew_statistics());
   }
   auto random = random_.split("progress");
-  const auto samples =
-      accuracies(images_.validation, sampler_.draw_spread(kProgressSubnets, random));
-  if (!samples) return tl::unexpected(samples.error());
+  FLEETFIT_ASSIGN(const auto samples,
+                  accuracies(images_.validation, sampler_.draw_spread(kProgressSubnets, random)));
   at_.epochs.push_back({.stage = std::string(stage.name),
                         .epoch = at_.epoch + 1,
                         .loss = at_.loss_sum / static_cast<double>(at_.step),
-                        .validation = accuracy_by_share(*samples)});
+                        .validation = accuracy_by_share(samples)});
   task.message(fmt::format("{} {}/{}: accuracy by share of multiply-accumulates: {}", stage.name,
                            at_.epoch + 1, stage.epochs, describe(at_.epochs.back().validation)));
   ++at_.epoch;
@@ -239,9 +236,8 @@ Status Elastifying::renew_statistics() const {
   const auto epoch = batches("statistics");
   net_->renew_statistics();
   for (std::size_t i = 0; i < subnets.size(); ++i) {
-    const auto images = epoch.batch(static_cast<std::int64_t>(i) % epoch.size());
-    if (!images) return tl::unexpected(images.error());
-    if (auto added = net_->add_statistics(*images, subnets[i]); !added) return added;
+    FLEETFIT_ASSIGN(const auto images, epoch.batch(static_cast<std::int64_t>(i) % epoch.size()));
+    FLEETFIT_TRY(net_->add_statistics(images, subnets[i]));
   }
   return {};
 }
@@ -259,7 +255,7 @@ Status Elastifying::run_stage() {
   stage_start_ = context_.clock.now();
   stage_steps_ = 0;
   while (at_.epoch < stage.epochs && !is_stopped()) {
-    if (auto done = run_epoch(task); !done) return done;
+    FLEETFIT_TRY(run_epoch(task));
   }
   return {};
 }
@@ -282,17 +278,16 @@ Status Elastifying::resume(const std::string& subject) {
   if (!options_.resume || !options_.checkpoint) return {};
   const auto checkpoint = read_checkpoint(*options_.checkpoint);
   if (!checkpoint && checkpoint.error().code == ErrorCode::not_found) return {};
-  if (!checkpoint) return tl::unexpected(checkpoint.error());
+  FLEETFIT_TRY(checkpoint);
   const auto file = options_.checkpoint->string();
-  auto place = read_notes(checkpoint->notes, file);
-  if (!place) return tl::unexpected(std::move(place.error()));
-  if (place->subject != subject)
+  FLEETFIT_ASSIGN(auto place, read_notes(checkpoint->notes, file));
+  if (place.subject != subject)
     return fail(ErrorCode::invalid_input,
                 fmt::format("{} is of other work ({}); without --resume it begins anew", file,
-                            place->subject));
+                            place.subject));
   if (auto restored = net_->restore(checkpoint->numbers); !restored)
     return core::within(file, restored.error());
-  at_ = *std::move(place);
+  at_ = std::move(place);
   before_s_ = at_.elapsed_s;
   return {};
 }
@@ -306,12 +301,10 @@ Result<std::vector<AccuracySample>> Elastifying::accuracies(
   const OrderedBatches batches(images, kEvaluationBatch);
   for (std::int64_t b = 0; b < batches.size(); ++b) {
     if (is_stopped()) return fail(ErrorCode::cancelled, "interrupted while looking at subnets");
-    const auto batch = batches.batch(b);
-    if (!batch) return tl::unexpected(batch.error());
-    const auto found = net_->count_classes(*batch, subnets);
-    if (!found) return tl::unexpected(found.error());
-    for (std::size_t i = 0; i < counts.size(); ++i) counts[i].add((*found)[i]);
-    of_pixels = batch->labels.dim() > 1;
+    FLEETFIT_ASSIGN(const auto batch, batches.batch(b));
+    FLEETFIT_ASSIGN(const auto found, net_->count_classes(batch, subnets));
+    for (std::size_t i = 0; i < counts.size(); ++i) counts[i].add(found[i]);
+    of_pixels = batch.labels.dim() > 1;
   }
   std::vector<AccuracySample> samples;
   for (std::size_t i = 0; i < subnets.size(); ++i) {
@@ -334,17 +327,14 @@ std::string Elastifying::text_of(const SubnetPath& path) const {
 
 Status Elastifying::look_at_result(Elastified& result) const {
   core::ProgressTask task(context_.progress, {.name = "test", .total = 2, .unit = "steps"});
-  const auto original = accuracies(images_.test, {sampler_.original()});
-  if (!original) return tl::unexpected(original.error());
-  result.original_accuracy = original->front().accuracy;
-  result.original_mean_iou = original->front().mean_iou;
+  FLEETFIT_ASSIGN(const auto original, accuracies(images_.test, {sampler_.original()}));
+  result.original_accuracy = original.front().accuracy;
+  result.original_mean_iou = original.front().mean_iou;
   task.advance();
   auto random = random_.split("samples");
   auto subnets = sampler_.draw_spread(kSampleSubnets, random);
   subnets.push_back(sampler_.original());
-  auto samples = accuracies(images_.sample, subnets);
-  if (!samples) return tl::unexpected(std::move(samples.error()));
-  result.samples = *std::move(samples);
+  FLEETFIT_ASSIGN(result.samples, accuracies(images_.sample, subnets));
   result.sample_images = images_.sample.size();
   result.by_share = accuracy_by_share(result.samples);
   return {};
@@ -352,7 +342,7 @@ Status Elastifying::look_at_result(Elastified& result) const {
 
 Result<Elastified> Elastifying::run() {
   for (; at_.stage < stages_.size() && !is_stopped(); ++at_.stage, at_.epoch = 0) {
-    if (auto done = run_stage(); !done) return tl::unexpected(std::move(done.error()));
+    FLEETFIT_TRY(run_stage());
     if (is_stopped()) break;
   }
   Elastified result{.epochs = at_.epochs};
@@ -361,7 +351,7 @@ Result<Elastified> Elastifying::run() {
     if (!looked && looked.error().code != ErrorCode::cancelled)
       return tl::unexpected(std::move(looked.error()));
   } else if (at_.stage == 1 && at_.step > 0 && !is_paper()) {
-    if (auto renewed = renew_statistics(); !renewed) return tl::unexpected(renewed.error());
+    FLEETFIT_TRY(renew_statistics());
   }
   result.is_interrupted = is_stopped();
   result.supernet = net_->supernet();
@@ -371,19 +361,15 @@ Result<Elastified> Elastifying::run() {
 
 Result<Elastified> learn(const elastic::Supernet& supernet, const ImageSplits& images,
                          const ElastifyOptions& options, const TrainingContext& context) {
-  auto sampler = SubnetSampler::create(supernet);
-  if (!sampler) return tl::unexpected(std::move(sampler.error()));
-  auto loaded = LoadedImages::load(supernet, images, options, context);
-  if (!loaded) return tl::unexpected(std::move(loaded.error()));
-  auto net = TorchSupernet::create(supernet, device_of(options.compute), context.pool);
-  if (!net) return tl::unexpected(std::move(net.error()));
-  const auto takes = [&](const ImageForm& form) { return (*net)->takes(form); };
-  if (auto ok = loaded->load_first(takes, options, context); !ok)
-    return tl::unexpected(std::move(ok.error()));
-  Elastifying work(supernet, {*std::move(loaded), *std::move(sampler), *std::move(net)}, options,
+  FLEETFIT_ASSIGN(auto sampler, SubnetSampler::create(supernet));
+  FLEETFIT_ASSIGN(auto loaded, LoadedImages::load(supernet, images, options, context));
+  FLEETFIT_ASSIGN(auto net,
+                  TorchSupernet::create(supernet, device_of(options.compute), context.pool));
+  const auto takes = [&](const ImageForm& form) { return net->takes(form); };
+  FLEETFIT_TRY(loaded.load_first(takes, options, context));
+  Elastifying work(supernet, {std::move(loaded), std::move(sampler), std::move(net)}, options,
                    context);
-  if (auto resumed = work.resume(subject_of(options, images)); !resumed)
-    return tl::unexpected(std::move(resumed.error()));
+  FLEETFIT_TRY(work.resume(subject_of(options, images)));
   return work.run();
 }
 
@@ -413,7 +399,7 @@ std::vector<RangeAccuracy> accuracy_by_share(const std::vector<AccuracySample>& 
 
 Result<Elastified> elastify(const elastic::Supernet& supernet, const ImageSplits& images,
                             const ElastifyOptions& options, const TrainingContext& context) {
-  if (auto ok = check_available(options.compute); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check_available(options.compute));
   return guarded([&] { return learn(supernet, images, options, context); });
 }
 

@@ -66,46 +66,37 @@ std::int64_t training_images(const ElastifyOptions& options, const ImageSplits& 
 Result<LoadedImages> LoadedImages::load(const elastic::Supernet& supernet,
                                         const ImageSplits& images, const ElastifyOptions& options,
                                         const TrainingContext& context) {
-  const auto form = input_form(supernet);
-  if (!form) return tl::unexpected(form.error());
-  if (auto fits = check_classes(supernet, images.train); !fits)
-    return tl::unexpected(std::move(fits.error()));
-  if (auto ok = check_count(training_images(options, images), options); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_ASSIGN(const auto form, input_form(supernet));
+  FLEETFIT_TRY(check_classes(supernet, images.train));
+  FLEETFIT_TRY(check_count(training_images(options, images), options));
   const auto read = [&](const data::Dataset& data, std::int64_t limit) {
     return TorchImages::load(data,
-                             {.form = *form, .limit = limit, .device = device_of(options.compute)},
+                             {.form = form, .limit = limit, .device = device_of(options.compute)},
                              context.pool, context.stop);
   };
-  auto training = read(images.train, options.limit);
-  if (!training) return tl::unexpected(std::move(training.error()));
-  auto validation = read(images.validation, kValidationImages);
-  if (!validation) return tl::unexpected(std::move(validation.error()));
-  auto test = read(images.test, 0);
-  if (!test) return tl::unexpected(std::move(test.error()));
-  auto sample = read(images.test, kSampleImages);
-  if (!sample) return tl::unexpected(std::move(sample.error()));
-  return LoadedImages{.training = *std::move(training),
+  FLEETFIT_ASSIGN(auto training, read(images.train, options.limit));
+  FLEETFIT_ASSIGN(auto validation, read(images.validation, kValidationImages));
+  FLEETFIT_ASSIGN(auto test, read(images.test, 0));
+  FLEETFIT_ASSIGN(auto sample, read(images.test, kSampleImages));
+  return LoadedImages{.training = std::move(training),
                       .first = std::nullopt,
-                      .validation = *std::move(validation),
-                      .test = *std::move(test),
-                      .sample = *std::move(sample)};
+                      .validation = std::move(validation),
+                      .test = std::move(test),
+                      .sample = std::move(sample)};
 }
 
 Status LoadedImages::load_first(const std::function<bool(const ImageForm&)>& takes,
                                 const ElastifyOptions& options, const TrainingContext& context) {
   if (options.first_data == nullptr) return {};
-  auto form = form_of(*options.first_data);
-  if (!form) return tl::unexpected(std::move(form.error()));
-  form->channels = training.form().channels;
-  auto images = TorchImages::load(*options.first_data,
-                                  {.form = takes(*form) ? *form : training.form(),
-                                   .limit = options.limit,
-                                   .device = device_of(options.compute)},
-                                  context.pool, context.stop);
-  if (!images) return tl::unexpected(std::move(images.error()));
-  if (auto ok = check_count(images->size(), options); !ok) return ok;
-  first = *std::move(images);
+  FLEETFIT_ASSIGN(auto form, form_of(*options.first_data));
+  form.channels = training.form().channels;
+  FLEETFIT_ASSIGN(auto images, TorchImages::load(*options.first_data,
+                                                 {.form = takes(form) ? form : training.form(),
+                                                  .limit = options.limit,
+                                                  .device = device_of(options.compute)},
+                                                 context.pool, context.stop));
+  FLEETFIT_TRY(check_count(images.size(), options));
+  first = std::move(images);
   return {};
 }
 

@@ -94,9 +94,8 @@ std::string to_notes(const ElastifyPlace& place) {
 }
 
 Result<ElastifyPlace> read_notes(const std::string& notes, const std::string& name) {
-  const auto document = core::parse_json(notes, name);
-  if (!document) return tl::unexpected(document.error());
-  Fields fields(JsonView(*document, name));
+  FLEETFIT_ASSIGN(const auto document, core::parse_json(notes, name));
+  Fields fields(JsonView(document, name));
   ElastifyPlace place{.subject = fields.text("elastification"),
                       .stage = static_cast<std::size_t>(fields.count("stage")),
                       .epoch = static_cast<int>(fields.count("epoch")),
@@ -105,7 +104,7 @@ Result<ElastifyPlace> read_notes(const std::string& notes, const std::string& na
                       .elapsed_s = fields.number("elapsed_s")};
   for (auto& item : fields.items("epochs"))
     place.epochs.push_back(read_epoch(Fields(item), fields));
-  if (!fields.status()) return tl::unexpected(fields.status().error());
+  FLEETFIT_TRY(fields.status());
   return place;
 }
 

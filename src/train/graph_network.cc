@@ -148,7 +148,7 @@ std::vector<Candidate> make_candidates(const std::vector<Settings>& settings,
 Result<TrainedGraphNetwork> train_graph_network(const GraphTrainingSet& set,
                                                 const TrainingOptions& options,
                                                 const TrainingContext& context) {
-  if (auto checked = check(set); !checked) return tl::unexpected(std::move(checked.error()));
+  FLEETFIT_TRY(check(set));
   use_one_thread_per_fit();
   const core::Random random(options.seed);
   std::vector<std::size_t> samples(set.graphs.size());
@@ -170,16 +170,15 @@ Result<TrainedGraphNetwork> train_graph_network(const GraphTrainingSet& set,
   const auto& fit = static_cast<GraphFit&>(found.training->fit());
   const auto& chosen = settings[found.candidate];
   const auto& [inputs, data] = prepared_for(chosen, prepared);
-  auto network =
-      predict::GraphNetwork::make({.features = {set.features.begin(), set.features.end()},
-                                   .inputs = inputs,
-                                   .layers = fit.layers(),
-                                   .readout_of = chosen.network.readout_of,
-                                   .readout = fit.readout(),
-                                   .sum_scale = data.sum_scale,
-                                   .output = data.output});
-  if (!network) return tl::unexpected(std::move(network.error()));
-  return TrainedGraphNetwork{.network = *std::move(network),
+  FLEETFIT_ASSIGN(auto network, predict::GraphNetwork::make(
+                                    {.features = {set.features.begin(), set.features.end()},
+                                     .inputs = inputs,
+                                     .layers = fit.layers(),
+                                     .readout_of = chosen.network.readout_of,
+                                     .readout = fit.readout(),
+                                     .sum_scale = data.sum_scale,
+                                     .output = data.output}));
+  return TrainedGraphNetwork{.network = std::move(network),
                              .settings = describe(chosen),
                              .validation_percent = found.training->best_percent(),
                              .epochs = found.training->best_epoch(),

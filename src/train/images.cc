@@ -214,13 +214,12 @@ double Trainer::elapsed_s() const {
 }
 
 Status Trainer::step(ShuffledBatches& batches) {
-  const auto batch = batches.next(place_.step);
-  if (!batch) return tl::unexpected(batch.error());
-  auto outputs = network_.forward_one(batch->images);
+  FLEETFIT_ASSIGN(const auto batch, batches.next(place_.step));
+  auto outputs = network_.forward_one(batch.images);
   if (probabilities_) outputs = outputs.clamp_min(1e-12).log();
   constexpr std::int64_t kMean = 1;
   constexpr std::int64_t kIgnoreNone = -100;
-  const auto loss = at::cross_entropy_loss(outputs, batch->labels, {}, kMean, kIgnoreNone,
+  const auto loss = at::cross_entropy_loss(outputs, batch.labels, {}, kMean, kIgnoreNone,
                                            options_.label_smoothing);
   loss.backward();
   const auto number = place_.epoch * batches_of_epoch_ + place_.step;
@@ -250,21 +249,20 @@ std::string Trainer::time_left() const {
 }
 
 Status Trainer::finish_epoch(core::ProgressTask& progress) {
-  const auto accuracy = accuracy_of(network_, data_.validation, context_.stop);
-  if (!accuracy) return tl::unexpected(accuracy.error());
+  FLEETFIT_ASSIGN(const auto accuracy, accuracy_of(network_, data_.validation, context_.stop));
   place_.last_loss = place_.loss_sum / static_cast<double>(place_.step);
   ++place_.epoch;
   place_.step = 0;
   place_.loss_sum = 0;
-  if (*accuracy >= place_.best) {
-    place_.best = *accuracy;
+  if (accuracy >= place_.best) {
+    place_.best = accuracy;
     place_.best_epoch = place_.epoch;
     copy_into(best_, network_.state());
   }
   progress.message(
       fmt::format("epoch {} of {}: loss {:.3f}, accuracy {:.2f} % on validation "
                   "images, {} left",
-                  place_.epoch, options_.epochs, place_.last_loss, 100 * *accuracy, time_left()));
+                  place_.epoch, options_.epochs, place_.last_loss, 100 * accuracy, time_left()));
   return save();
 }
 
@@ -277,13 +275,12 @@ Status Trainer::run_epoch(core::ProgressTask& progress) {
   auto batches = batches_of(place_.epoch);
   network_.batch_statistics(true);
   while (place_.step < batches_of_epoch_ && !is_stopped()) {
-    if (auto ok = step(batches); !ok) return ok;
+    FLEETFIT_TRY(step(batches));
     progress.advance(static_cast<std::uint64_t>(batch_));
-    if (place_.step % kStepsBetweenLooks == 0)
-      if (auto ok = look_at_loss(); !ok) return ok;
-    if (auto ok = save_now_and_then(); !ok) return ok;
+    if (place_.step % kStepsBetweenLooks == 0) FLEETFIT_TRY(look_at_loss());
+    FLEETFIT_TRY(save_now_and_then());
   }
-  if (auto ok = look_at_loss(); !ok) return ok;
+  FLEETFIT_TRY(look_at_loss());
   if (is_stopped()) return {};
   auto finished = finish_epoch(progress);
   // Stopped while the epoch was looked at: it is looked at again when it is taken up.
@@ -312,7 +309,7 @@ std::vector<at::Tensor> all_of(TorchNetwork& network, const TorchOptimizer& opti
 Status Trainer::save() {
   saved_ = context_.clock.now();
   if (!options_.checkpoint) return {};
-  if (auto ok = look_at_loss(); !ok) return ok;
+  FLEETFIT_TRY(look_at_loss());
   const nlohmann::json notes = {
       {"training", identity()},          {"epoch", place_.epoch},         {"step", place_.step},
       {"loss_sum", place_.loss_sum},     {"last_loss", place_.last_loss}, {"best", place_.best},
@@ -345,18 +342,15 @@ Status Trainer::take_up() {
   if (!options_.resume || !options_.checkpoint) return {};
   auto checkpoint = read_checkpoint(*options_.checkpoint);
   if (!checkpoint && checkpoint.error().code == ErrorCode::not_found) return {};
-  if (!checkpoint) return tl::unexpected(std::move(checkpoint.error()));
+  FLEETFIT_TRY(checkpoint);
   const auto file = options_.checkpoint->string();
-  const auto document = core::parse_json(checkpoint->notes, file);
-  if (!document) return tl::unexpected(document.error());
-  const core::JsonView notes(*document, file);
-  const auto training = notes.at("training");
-  if (!training) return tl::unexpected(training.error());
-  if (auto same = check_identity(training->value(), identity(), file); !same) return same;
-  const auto place = place_of(notes);
-  if (!place) return tl::unexpected(place.error());
-  if (auto ok = put_numbers(all_of(network_, optimizer_, best_), *checkpoint, file); !ok) return ok;
-  place_ = *place;
+  FLEETFIT_ASSIGN(const auto document, core::parse_json(checkpoint->notes, file));
+  const core::JsonView notes(document, file);
+  FLEETFIT_ASSIGN(const auto training, notes.at("training"));
+  FLEETFIT_TRY(check_identity(training.value(), identity(), file));
+  FLEETFIT_ASSIGN(const auto place, place_of(notes));
+  FLEETFIT_TRY(put_numbers(all_of(network_, optimizer_, best_), *checkpoint, file));
+  place_ = place;
   resumed_at_ = static_cast<int>(place_.epoch);
   return {};
 }
@@ -367,11 +361,9 @@ Result<TrainedClassifier> Trainer::run() {
     core::ProgressTask progress(
         context_.progress,
         {.name = "train", .total = static_cast<std::uint64_t>(left * batch_), .unit = "images"});
-    while (place_.epoch < options_.epochs && !is_stopped())
-      if (auto ok = run_epoch(progress); !ok) return tl::unexpected(std::move(ok.error()));
+    while (place_.epoch < options_.epochs && !is_stopped()) FLEETFIT_TRY(run_epoch(progress));
   }
-  if (is_stopped())
-    if (auto ok = save(); !ok) return tl::unexpected(std::move(ok.error()));
+  if (is_stopped()) FLEETFIT_TRY(save());
   if (place_.best_epoch > 0) copy_into(network_.state(), best_);
   TrainedClassifier trained{.graph = network_.graph(),
                             .validation_accuracy = std::max(place_.best, 0.0),
@@ -396,29 +388,23 @@ Result<Splits> load_splits(const ImageSplits& data, const ImageForm& form,
                              {.form = form, .limit = limit, .device = device_of(options.compute)},
                              context.pool, context.stop);
   };
-  auto train = load(data.train, options.limit);
-  if (!train) return tl::unexpected(std::move(train.error()));
-  auto validation = load(data.validation, validation_limit(options));
-  if (!validation) return tl::unexpected(std::move(validation.error()));
-  auto test = load(data.test, 0);
-  if (!test) return tl::unexpected(std::move(test.error()));
-  return Splits{*std::move(train), *std::move(validation), *std::move(test)};
+  FLEETFIT_ASSIGN(auto train, load(data.train, options.limit));
+  FLEETFIT_ASSIGN(auto validation, load(data.validation, validation_limit(options)));
+  FLEETFIT_ASSIGN(auto test, load(data.test, 0));
+  return Splits{std::move(train), std::move(validation), std::move(test)};
 }
 
 Result<TrainedClassifier> train(const graph::Graph& network, const ImageSplits& data,
                                 const ClassifierOptions& options, const TrainingContext& context) {
-  const auto form = input_form(network);
-  if (!form) return tl::unexpected(form.error());
-  if (auto ok = check_classes(network, data); !ok) return tl::unexpected(std::move(ok.error()));
-  if (auto ok = check_available(options.compute); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_ASSIGN(const auto form, input_form(network));
+  FLEETFIT_TRY(check_classes(network, data));
+  FLEETFIT_TRY(check_available(options.compute));
   use_threads(context.pool.workers());
   at::globalContext().setDeterministicCuDNN(true);
-  auto learner = TorchNetwork::create(network, device_of(options.compute));
-  if (!learner) return tl::unexpected(std::move(learner.error()));
-  const auto splits = load_splits(data, *form, options, context);
-  if (!splits) return tl::unexpected(splits.error());
-  Trainer trainer(**learner, *splits, options, context);
-  if (auto ok = trainer.take_up(); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_ASSIGN(auto learner, TorchNetwork::create(network, device_of(options.compute)));
+  FLEETFIT_ASSIGN(const auto splits, load_splits(data, form, options, context));
+  Trainer trainer(*learner, splits, options, context);
+  FLEETFIT_TRY(trainer.take_up());
   return trainer.run();
 }
 

@@ -12,9 +12,8 @@ bool is_map(const graph::Tensor& output) {
 
 Status check_label_form(const graph::Tensor& input, const graph::Tensor& output,
                         const data::Dataset& data) {
-  const auto first = data.item(0);
-  if (!first) return tl::unexpected(first.error());
-  const bool of_pixels = !first->mask.empty();
+  FLEETFIT_ASSIGN(const auto first, data.item(0));
+  const bool of_pixels = !first.mask.empty();
   if (is_map(output) != of_pixels)
     return fail(
         ErrorCode::invalid_input,

@@ -139,15 +139,9 @@ class Learning {
 Status Learning::prepare() {
   const std::size_t folds = std::clamp<std::size_t>(options_.members, 2, samples_.devices.size());
   folds_ = learned::device_folds(samples_, folds);
-  const auto ridge = learned::choose_ridge(samples_, folds_);
-  if (!ridge) return tl::unexpected(ridge.error());
-  ridge_ = *ridge;
-  auto inputs = learned::fit_device_inputs(samples_.features, ridge_);
-  if (!inputs) return tl::unexpected(std::move(inputs.error()));
-  inputs_ = *std::move(inputs);
-  auto devices = learned::read_devices(*inputs_, samples_);
-  if (!devices) return tl::unexpected(std::move(devices.error()));
-  devices_ = *std::move(devices);
+  FLEETFIT_ASSIGN(ridge_, learned::choose_ridge(samples_, folds_));
+  FLEETFIT_ASSIGN(inputs_, learned::fit_device_inputs(samples_.features, ridge_));
+  FLEETFIT_ASSIGN(devices_, learned::read_devices(*inputs_, samples_));
   for (std::size_t cost = 0; cost < samples_.costs.size(); ++cost)
     costs_.push_back(learned::cost_targets(samples_, cost, devices_));
   accuracy_ = learned::accuracy_targets(samples_);
@@ -180,8 +174,7 @@ Result<std::vector<DenseLayer>> Learning::run_job(const Job& job) {
   const TinyIsZero while_training;
   auto layers = job.fit(progress);
   if (!layers) return layers;
-  if (auto kept = finished_.keep(job.name, *layers); !kept)
-    return tl::unexpected(std::move(kept.error()));
+  FLEETFIT_TRY(finished_.keep(job.name, *layers));
   return layers;
 }
 
@@ -193,7 +186,7 @@ Result<std::vector<std::vector<DenseLayer>>> Learning::run_jobs(std::vector<Job>
   });
   std::vector<std::vector<DenseLayer>> networks;
   for (auto& one : done) {
-    if (!one) return tl::unexpected(std::move(one.error()));
+    FLEETFIT_TRY(one);
     networks.push_back(*std::move(one));
   }
   return networks;
@@ -226,11 +219,11 @@ Learning::Job Learning::cost_job(std::size_t cost, std::size_t member) const {
     }
     const auto count = static_cast<double>(devices.size());
     data.ridge = ridge_ * squares / count / count;
-    const auto parts =
+    FLEETFIT_ASSIGN(
+        const auto parts,
         fit_design_network(data, {.steps = steps_of(2500, options_), .compute = options_.compute},
-                           random_.split("cost").split(cost).split(member), progress);
-    if (!parts) return tl::unexpected(parts.error());
-    return layers_of(*parts);
+                           random_.split("cost").split(cost).split(member), progress));
+    return layers_of(parts);
   };
   return {.name = fmt::format("{} {}", samples_.costs[cost].name, member), .fit = fit};
 }
@@ -242,11 +235,13 @@ Learning::Job Learning::accuracy_job(std::size_t member) const {
                              .outputs = 1,
                              .devices = {1.0F},
                              .numbers = accuracy_.numbers};
-    const auto parts = fit_design_network(
-        data, {.widths = {96, 48}, .steps = steps_of(4000, options_), .compute = options_.compute},
-        random_.split("accuracy").split(member), progress);
-    if (!parts) return tl::unexpected(parts.error());
-    return layers_of(*parts);
+    FLEETFIT_ASSIGN(
+        const auto parts,
+        fit_design_network(
+            data,
+            {.widths = {96, 48}, .steps = steps_of(4000, options_), .compute = options_.compute},
+            random_.split("accuracy").split(member), progress));
+    return layers_of(parts);
   };
   return {.name = fmt::format("accuracy {}", member), .fit = fit};
 }
@@ -258,9 +253,8 @@ Status Learning::train_performance(Model::Parts& parts) {
       jobs.push_back(cost_job(cost, member));
   for (std::size_t member = 0; member < options_.accuracy_members; ++member)
     jobs.push_back(accuracy_job(member));
-  auto networks = run_jobs(std::move(jobs));
-  if (!networks) return tl::unexpected(std::move(networks.error()));
-  auto next = networks->begin();
+  FLEETFIT_ASSIGN(auto networks, run_jobs(std::move(jobs)));
+  auto next = networks.begin();
   const auto take = [&] {
     return DesignNetwork::make(design_parts(*std::move(next++)), columns_.count());
   };
@@ -269,17 +263,15 @@ Status Learning::train_performance(Model::Parts& parts) {
                            .offset = costs_[cost].offset,
                            .scale = costs_[cost].scale});
     for (std::size_t member = 0; member < options_.members; ++member) {
-      auto network = take();
-      if (!network) return tl::unexpected(std::move(network.error()));
-      parts.costs.back().members.push_back({.network = *std::move(network)});
+      FLEETFIT_ASSIGN(auto network, take());
+      parts.costs.back().members.push_back({.network = std::move(network)});
     }
   }
   parts.accuracy = {
       .centre = accuracy_.centre, .scale = accuracy_.scale, .spread90 = accuracy_.spread90};
   for (std::size_t member = 0; member < options_.accuracy_members; ++member) {
-    auto network = take();
-    if (!network) return tl::unexpected(std::move(network.error()));
-    parts.accuracy.members.push_back(*std::move(network));
+    FLEETFIT_ASSIGN(auto network, take());
+    parts.accuracy.members.push_back(std::move(network));
   }
   return {};
 }
@@ -332,28 +324,26 @@ Result<std::vector<OptimizerNetwork>> Learning::train_optimizers(const Model& mo
   std::vector<Job> jobs;
   for (std::size_t i = 0; i < options_.optimizers; ++i)
     jobs.push_back(optimizer_job(model, tasks, i));
-  auto networks = run_jobs(std::move(jobs));
-  if (!networks) return tl::unexpected(std::move(networks.error()));
+  FLEETFIT_ASSIGN(auto networks, run_jobs(std::move(jobs)));
   std::vector<OptimizerNetwork> optimizers;
-  for (auto& layers : *networks) {
-    auto network =
+  for (auto& layers : networks) {
+    FLEETFIT_ASSIGN(
+        auto network,
         OptimizerNetwork::make(optimizer_parts(std::move(layers), model.space().genes().size()),
-                               model.space(), model.optimizer_inputs());
-    if (!network) return tl::unexpected(std::move(network.error()));
-    optimizers.push_back(*std::move(network));
+                               model.space(), model.optimizer_inputs()));
+    optimizers.push_back(std::move(network));
   }
   return optimizers;
 }
 
 Result<Model> Learning::run() {
-  if (auto ready = prepare(); !ready) return tl::unexpected(std::move(ready.error()));
+  FLEETFIT_TRY(prepare());
   core::ProgressTask progress(
       context_.progress,
       {.name = "learn to optimize", .total = networks() * kUnits, .unit = "steps"});
   progress_ = &progress;
   Model::Parts parts{.space = samples_.space, .device = *inputs_};
-  if (auto trained = train_performance(parts); !trained)
-    return tl::unexpected(std::move(trained.error()));
+  FLEETFIT_TRY(train_performance(parts));
   learned::fill_in_typical(parts, options_.seed);
   learned::calibrate(parts, samples_, folds_, ridge_, context_.pool);
   parts.lineage = {
@@ -366,10 +356,9 @@ Result<Model> Learning::run() {
     finished_.remove();
     return model;
   }
-  auto optimizers = train_optimizers(*model);
-  if (!optimizers) return tl::unexpected(std::move(optimizers.error()));
+  FLEETFIT_ASSIGN(auto optimizers, train_optimizers(*model));
   auto whole = model->parts();
-  whole.optimizers = *std::move(optimizers);
+  whole.optimizers = std::move(optimizers);
   finished_.remove();
   return Model::make(std::move(whole));
 }
@@ -398,7 +387,7 @@ Result<LearnMethod> learn_method_from(std::string_view name) {
 
 Result<Model> train_learned(const Samples& samples, const LearnOptions& options,
                             const TrainingContext& context) {
-  if (auto good = learned::check(samples); !good) return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(learned::check(samples));
   use_one_thread_per_fit();
   return Learning(samples, options, context).run();
 }

@@ -197,10 +197,9 @@ Status predict_fold(const TrainingSet& set, int fold, const Settings& settings,
       std::make_unique<MlpFit>(prepare(set, split, settings), settings, random.split("fit")),
       settings.rate);
   training.run(options.max_epochs, options.patience, deadline);
-  const auto network = network_of(training);
-  if (!network) return tl::unexpected(network.error());
+  FLEETFIT_ASSIGN(const auto network, network_of(training));
   std::vector<double> predicted(held_out.size());
-  network->predict({.values = rows_of(set, held_out), .columns = set.x.columns}, predicted);
+  network.predict({.values = rows_of(set, held_out), .columns = set.x.columns}, predicted);
   for (std::size_t i = 0; i < held_out.size(); ++i) out[held_out[i]] = predicted[i];
   return {};
 }
@@ -214,8 +213,7 @@ Result<std::vector<double>> predict_folds(const TrainingSet& set, const Settings
     done[fold] = predict_fold(set, static_cast<int>(fold), settings, options, deadline, predicted);
     progress.advance();
   });
-  for (auto& status : done)
-    if (!status) return tl::unexpected(std::move(status.error()));
+  for (auto& status : done) FLEETFIT_TRY(status);
   return predicted;
 }
 
@@ -239,8 +237,7 @@ Deadline deadline_of(double share, const TrainingOptions& options, const Trainin
 
 Result<TrainedMlp> train_mlp(const TrainingSet& set, const std::string& name,
                              const TrainingOptions& options, const TrainingContext& context) {
-  if (auto checked = check_with_or_without_folds(set); !checked)
-    return tl::unexpected(std::move(checked.error()));
+  FLEETFIT_TRY(check_with_or_without_folds(set));
   use_one_thread_per_fit();
   const auto start = context.clock.now();
   const core::Random random(options.seed);
@@ -257,19 +254,16 @@ Result<TrainedMlp> train_mlp(const TrainingSet& set, const std::string& name,
   auto found =
       search(candidates, options, deadline_of(folds > 0 ? 0.5 : 1.0, options, context, start),
              context.pool, progress);
-  auto network = network_of(*found.training);
-  if (!network) return tl::unexpected(std::move(network.error()));
-  TrainedMlp trained{.network = *std::move(network),
+  FLEETFIT_ASSIGN(auto network, network_of(*found.training));
+  TrainedMlp trained{.network = std::move(network),
                      .settings = describe(settings[found.candidate]),
                      .validation_percent = found.training->best_percent(),
                      .epochs = found.training->best_epoch(),
                      .ended = found.training->ended()};
   if (folds > 0) {
-    auto predicted =
-        predict_folds(set, settings[found.candidate], options,
-                      deadline_of(1.0, options, context, start), context.pool, progress);
-    if (!predicted) return tl::unexpected(std::move(predicted.error()));
-    trained.out_of_fold = *std::move(predicted);
+    FLEETFIT_ASSIGN(trained.out_of_fold, predict_folds(set, settings[found.candidate], options,
+                                                       deadline_of(1.0, options, context, start),
+                                                       context.pool, progress));
   }
   return trained;
 }

@@ -64,7 +64,7 @@ Result<Graph> backbone_of(const Graph& classifier, const SegmentationOptions& op
       if (id != graph::kNoTensor && !backbone.tensor(id).is_constant())
         backbone.tensor(id).shape.reset();
   }
-  if (auto ok = graph::infer_shapes(backbone); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(graph::infer_shapes(backbone));
   return backbone;
 }
 
@@ -99,16 +99,14 @@ bool is_segmentation(const graph::Graph& network) {
 }
 
 Result<Graph> with_segmentation_head(const Graph& classifier, const SegmentationOptions& options) {
-  auto backbone = backbone_of(classifier, options);
-  if (!backbone) return tl::unexpected(std::move(backbone.error()));
-  const auto features = backbone->tensor(backbone->outputs[0]).shape;
+  FLEETFIT_ASSIGN(auto backbone, backbone_of(classifier, options));
+  const auto features = backbone.tensor(backbone.outputs[0]).shape;
   if (!features || features->size() != kImageRank)
     return fail(ErrorCode::invalid_input, "the size of its last feature map is not known");
-  auto head = head_for(*features, options);
-  if (!head) return tl::unexpected(std::move(head.error()));
+  FLEETFIT_ASSIGN(auto head, head_for(*features, options));
   elastic::Supernet chain{.name = classifier.name};
-  chain.blocks.push_back({.name = "backbone", .branches = {{.graph = *std::move(backbone)}}});
-  chain.blocks.push_back({.name = "head", .branches = {{.graph = *std::move(head)}}});
+  chain.blocks.push_back({.name = "backbone", .branches = {{.graph = std::move(backbone)}}});
+  chain.blocks.push_back({.name = "head", .branches = {{.graph = std::move(head)}}});
   auto joined = elastic::join({chain}, {{.block = 0}, {.block = 1}});
   if (!joined) return joined;
   for (auto& node : joined->nodes) node.name = renamed(node.name);

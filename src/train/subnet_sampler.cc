@@ -22,14 +22,12 @@ struct Work {
 };
 
 Result<Work> work_of(const graph::Graph& graph) {
-  auto cost = cost::count_cost(graph);
-  if (!cost) return tl::unexpected(std::move(cost.error()));
+  FLEETFIT_ASSIGN(auto cost, cost::count_cost(graph));
   const auto multiplies = [](const std::optional<cost::NodeCost>& node) {
     return node && node->flops > 0;
   };
-  const auto layers = std::ranges::count_if(cost->nodes, multiplies);
-  return Work{.macs = static_cast<double>(cost->total.flops),
-              .layers = static_cast<double>(layers)};
+  const auto layers = std::ranges::count_if(cost.nodes, multiplies);
+  return Work{.macs = static_cast<double>(cost.total.flops), .layers = static_cast<double>(layers)};
 }
 
 /// log(exp(a) + exp(b)) without overflow.
@@ -46,9 +44,8 @@ Result<SubnetSampler> SubnetSampler::create(const elastic::Supernet& supernet) {
   for (const auto& block : supernet.blocks) {
     auto& ways = sampler.ways_.emplace_back();
     for (const auto& branch : block.branches) {
-      const auto work = work_of(branch.graph);
-      if (!work) return tl::unexpected(work.error());
-      ways.push_back({.span = branch.span, .macs = work->macs, .layers = work->layers});
+      FLEETFIT_ASSIGN(const auto work, work_of(branch.graph));
+      ways.push_back({.span = branch.span, .macs = work.macs, .layers = work.layers});
     }
     total.macs += ways.front().macs;
     total.layers += ways.front().layers;

@@ -14,11 +14,10 @@ Result<double> accuracy_of(TorchNetwork& network, const TorchImages& images,
   std::int64_t labels = 0;
   for (std::int64_t i = 0; i < batches.size(); ++i) {
     if (stop.stop_requested()) return fail(ErrorCode::cancelled, "interrupted");
-    const auto batch = batches.batch(i);
-    if (!batch) return tl::unexpected(batch.error());
-    const auto found = network.forward_one(batch->images).argmax(1);
-    right += found.eq(batch->labels).sum().item<std::int64_t>();
-    labels += batch->labels.numel();
+    FLEETFIT_ASSIGN(const auto batch, batches.batch(i));
+    const auto found = network.forward_one(batch.images).argmax(1);
+    right += found.eq(batch.labels).sum().item<std::int64_t>();
+    labels += batch.labels.numel();
   }
   return static_cast<double>(right) / static_cast<double>(labels);
 }

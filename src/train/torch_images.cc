@@ -72,23 +72,23 @@ Status put_pixels(const data::Item& item, const ImageForm& form, std::uint8_t* o
     separate_channels(item.image, out);
     return {};
   }
-  const auto stretched = data::make_batch(
-      std::span(&item, 1),
-      {.height = form.height, .width = form.width, .channels = form.channels, .scale = 1});
-  if (!stretched) return tl::unexpected(stretched.error());
-  std::ranges::transform(stretched->values, out, [](float value) {
+  FLEETFIT_ASSIGN(
+      const auto stretched,
+      data::make_batch(
+          std::span(&item, 1),
+          {.height = form.height, .width = form.width, .channels = form.channels, .scale = 1}));
+  std::ranges::transform(stretched.values, out, [](float value) {
     return static_cast<std::uint8_t>(std::lround(std::clamp(value, 0.0F, 255.0F)));
   });
   return {};
 }
 
 Status put_mask(const data::Item& item, const ImageForm& form, std::uint8_t* out) {
-  const auto labels =
-      data::make_batch(std::span(&item, 1), {.height = form.height, .width = form.width});
-  if (!labels) return tl::unexpected(labels.error());
-  if (std::ssize(labels->labels) != form.height * form.width)
+  FLEETFIT_ASSIGN(const auto labels, data::make_batch(std::span(&item, 1), {.height = form.height,
+                                                                            .width = form.width}));
+  if (std::ssize(labels.labels) != form.height * form.width)
     return fail(ErrorCode::invalid_input, "only some of the images have a class for each pixel");
-  std::ranges::transform(labels->labels, out,
+  std::ranges::transform(labels.labels, out,
                          [](std::int64_t label) { return static_cast<std::uint8_t>(label); });
   return {};
 }
@@ -97,7 +97,7 @@ Status put_mask(const data::Item& item, const ImageForm& form, std::uint8_t* out
 Status put(const data::Item& item, const Source& source, std::int64_t place, Decoded& part) {
   const auto& form = source.kept;
   auto* const pixels = part.pixels.data_ptr<std::uint8_t>() + place * bytes_of(form);
-  if (auto ok = put_pixels(item, form, pixels); !ok) return ok;
+  FLEETFIT_TRY(put_pixels(item, form, pixels));
   if (source.has_masks)
     return put_mask(item, form,
                     part.labels.data_ptr<std::uint8_t>() + place * form.height * form.width);
@@ -208,9 +208,8 @@ Result<TorchBatch> TorchImages::Parts::bytes(std::span<const std::int64_t> place
     return TorchBatch{.images = kept->pixels.index_select(0, chosen),
                       .labels = kept->labels.index_select(0, chosen)};
   }
-  const auto decoded = decode(source, places, pool);
-  if (!decoded) return tl::unexpected(decoded.error());
-  return TorchBatch{.images = decoded->pixels.to(device), .labels = decoded->labels.to(device)};
+  FLEETFIT_ASSIGN(const auto decoded, decode(source, places, pool));
+  return TorchBatch{.images = decoded.pixels.to(device), .labels = decoded.labels.to(device)};
 }
 
 Result<ImageForm> form_of(const data::Dataset& data) {
@@ -239,13 +238,13 @@ Result<Decoded> decode_all(const Source& source, core::ThreadPool& pool,
   for (std::int64_t first = 0; first < source.size(); first += kDecodedAtOnce) {
     if (stop.stop_requested()) return fail(ErrorCode::cancelled, "interrupted while reading data");
     const auto count = std::min(kDecodedAtOnce, source.size() - first);
-    const auto part = decode(source,
-                             std::span<const std::int64_t>(places).subspan(
-                                 static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
-                             pool);
-    if (!part) return tl::unexpected(part.error());
-    all.pixels.narrow(0, first, count).copy_(part->pixels);
-    all.labels.narrow(0, first, count).copy_(part->labels);
+    FLEETFIT_ASSIGN(const auto part,
+                    decode(source,
+                           std::span<const std::int64_t>(places).subspan(
+                               static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
+                           pool));
+    all.pixels.narrow(0, first, count).copy_(part.pixels);
+    all.labels.narrow(0, first, count).copy_(part.labels);
   }
   return all;
 }
@@ -275,31 +274,28 @@ Result<bool> all_have_form(const data::Dataset& data, std::span<const std::size_
 
 Result<TorchImages> TorchImages::load(const data::Dataset& data, const TorchImageOptions& options,
                                       core::ThreadPool& pool, const std::stop_token& stop) {
-  const auto first = data.item(0);
-  if (!first) return tl::unexpected(first.error());
-  const auto own = form_of(first->image);
+  FLEETFIT_ASSIGN(const auto first, data.item(0));
+  const auto own = form_of(first.image);
   Source source{.data = data,
                 .chosen = choose(data, options.limit),
                 .kept = own,
                 .network = options.form == ImageForm{} ? own : options.form,
-                .has_masks = !first->mask.empty()};
+                .has_masks = !first.mask.empty()};
   const auto limit = options.max_bytes > 0 ? options.max_bytes : half_of_memory();
   if (source.network != own) {
-    const auto same = all_have_form(data, source.chosen, own, pool);
-    if (!same) return tl::unexpected(same.error());
+    FLEETFIT_ASSIGN(const auto same, all_have_form(data, source.chosen, own, pool));
     const bool fits = source.size() * bytes_of(own) <= limit;
     // Their own form is kept, as bytes of stretched images are rounded ones. Masks are stretched
     // with them.
-    if (!*same || source.has_masks || (!fits && bytes_of(source.network) < bytes_of(own)))
+    if (!same || source.has_masks || (!fits && bytes_of(source.network) < bytes_of(own)))
       source.kept = source.network;
   }
   auto parts = std::make_unique<Parts>(
       Parts{.source = std::move(source), .pool = pool, .device = options.device, .kept = {}});
   if (parts->source.size() * bytes_of(parts->source.kept) <= limit) {
-    auto all = decode_all(parts->source, pool, stop);
-    if (!all) return tl::unexpected(std::move(all.error()));
+    FLEETFIT_ASSIGN(auto all, decode_all(parts->source, pool, stop));
     parts->kept =
-        Decoded{.pixels = all->pixels.to(options.device), .labels = all->labels.to(options.device)};
+        Decoded{.pixels = all.pixels.to(options.device), .labels = all.labels.to(options.device)};
   }
   return TorchImages(std::move(parts));
 }

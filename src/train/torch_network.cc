@@ -165,9 +165,8 @@ Status Network::load_constants() {
   for (const auto& node : graph_.nodes) used.insert(node.inputs.begin(), node.inputs.end());
   for (const auto id : used) {
     if (id == graph::kNoTensor || !graph_.tensor(id).data) continue;
-    auto value = tensor_of(graph_.tensor(id), device_);
-    if (!value) return tl::unexpected(std::move(value.error()));
-    constants_[index(id)] = *std::move(value);
+    FLEETFIT_ASSIGN(auto value, tensor_of(graph_.tensor(id), device_));
+    constants_[index(id)] = std::move(value);
   }
   const auto statistics = statistics_of(graph_);
   for (const auto id : cost::trained_constants(graph_)) {
@@ -196,8 +195,8 @@ Status Network::try_out() {
 }
 
 Status Network::prepare() {
-  if (auto ok = check_operators(); !ok) return ok;
-  if (auto ok = load_constants(); !ok) return ok;
+  FLEETFIT_TRY(check_operators());
+  FLEETFIT_TRY(load_constants());
   return try_out();
 }
 
@@ -279,10 +278,9 @@ std::string message_of(const std::exception& thrown) {
 
 Result<std::unique_ptr<TorchNetwork>> TorchNetwork::create(const graph::Graph& graph,
                                                            const at::Device& device) {
-  if (auto ok = validate(graph); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(validate(graph));
   auto network = std::make_unique<Network>(graph, device);
-  auto ready = guarded([&] { return network->prepare(); });
-  if (!ready) return tl::unexpected(std::move(ready.error()));
+  FLEETFIT_TRY(guarded([&] { return network->prepare(); }));
   return std::unique_ptr<TorchNetwork>(std::move(network));
 }
 

@@ -143,13 +143,13 @@ class Net final : public TorchSupernet {
 
 Status Net::build() {
   for (std::size_t b = 0; b < given_.blocks.size(); ++b) {
-    auto original = TorchNetwork::create(given_.blocks[b].branches.front().graph, device_);
-    if (!original) return tl::unexpected(std::move(original.error()));
-    for (auto& parameter : (*original)->parameters()) parameter.set_requires_grad(false);
-    originals_.push_back(*std::move(original));
+    FLEETFIT_ASSIGN(auto original,
+                    TorchNetwork::create(given_.blocks[b].branches.front().graph, device_));
+    for (auto& parameter : original->parameters()) parameter.set_requires_grad(false);
+    originals_.push_back(std::move(original));
     learner_at_.emplace_back();
     for (std::size_t i = 1; i < given_.blocks[b].branches.size(); ++i) {
-      if (auto added = add_learner(b, i); !added) return added;
+      FLEETFIT_TRY(add_learner(b, i));
     }
   }
   const auto& last = given_.blocks.back().branches.front().graph;
@@ -160,15 +160,14 @@ Status Net::build() {
 
 Status Net::add_learner(std::size_t block, std::size_t branch) {
   const auto& described = given_.blocks[block].branches[branch];
-  auto network = TorchNetwork::create(described.graph, device_);
-  if (!network) return tl::unexpected(std::move(network.error()));
-  auto parameters = (*network)->parameters();
+  FLEETFIT_ASSIGN(auto network, TorchNetwork::create(described.graph, device_));
+  auto parameters = network->parameters();
   for (auto& parameter : parameters) parameter.set_requires_grad(true);
   learner_at_[block].push_back(learners_.size());
   learners_.push_back({.block = block,
                        .branch = branch,
                        .end = block + described.span,
-                       .network = std::move(*network),
+                       .network = std::move(network),
                        .parameters = parameters,
                        .optimizer = TorchOptimizer(parameters, std::vector<bool>(parameters.size()),
                                                    {.kind = OptimizerKind::adam})});
@@ -455,7 +454,7 @@ Result<std::unique_ptr<TorchSupernet>> TorchSupernet::create(const elastic::Supe
                                                              core::ThreadPool& pool) {
   stay_on_one_thread();
   auto net = std::make_unique<Net>(supernet, device, pool);
-  if (auto built = net->build(); !built) return tl::unexpected(std::move(built.error()));
+  FLEETFIT_TRY(net->build());
   return net;
 }
 

@@ -19,8 +19,7 @@ namespace fs = std::filesystem;
 
 /// As it is to be run: without what is for training only.
 Status write_network(graph::Graph network, const fs::path& file) {
-  if (auto ok = graph::run_pass(network, "remove_identities"); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(graph::run_pass(network, "remove_identities"));
   return graph::export_onnx_file(network, file);
 }
 
@@ -43,9 +42,8 @@ Result<PreparedWorkload> prepare(const workloads::Workload& workload,
 
 Result<WorkloadOutcome> judge_untrained(const PreparedWorkload& prepared, TorchNetwork& network,
                                         const std::string& file, const TrainingContext& context) {
-  const auto score = prepared.task->score(network, context.stop);
-  if (!score) return tl::unexpected(score.error());
-  return WorkloadOutcome{.accuracy = score->accuracy, .loss = score->loss, .model_file = file};
+  FLEETFIT_ASSIGN(const auto score, prepared.task->score(network, context.stop));
+  return WorkloadOutcome{.accuracy = score.accuracy, .loss = score.loss, .model_file = file};
 }
 
 Result<WorkloadOutcome> train_prepared(const workloads::Workload& workload,
@@ -54,9 +52,9 @@ Result<WorkloadOutcome> train_prepared(const workloads::Workload& workload,
                                        const WorkloadListener& listener,
                                        const TrainingContext& context) {
   WorkloadTrainer trainer(workload, request, *prepared.task, network, context);
-  if (auto ok = trainer.take_up(); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(trainer.take_up());
   const auto resumed_at = trainer.place().epoch;
-  if (auto ok = trainer.run(listener); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(trainer.run(listener));
   const auto& place = trainer.place();
   WorkloadOutcome outcome{.accuracy = place.accuracy,
                           .loss = place.loss,
@@ -67,8 +65,7 @@ Result<WorkloadOutcome> train_prepared(const workloads::Workload& workload,
                           .interrupted = place.epoch < request.epochs};
   if (outcome.interrupted) return outcome;
   const auto file = fs::path(request.checkpoint_dir) / "model.onnx";
-  if (auto ok = write_network(network.graph(), file); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(write_network(network.graph(), file));
   outcome.model_file = file.string();
   return outcome;
 }
@@ -78,23 +75,17 @@ Result<WorkloadOutcome> run(const workloads::Workload& workload,
                             const WorkloadListener& listener, const TrainingContext& context) {
   const auto& settings = request.settings;
   const bool on_gpu = settings.text("compute") == "cuda";
-  if (auto ok = check_available(on_gpu ? Compute::cuda : Compute::cpu); !ok)
-    return tl::unexpected(std::move(ok.error()));
-  if (auto ok = make_folder(request.checkpoint_dir); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check_available(on_gpu ? Compute::cuda : Compute::cpu));
+  FLEETFIT_TRY(make_folder(request.checkpoint_dir));
   use_threads(context.pool.workers());
   at::globalContext().setDeterministicCuDNN(true);
-  auto prepared = prepare(workload, request, context);
-  if (!prepared) return tl::unexpected(std::move(prepared.error()));
+  FLEETFIT_ASSIGN(auto prepared, prepare(workload, request, context));
   const auto untrained = fs::path(request.checkpoint_dir) / "untrained.onnx";
-  if (auto ok = write_network(prepared->network, untrained); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(write_network(prepared.network, untrained));
   if (listener.on_untrained) listener.on_untrained(untrained.string());
-  auto network = TorchNetwork::create(prepared->network, device_of(settings));
-  if (!network) return tl::unexpected(std::move(network.error()));
-  if (request.epochs == 0)
-    return judge_untrained(*prepared, **network, untrained.string(), context);
-  return train_prepared(workload, request, *prepared, **network, listener, context);
+  FLEETFIT_ASSIGN(auto network, TorchNetwork::create(prepared.network, device_of(settings)));
+  if (request.epochs == 0) return judge_untrained(prepared, *network, untrained.string(), context);
+  return train_prepared(workload, request, prepared, *network, listener, context);
 }
 
 }  // namespace

@@ -42,9 +42,8 @@ class ClassTask final : public WorkloadTask {
 
   Result<at::Tensor> loss(TorchNetwork& network, std::span<const std::int64_t> places,
                           core::Random random) const override {
-    const auto batch = train_->changed_batch(places, random);
-    if (!batch) return tl::unexpected(batch.error());
-    return at::cross_entropy_loss(network.forward_one(batch->images), batch->labels);
+    FLEETFIT_ASSIGN(const auto batch, train_->changed_batch(places, random));
+    return at::cross_entropy_loss(network.forward_one(batch.images), batch.labels);
   }
 
   Result<WorkloadScore> score(TorchNetwork& network, const std::stop_token& stop) const override {
@@ -57,11 +56,10 @@ class ClassTask final : public WorkloadTask {
       if (stop.stop_requested()) return fail(ErrorCode::cancelled, "interrupted");
       std::vector<std::int64_t> places(static_cast<std::size_t>(std::min(kBatch, count - first)));
       std::iota(places.begin(), places.end(), first);
-      const auto batch = validation_->batch(places);
-      if (!batch) return tl::unexpected(batch.error());
-      const auto logits = network.forward_one(batch->images);
-      right += logits.argmax(1).eq(batch->labels).sum().item<double>();
-      loss += at::cross_entropy_loss(logits, batch->labels).item<double>() *
+      FLEETFIT_ASSIGN(const auto batch, validation_->batch(places));
+      const auto logits = network.forward_one(batch.images);
+      right += logits.argmax(1).eq(batch.labels).sum().item<double>();
+      loss += at::cross_entropy_loss(logits, batch.labels).item<double>() *
               static_cast<double>(places.size());
     }
     return WorkloadScore{.accuracy = right / static_cast<double>(count),
@@ -105,16 +103,15 @@ Result<std::unique_ptr<LabelledBatches>> load_images(std::unique_ptr<data::Datas
                                                      const workloads::Settings& settings,
                                                      std::int64_t limit,
                                                      const TrainingContext& context) {
-  const auto form = form_of(*data);
-  if (!form) return tl::unexpected(form.error());
-  auto images =
-      TorchImages::load(*data, {.form = *form, .limit = limit, .device = device_of(settings)},
-                        context.pool, context.stop);
-  if (!images) return tl::unexpected(std::move(images.error()));
+  FLEETFIT_ASSIGN(const auto form, form_of(*data));
+  FLEETFIT_ASSIGN(
+      auto images,
+      TorchImages::load(*data, {.form = form, .limit = limit, .device = device_of(settings)},
+                        context.pool, context.stop));
   constexpr std::int64_t kShift = 2;
   // Digits and letters, which such files mostly hold, are others the other way round.
   const bool flip = !settings.text("data").starts_with("idx:");
-  return std::make_unique<ImageBatches>(std::move(data), *std::move(images),
+  return std::make_unique<ImageBatches>(std::move(data), std::move(images),
                                         Augmentation{.shift = kShift, .flip = flip});
 }
 
@@ -134,14 +131,13 @@ void add_dropout(graph::Graph& network) {
 }
 
 Result<graph::Graph> build_resnet(const workloads::Settings& settings, const data::Dataset& data) {
-  const auto form = form_of(data);
-  if (!form) return tl::unexpected(form.error());
+  FLEETFIT_ASSIGN(const auto form, form_of(data));
   auto network =
       graph::build_zoo_network(fmt::format("resnet{}_small", settings.integer("layers")),
                                {.width = settings.number("width"),
                                 .classes = static_cast<std::int64_t>(data.classes().size()),
-                                .image = std::max(form->height, form->width),
-                                .channels = form->channels,
+                                .image = std::max(form.height, form.width),
+                                .channels = form.channels,
                                 .seed = static_cast<std::uint64_t>(settings.integer("seed"))});
   if (network) add_dropout(*network);
   return network;
@@ -191,7 +187,7 @@ Result<std::unique_ptr<LabelledBatches>> load_sounds(const data::Recordings& rec
   std::vector<std::int64_t> labels(chosen.size());
   std::vector<Status> outcomes(chosen.size());
   auto* const values = inputs.data_ptr<float>();
-  auto done = context.pool.parallel_for(
+  FLEETFIT_TRY(context.pool.parallel_for(
       chosen.size(),
       [&](std::size_t i) {
         const auto item = recordings.item(chosen[i]);
@@ -204,10 +200,8 @@ Result<std::unique_ptr<LabelledBatches>> load_sounds(const data::Recordings& rec
         std::ranges::copy(samples, values + static_cast<std::int64_t>(i) * length);
         labels[i] = item->label;
       },
-      context.stop);
-  if (!done) return tl::unexpected(std::move(done.error()));
-  for (auto& outcome : outcomes)
-    if (!outcome) return tl::unexpected(std::move(outcome.error()));
+      context.stop));
+  for (auto& outcome : outcomes) FLEETFIT_TRY(outcome);
   const auto device = device_of(settings);
   constexpr std::int64_t kShiftShare = 20;
   return std::make_unique<TensorBatches>(
@@ -241,67 +235,58 @@ std::unique_ptr<LabelledBatches> encode(const data::Texts& texts,
 Result<PreparedWorkload> prepare_images(const workloads::Settings& settings,
                                         const TrainingContext& context) {
   const auto& spec = settings.text("data");
-  auto train = data::open_dataset(spec, data::Split::train);
-  if (!train) return tl::unexpected(std::move(train.error()));
-  auto validation = data::open_dataset(spec, data::Split::validation);
-  if (!validation) return tl::unexpected(std::move(validation.error()));
-  auto network = build_resnet(settings, **train);
-  if (!network) return tl::unexpected(std::move(network.error()));
-  auto learned = load_images(*std::move(train), settings, settings.integer("limit"), context);
-  if (!learned) return tl::unexpected(std::move(learned.error()));
-  auto judged = load_images(*std::move(validation), settings, validation_limit(settings), context);
-  if (!judged) return tl::unexpected(std::move(judged.error()));
-  return prepared(*std::move(network), *std::move(learned), *std::move(judged));
+  FLEETFIT_ASSIGN(auto train, data::open_dataset(spec, data::Split::train));
+  FLEETFIT_ASSIGN(auto validation, data::open_dataset(spec, data::Split::validation));
+  FLEETFIT_ASSIGN(auto network, build_resnet(settings, *train));
+  FLEETFIT_ASSIGN(auto learned,
+                  load_images(std::move(train), settings, settings.integer("limit"), context));
+  FLEETFIT_ASSIGN(auto judged, load_images(std::move(validation), settings,
+                                           validation_limit(settings), context));
+  return prepared(std::move(network), std::move(learned), std::move(judged));
 }
 
 Result<PreparedWorkload> prepare_sounds(const workloads::Settings& settings,
                                         const TrainingContext& context) {
   const auto& spec = settings.text("data");
-  const auto train = data::open_recordings(spec, data::Split::train);
-  if (!train) return tl::unexpected(train.error());
-  const auto validation = data::open_recordings(spec, data::Split::validation);
-  if (!validation) return tl::unexpected(validation.error());
-  auto network = graph::build_m5({.length = settings.integer("length"),
-                                  .channels = settings.integer("embedded_dim"),
-                                  .stride = settings.integer("stride"),
-                                  .classes = std::ssize((*train)->classes()),
-                                  .seed = static_cast<std::uint64_t>(settings.integer("seed"))});
-  if (!network) return tl::unexpected(std::move(network.error()));
-  auto learned = load_sounds(**train, limited((*train)->size(), settings), settings, context);
-  if (!learned) return tl::unexpected(std::move(learned.error()));
-  std::vector<std::size_t> all((*validation)->size());
+  FLEETFIT_ASSIGN(const auto train, data::open_recordings(spec, data::Split::train));
+  FLEETFIT_ASSIGN(const auto validation, data::open_recordings(spec, data::Split::validation));
+  FLEETFIT_ASSIGN(auto network,
+                  graph::build_m5({.length = settings.integer("length"),
+                                   .channels = settings.integer("embedded_dim"),
+                                   .stride = settings.integer("stride"),
+                                   .classes = std::ssize(train->classes()),
+                                   .seed = static_cast<std::uint64_t>(settings.integer("seed"))}));
+  FLEETFIT_ASSIGN(auto learned,
+                  load_sounds(*train, limited(train->size(), settings), settings, context));
+  std::vector<std::size_t> all(validation->size());
   std::iota(all.begin(), all.end(), 0);
-  auto judged = load_sounds(**validation, all, settings, context);
-  if (!judged) return tl::unexpected(std::move(judged.error()));
-  return prepared(*std::move(network), *std::move(learned), *std::move(judged));
+  FLEETFIT_ASSIGN(auto judged, load_sounds(*validation, all, settings, context));
+  return prepared(std::move(network), std::move(learned), std::move(judged));
 }
 
 Result<PreparedWorkload> prepare_texts(const workloads::Settings& settings,
                                        const std::string& folder) {
   const auto& spec = settings.text("data");
-  const auto train = data::open_texts(spec, data::Split::train);
-  if (!train) return tl::unexpected(train.error());
-  const auto validation = data::open_texts(spec, data::Split::validation);
-  if (!validation) return tl::unexpected(validation.error());
-  auto network =
+  FLEETFIT_ASSIGN(const auto train, data::open_texts(spec, data::Split::train));
+  FLEETFIT_ASSIGN(const auto validation, data::open_texts(spec, data::Split::validation));
+  FLEETFIT_ASSIGN(
+      auto network,
       graph::build_text_rnn({.length = settings.integer("length"),
                              .vocabulary = settings.integer("vocabulary"),
                              .embedding = settings.integer("embedding"),
                              .hidden = settings.integer("hidden"),
                              .stride = settings.integer("stride"),
-                             .classes = std::ssize(train->classes),
-                             .seed = static_cast<std::uint64_t>(settings.integer("seed"))});
-  if (!network) return tl::unexpected(std::move(network.error()));
+                             .classes = std::ssize(train.classes),
+                             .seed = static_cast<std::uint64_t>(settings.integer("seed"))}));
   const auto vocabulary = data::Vocabulary::most_frequent(
-      train->texts, static_cast<std::size_t>(settings.integer("vocabulary")));
+      train.texts, static_cast<std::size_t>(settings.integer("vocabulary")));
   const auto file = std::filesystem::path(folder) / "vocabulary.txt";
-  if (auto ok = core::write_file(file, vocabulary.text()); !ok)
-    return tl::unexpected(std::move(ok.error()));
-  std::vector<std::size_t> all(validation->texts.size());
+  FLEETFIT_TRY(core::write_file(file, vocabulary.text()));
+  std::vector<std::size_t> all(validation.texts.size());
   std::iota(all.begin(), all.end(), 0);
-  return prepared(*std::move(network),
-                  encode(*train, limited(train->texts.size(), settings), vocabulary, settings),
-                  encode(*validation, all, vocabulary, settings));
+  return prepared(std::move(network),
+                  encode(train, limited(train.texts.size(), settings), vocabulary, settings),
+                  encode(validation, all, vocabulary, settings));
 }
 
 at::Device device_of(const workloads::Settings& settings) {

@@ -226,16 +226,15 @@ class SceneTask final : public WorkloadTask {
 
 Result<SceneSet> compose(const data::Scenes& scenes, std::int64_t size,
                          const workloads::Settings& settings, const TrainingContext& context) {
-  const auto first = scenes.scene(0);
-  if (!first) return tl::unexpected(first.error());
-  const auto channels = first->image.channels;
+  FLEETFIT_ASSIGN(const auto first, scenes.scene(0));
+  const auto channels = first.image.channels;
   const auto count = scenes.size();
   SceneSet set{
       .images = at::empty({static_cast<std::int64_t>(count), size, size, channels}, at::kByte),
       .objects = std::vector<std::vector<data::SceneObject>>(count)};
   auto* const pixels = set.images.data_ptr<std::uint8_t>();
   std::vector<Status> outcomes(count);
-  auto done = context.pool.parallel_for(
+  FLEETFIT_TRY(context.pool.parallel_for(
       count,
       [&](std::size_t i) {
         const auto scene = scenes.scene(i);
@@ -247,10 +246,8 @@ Result<SceneSet> compose(const data::Scenes& scenes, std::int64_t size,
                           pixels + static_cast<std::int64_t>(i) * size * size * channels);
         set.objects[i] = scene->objects;
       },
-      context.stop);
-  if (!done) return tl::unexpected(std::move(done.error()));
-  for (auto& outcome : outcomes)
-    if (!outcome) return tl::unexpected(std::move(outcome.error()));
+      context.stop));
+  for (auto& outcome : outcomes) FLEETFIT_TRY(outcome);
   set.images = set.images.permute({0, 3, 1, 2}).contiguous().to(device_of(settings));
   return set;
 }
@@ -264,26 +261,22 @@ Result<PreparedWorkload> prepare_scenes(const workloads::Settings& settings,
   data::SceneOptions options{
       .size = size, .count = static_cast<std::size_t>(settings.integer("limit")), .seed = 1};
   const auto& spec = settings.text("data");
-  const auto train = data::open_scenes(spec, data::Split::train, options);
-  if (!train) return tl::unexpected(train.error());
+  FLEETFIT_ASSIGN(const auto train, data::open_scenes(spec, data::Split::train, options));
   options.count = static_cast<std::size_t>(validation_limit(settings));
-  const auto validation = data::open_scenes(spec, data::Split::validation, options);
-  if (!validation) return tl::unexpected(validation.error());
-  auto learned = compose(*train, size, settings, context);
-  if (!learned) return tl::unexpected(std::move(learned.error()));
-  auto judged = compose(*validation, size, settings, context);
-  if (!judged) return tl::unexpected(std::move(judged.error()));
-  const auto classes = std::ssize(train->classes());
-  auto network =
+  FLEETFIT_ASSIGN(const auto validation, data::open_scenes(spec, data::Split::validation, options));
+  FLEETFIT_ASSIGN(auto learned, compose(train, size, settings, context));
+  FLEETFIT_ASSIGN(auto judged, compose(validation, size, settings, context));
+  const auto classes = std::ssize(train.classes());
+  FLEETFIT_ASSIGN(
+      auto network,
       graph::build_small_yolo({.size = size,
-                               .channels = learned->images.size(1),
+                               .channels = learned.images.size(1),
                                .width = settings.number("width"),
                                .classes = classes,
-                               .seed = static_cast<std::uint64_t>(settings.integer("seed"))});
-  if (!network) return tl::unexpected(std::move(network.error()));
+                               .seed = static_cast<std::uint64_t>(settings.integer("seed"))}));
   return PreparedWorkload{
-      .network = *std::move(network),
-      .task = std::make_unique<SceneTask>(*std::move(learned), *std::move(judged), classes)};
+      .network = std::move(network),
+      .task = std::make_unique<SceneTask>(std::move(learned), std::move(judged), classes)};
 }
 
 }  // namespace fleetfit::train

@@ -117,14 +117,13 @@ Status WorkloadTrainer::step(std::span<const std::int64_t> places) {
   const auto random = random_.split("steps").split(static_cast<std::uint64_t>(place_.steps));
   network_.batch_statistics(true);
   network_.drop_out(request_.settings.number("dropout"), random.split("dropout").seed());
-  const auto loss = task_.loss(network_, places, random);
-  if (!loss) return tl::unexpected(loss.error());
-  if (!std::isfinite(loss->item<double>()))
+  FLEETFIT_ASSIGN(const auto loss, task_.loss(network_, places, random));
+  if (!std::isfinite(loss.item<double>()))
     return fail(ErrorCode::unstable,
                 fmt::format("the loss became infinite in epoch {}; a learning_rate below {:g} may "
                             "help",
                             place_.epoch + 1, request_.settings.number("learning_rate")));
-  loss->backward();
+  loss.backward();
   optimizer_.step(rate());
   ++place_.step;
   ++place_.steps;
@@ -140,9 +139,9 @@ Status WorkloadTrainer::run_epoch() {
   const std::span<const std::int64_t> all(order);
   while ((place_.step + 1) * size <= place_.samples && !is_stopped()) {
     const auto first = static_cast<std::size_t>(place_.step * size);
-    if (auto ok = step(all.subspan(first, static_cast<std::size_t>(size))); !ok) return ok;
+    FLEETFIT_TRY(step(all.subspan(first, static_cast<std::size_t>(size))));
     if (context_.clock.now() - saved_ < kBetweenCheckpoints) continue;
-    if (auto ok = save(); !ok) return ok;
+    FLEETFIT_TRY(save());
   }
   return is_stopped() ? Status() : finish_epoch();
 }
@@ -153,7 +152,7 @@ Status WorkloadTrainer::finish_epoch() {
   const auto score = task_.score(network_, context_.stop);
   // Stopped while the epoch was judged: it is judged again when it is taken up.
   if (!score && score.error().code == ErrorCode::cancelled) return {};
-  if (!score) return tl::unexpected(score.error());
+  FLEETFIT_TRY(score);
   if (!std::isfinite(score->loss))
     return fail(
         ErrorCode::unstable,
@@ -179,28 +178,25 @@ Status WorkloadTrainer::take_up() {
   if (!request_.resume) return {};
   auto checkpoint = read_checkpoint(file());
   if (!checkpoint && checkpoint.error().code == ErrorCode::not_found) return {};
-  if (!checkpoint) return tl::unexpected(std::move(checkpoint.error()));
-  const auto document = core::parse_json(checkpoint->notes, file());
-  if (!document) return tl::unexpected(document.error());
-  const core::JsonView notes(*document, file());
-  const auto training = notes.at("training");
-  if (!training) return tl::unexpected(training.error());
+  FLEETFIT_TRY(checkpoint);
+  FLEETFIT_ASSIGN(const auto document, core::parse_json(checkpoint->notes, file()));
+  const core::JsonView notes(document, file());
+  FLEETFIT_ASSIGN(const auto training, notes.at("training"));
   const auto now = identity(workload_, request_);
-  if (auto same = check_identity(training->value(), now, file()); !same) return same;
-  const auto place = place_of(notes);
-  if (!place) return tl::unexpected(place.error());
-  if (place->samples > task_.size())
+  FLEETFIT_TRY(check_identity(training.value(), now, file()));
+  FLEETFIT_ASSIGN(const auto place, place_of(notes));
+  if (place.samples > task_.size())
     return fail(ErrorCode::invalid_input, fmt::format("{} is of {} samples, and the data have {}",
-                                                      file(), place->samples, task_.size()));
-  if (auto ok = put_numbers(state(), *checkpoint, file()); !ok) return ok;
-  place_ = *place;
+                                                      file(), place.samples, task_.size()));
+  FLEETFIT_TRY(put_numbers(state(), *checkpoint, file()));
+  place_ = place;
   return {};
 }
 
 Status WorkloadTrainer::run(const WorkloadListener& listener) {
   while (place_.epoch < request_.epochs && !is_stopped()) {
     const auto before = place_.epoch;
-    if (auto ok = run_epoch(); !ok) return ok;
+    FLEETFIT_TRY(run_epoch());
     if (place_.epoch > before && listener.on_epoch)
       listener.on_epoch({.epoch = place_.epoch, .accuracy = place_.accuracy, .loss = place_.loss});
   }

@@ -35,9 +35,9 @@ Status check_optional(std::span<const double> numbers, std::size_t expected,
 Status check_parts(const AdaptedProxy::Parts& parts) {
   const std::size_t columns = operator_columns(*parts.space);
   const std::array<double, 2> single = {parts.scale, parts.prices.constant};
-  if (auto good = check_numbers(single, 2, "scale and constant"); !good) return good;
-  if (auto good = check_optional(parts.prices.placed, columns, "placed"); !good) return good;
-  if (auto good = check_optional(parts.prices.live, columns, "live"); !good) return good;
+  FLEETFIT_TRY(check_numbers(single, 2, "scale and constant"));
+  FLEETFIT_TRY(check_optional(parts.prices.placed, columns, "placed"));
+  FLEETFIT_TRY(check_optional(parts.prices.live, columns, "live"));
   if (parts.proxy_ms.empty()) return {};
   const auto designs = parts.space->size().exact();
   return check_numbers(parts.proxy_ms, static_cast<std::size_t>(designs.value_or(0)), "proxy_ms");
@@ -122,7 +122,7 @@ AdaptedProxy::AdaptedProxy(Parts parts)
 }
 
 Result<AdaptedProxy> AdaptedProxy::make(Parts parts) {
-  if (auto good = check_parts(parts); !good) return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(check_parts(parts));
   return AdaptedProxy(std::move(parts));
 }
 
@@ -133,7 +133,7 @@ void AdaptedProxy::predict_ms(space::DesignBatch designs, std::span<double> out)
 
 Result<AdaptedProxy> adapt(const LinearProxy& proxy, const Measured& measured,
                            const AdaptOptions& options) {
-  if (auto good = check_measured(measured); !good) return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(check_measured(measured));
   const auto& space = proxy.space();
   const auto count = static_cast<Index>(measured.designs.size());
   VectorXd said(count);
@@ -142,30 +142,29 @@ Result<AdaptedProxy> adapt(const LinearProxy& proxy, const Measured& measured,
   const auto sets = direction_sets(proxy);
   std::vector<Eigen::MatrixXd> bases;
   for (const auto& set : sets) bases.push_back(amounts_of(space, measured.designs, set));
-  const auto correction =
-      fit_correction({.proxy = said, .target = target, .bases = bases},
-                     {.held_out = options.validation, .lambdas = options.lambdas});
-  if (!correction) return tl::unexpected(correction.error());
+  FLEETFIT_ASSIGN(const auto correction,
+                  fit_correction({.proxy = said, .target = target, .bases = bases},
+                                 {.held_out = options.validation, .lambdas = options.lambdas}));
 
-  AdaptedProxy::Parts parts{.space = &space, .scale = correction->alpha};
-  parts.prices.constant = correction->constant;
+  AdaptedProxy::Parts parts{.space = &space, .scale = correction.alpha};
+  parts.prices.constant = correction.constant;
   const auto known = proxy.all_latencies_ms();
   parts.proxy_ms.assign(known.begin(), known.end());
   if (known.empty()) {
     const auto& prices = proxy.model().prices;
-    parts.prices.constant += correction->alpha * prices.constant;
-    add_scaled(parts.prices.placed, prices.placed, correction->alpha);
-    add_scaled(parts.prices.live, prices.live, correction->alpha);
+    parts.prices.constant += correction.alpha * prices.constant;
+    add_scaled(parts.prices.placed, prices.placed, correction.alpha);
+    add_scaled(parts.prices.live, prices.live, correction.alpha);
   }
-  const auto& directions = sets[correction->basis];
-  add_changes(parts.prices, directions, correction->coefficients, operator_columns(space));
+  const auto& directions = sets[correction.basis];
+  add_changes(parts.prices, directions, correction.coefficients, operator_columns(space));
   parts.report = {.proxy = proxy.name(),
                   .measurements = measured.designs.size(),
-                  .lambda = correction->lambda,
-                  .held_out_srcc = correction->held_out_srcc,
-                  .proxy_srcc = correction->proxy_srcc,
-                  .keeps_proxy = correction->keeps_proxy,
-                  .changes = changes_of(directions, correction->coefficients)};
+                  .lambda = correction.lambda,
+                  .held_out_srcc = correction.held_out_srcc,
+                  .proxy_srcc = correction.proxy_srcc,
+                  .keeps_proxy = correction.keeps_proxy,
+                  .changes = changes_of(directions, correction.coefficients)};
   return AdaptedProxy::make(std::move(parts));
 }
 

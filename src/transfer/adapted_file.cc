@@ -47,27 +47,23 @@ nlohmann::json to_json(const AdaptedProxy& adapted) {
 }
 
 Status check_kind(const JsonView& json) {
-  const auto format = json.text("format");
-  if (!format) return tl::unexpected(format.error());
-  if (*format != kFormat)
-    return json.error(fmt::format("format is '{}', expected '{}'", *format, kFormat));
-  const auto version = json.integer("version", {.min = 1});
-  if (!version) return tl::unexpected(version.error());
-  if (*version > kVersion)
-    return json.error(fmt::format("version {} is newer than this program knows", *version));
+  FLEETFIT_ASSIGN(const auto format, json.text("format"));
+  if (format != kFormat)
+    return json.error(fmt::format("format is '{}', expected '{}'", format, kFormat));
+  FLEETFIT_ASSIGN(const auto version, json.integer("version", {.min = 1}));
+  if (version > kVersion)
+    return json.error(fmt::format("version {} is newer than this program knows", version));
   return {};
 }
 
 Status check_space(const JsonView& json, const space::Space& space) {
-  const auto name = json.text("space");
-  if (!name) return tl::unexpected(name.error());
-  const auto version = json.integer("space_version");
-  if (!version) return tl::unexpected(version.error());
-  if (*name != space.name())
-    return json.error(fmt::format("made for the space {}, not for {}", *name, space.name()));
-  if (*version == space.version()) return {};
-  return json.error(fmt::format("made for version {} of the space {}, which is now at {}", *version,
-                                *name, space.version()));
+  FLEETFIT_ASSIGN(const auto name, json.text("space"));
+  FLEETFIT_ASSIGN(const auto version, json.integer("space_version"));
+  if (name != space.name())
+    return json.error(fmt::format("made for the space {}, not for {}", name, space.name()));
+  if (version == space.version()) return {};
+  return json.error(fmt::format("made for version {} of the space {}, which is now at {}", version,
+                                name, space.version()));
 }
 
 Result<OperatorChange> read_change(const JsonView& json) {
@@ -75,10 +71,10 @@ Result<OperatorChange> read_change(const JsonView& json) {
   const auto columns = json.numbers("columns");
   const auto live_only = json.boolean("live_only");
   const auto change_ms = json.number("change_ms");
-  if (!name) return tl::unexpected(name.error());
-  if (!columns) return tl::unexpected(columns.error());
-  if (!live_only) return tl::unexpected(live_only.error());
-  if (!change_ms) return tl::unexpected(change_ms.error());
+  FLEETFIT_TRY(name);
+  FLEETFIT_TRY(columns);
+  FLEETFIT_TRY(live_only);
+  FLEETFIT_TRY(change_ms);
   OperatorChange change{.name = *std::move(name), .live_only = *live_only, .change_ms = *change_ms};
   for (const double column : *columns) {
     if (column < 0 || column > 1e9) return json.error("columns: no such column");
@@ -88,12 +84,10 @@ Result<OperatorChange> read_change(const JsonView& json) {
 }
 
 Status read_changes(const JsonView& json, AdaptReport& report) {
-  const auto items = json.items("changed_operators");
-  if (!items) return tl::unexpected(items.error());
-  for (const auto& item : *items) {
-    auto change = read_change(item);
-    if (!change) return tl::unexpected(std::move(change.error()));
-    report.changes.push_back(*std::move(change));
+  FLEETFIT_ASSIGN(const auto items, json.items("changed_operators"));
+  for (const auto& item : items) {
+    FLEETFIT_ASSIGN(auto change, read_change(item));
+    report.changes.push_back(std::move(change));
   }
   return {};
 }
@@ -106,12 +100,10 @@ Result<AdaptReport> read_report(const JsonView& json) {
   const auto held_out = json.number("held_out_srcc");
   const auto before = json.number("proxy_srcc");
   const auto keeps = json.boolean("keeps_proxy");
-  for (const auto* text : {&proxy, &target})
-    if (!*text) return tl::unexpected(text->error());
-  if (!measurements) return tl::unexpected(measurements.error());
-  for (const auto* number : {&lambda, &held_out, &before})
-    if (!*number) return tl::unexpected(number->error());
-  if (!keeps) return tl::unexpected(keeps.error());
+  for (const auto* text : {&proxy, &target}) FLEETFIT_TRY(*text);
+  FLEETFIT_TRY(measurements);
+  for (const auto* number : {&lambda, &held_out, &before}) FLEETFIT_TRY(*number);
+  FLEETFIT_TRY(keeps);
   AdaptReport report{.proxy = *proxy,
                      .target = *target,
                      .measurements = static_cast<std::size_t>(*measurements),
@@ -119,28 +111,25 @@ Result<AdaptReport> read_report(const JsonView& json) {
                      .held_out_srcc = *held_out,
                      .proxy_srcc = *before,
                      .keeps_proxy = *keeps};
-  if (auto read = read_changes(json, report); !read) return tl::unexpected(std::move(read.error()));
+  FLEETFIT_TRY(read_changes(json, report));
   return report;
 }
 
 Result<AdaptedProxy::Parts> read_parts(const JsonView& json, const space::Space& space) {
-  auto report = read_report(json);
-  if (!report) return tl::unexpected(std::move(report.error()));
+  FLEETFIT_ASSIGN(auto report, read_report(json));
   const auto alpha = json.number("alpha");
   const auto constant = json.number("constant");
-  for (const auto* number : {&alpha, &constant})
-    if (!*number) return tl::unexpected(number->error());
+  for (const auto* number : {&alpha, &constant}) FLEETFIT_TRY(*number);
   auto placed = json.numbers("placed");
   auto live = json.numbers("live");
   auto proxy_ms = json.numbers("proxy_ms");
-  for (const auto* numbers : {&placed, &live, &proxy_ms})
-    if (!*numbers) return tl::unexpected(numbers->error());
+  for (const auto* numbers : {&placed, &live, &proxy_ms}) FLEETFIT_TRY(*numbers);
   return AdaptedProxy::Parts{
       .space = &space,
       .scale = *alpha,
       .prices = {.constant = *constant, .placed = *std::move(placed), .live = *std::move(live)},
       .proxy_ms = *std::move(proxy_ms),
-      .report = *std::move(report)};
+      .report = std::move(report)};
 }
 
 }  // namespace
@@ -150,19 +139,17 @@ Status write_adapted(const AdaptedProxy& adapted, const std::filesystem::path& p
 }
 
 Result<AdaptedProxy> adapted_from_json(const JsonView& json, const space::Space& space) {
-  if (auto good = check_kind(json); !good) return tl::unexpected(std::move(good.error()));
-  if (auto good = check_space(json, space); !good) return tl::unexpected(std::move(good.error()));
-  auto parts = read_parts(json, space);
-  if (!parts) return tl::unexpected(std::move(parts.error()));
-  auto adapted = AdaptedProxy::make(*std::move(parts));
+  FLEETFIT_TRY(check_kind(json));
+  FLEETFIT_TRY(check_space(json, space));
+  FLEETFIT_ASSIGN(auto parts, read_parts(json, space));
+  auto adapted = AdaptedProxy::make(std::move(parts));
   if (!adapted) return json.error(adapted.error().message);
   return adapted;
 }
 
 Result<AdaptedProxy> load_adapted(const std::filesystem::path& path, const space::Space& space) {
-  const auto document = core::read_json(path);
-  if (!document) return tl::unexpected(document.error());
-  return adapted_from_json(JsonView(*document, path.string()), space);
+  FLEETFIT_ASSIGN(const auto document, core::read_json(path));
+  return adapted_from_json(JsonView(document, path.string()), space);
 }
 
 }  // namespace fleetfit::transfer

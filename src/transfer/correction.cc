@@ -255,7 +255,7 @@ Status check(const CorrectionSamples& samples, const CorrectionOptions& options)
 
 Result<Correction> fit_correction(const CorrectionSamples& samples,
                                   const CorrectionOptions& options) {
-  if (auto good = check(samples, options); !good) return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(check(samples, options));
   Correction correction = Fit(samples, options).run();
   const double scale = size_of(samples.target);
   correction.constant *= scale;

@@ -186,7 +186,7 @@ Result<std::unique_ptr<const FewShotModel>> KnownDevices::fit_some(
 
 Result<std::unique_ptr<const FewShotModel>> KnownDevices::fit(
     space::DesignBatch designs, std::span<const double> latencies_ms) const {
-  if (auto ok = check_samples(designs, latencies_ms); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_samples(designs, latencies_ms));
   if (designs.size() > kMostSamples) return fit_some(designs, latencies_ms);
   auto parts = std::make_unique<FewShotModel::Parts>();
   parts->lessons = lessons_;

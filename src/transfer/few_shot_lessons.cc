@@ -299,7 +299,7 @@ std::vector<std::size_t> FewShotLessons::choose(space::DesignBatch candidates, s
 Result<KnownDevices> KnownDevices::learn(const space::DesignTable& table,
                                          std::span<const std::size_t> references,
                                          const FewShotOptions& options) {
-  if (auto ok = check_references(table, references); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_references(table, references));
   const core::Random random(options.seed);
   ChosenRows rows(table);
   auto typical_rows = shuffled_rows(table.designs.size(), random.split("typical"));
@@ -308,9 +308,9 @@ Result<KnownDevices> KnownDevices::learn(const space::DesignTable& table,
   const auto order = shuffled_rows(table.designs.size(), random.split("references"));
   std::vector<ReferenceSamples> samples;
   for (const auto column : references) {
-    auto sampled = sample_reference(table, column, order, options.reference_samples, rows);
-    if (!sampled) return tl::unexpected(sampled.error());
-    samples.push_back(*std::move(sampled));
+    FLEETFIT_ASSIGN(auto sampled,
+                    sample_reference(table, column, order, options.reference_samples, rows));
+    samples.push_back(std::move(sampled));
   }
 
   const FewShotEncoder encoder(*table.space, rows.designs().part(0, typical_rows.size()));

@@ -95,8 +95,7 @@ DenseNetwork::Parts adapted_parts(const DenseNetwork& proxy, const Correction& c
 Result<AdaptedNetwork> adapt_last_layer(const DenseNetwork& proxy, const predict::MatrixView& rows,
                                         std::span<const double> latency_ms,
                                         const AdaptOptions& options) {
-  if (auto good = check(proxy, rows, latency_ms); !good)
-    return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(check(proxy, rows, latency_ms));
   const auto& parts = proxy.parts();
   const auto count = static_cast<Index>(latency_ms.size());
   const std::vector<MatrixXd> bases = {contributions(parts, hidden_values(parts, rows))};
@@ -107,26 +106,25 @@ Result<AdaptedNetwork> adapt_last_layer(const DenseNetwork& proxy, const predict
   for (Index i = 0; i < count; ++i) {
     target[i] = before_transform(parts.output.transform, latency_ms[static_cast<std::size_t>(i)]);
   }
-  auto correction = fit_correction({.proxy = said, .target = target, .bases = bases},
-                                   {.held_out = options.validation, .lambdas = options.lambdas});
-  if (!correction) return tl::unexpected(std::move(correction.error()));
-  if (correction->keeps_proxy && parts.output.transform == Transform::logarithm) {
-    correction->alpha = 1;  // a common factor of latencies is a difference of their logarithms
-    correction->constant = (target - said).mean();
+  FLEETFIT_ASSIGN(auto correction,
+                  fit_correction({.proxy = said, .target = target, .bases = bases},
+                                 {.held_out = options.validation, .lambdas = options.lambdas}));
+  if (correction.keeps_proxy && parts.output.transform == Transform::logarithm) {
+    correction.alpha = 1;  // a common factor of latencies is a difference of their logarithms
+    correction.constant = (target - said).mean();
   }
-  auto adapted = adapted_parts(proxy, *correction);
+  auto adapted = adapted_parts(proxy, correction);
   const auto [low, high] = std::ranges::minmax(latency_ms);
   adapted.output.min = low / kRoom;
   adapted.output.max = high * kRoom;
-  auto network = DenseNetwork::make(std::move(adapted));
-  if (!network) return tl::unexpected(std::move(network.error()));
+  FLEETFIT_ASSIGN(auto network, DenseNetwork::make(std::move(adapted)));
   return AdaptedNetwork{
-      .network = *std::move(network),
-      .lambda = correction->lambda,
-      .held_out_srcc = correction->held_out_srcc,
-      .proxy_srcc = correction->proxy_srcc,
-      .keeps_proxy = correction->keeps_proxy,
-      .changed = static_cast<std::size_t>((correction->coefficients.array() != 0).count())};
+      .network = std::move(network),
+      .lambda = correction.lambda,
+      .held_out_srcc = correction.held_out_srcc,
+      .proxy_srcc = correction.proxy_srcc,
+      .keeps_proxy = correction.keeps_proxy,
+      .changed = static_cast<std::size_t>((correction.coefficients.array() != 0).count())};
 }
 
 }  // namespace fleetfit::transfer

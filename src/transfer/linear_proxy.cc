@@ -226,7 +226,7 @@ std::vector<double> costs_above_least(const space::Space& space, const OperatorP
 
 Result<LinearFit> fit_operator_prices(const space::Space& space, space::DesignBatch designs,
                                       std::span<const double> latency_ms) {
-  if (auto good = check(latency_ms); !good) return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(check(latency_ms));
   const Rows rows(space, designs);
   Equations seen(rows.columns());
   Equations all(rows.columns());

@@ -103,9 +103,8 @@ Result<OrderedColumn> ordered(const std::string& name, std::span<const double> v
 Result<std::vector<OrderedColumn>> order_columns(const DeviceColumns& columns) {
   std::vector<OrderedColumn> result;
   for (std::size_t i = 0; i < columns.names.size(); ++i) {
-    auto column = ordered(columns.names[i], columns.values[i]);
-    if (!column) return tl::unexpected(std::move(column.error()));
-    result.push_back(*std::move(column));
+    FLEETFIT_ASSIGN(auto column, ordered(columns.names[i], columns.values[i]));
+    result.push_back(std::move(column));
   }
   return result;
 }
@@ -113,23 +112,21 @@ Result<std::vector<OrderedColumn>> order_columns(const DeviceColumns& columns) {
 }  // namespace
 
 Result<CorrelationMatrix> correlation_matrix(const DeviceColumns& columns) {
-  const auto ordered_columns = order_columns(columns);
-  if (!ordered_columns) return tl::unexpected(ordered_columns.error());
-  const std::size_t devices = ordered_columns->size();
+  FLEETFIT_ASSIGN(const auto ordered_columns, order_columns(columns));
+  const std::size_t devices = ordered_columns.size();
   CorrelationMatrix matrix{
       .devices = {columns.names.begin(), columns.names.end()},
       .srcc = std::vector(devices, std::vector(devices, 1.0)),
       .designs = std::vector(devices, std::vector<std::size_t>(devices, 0)),
   };
   for (std::size_t i = 0; i < devices; ++i) {
-    const auto& a = (*ordered_columns)[i];
+    const auto& a = ordered_columns[i];
     matrix.designs[i][i] = a.order.size();
     for (std::size_t j = 0; j < i; ++j) {
-      const auto& b = (*ordered_columns)[j];
+      const auto& b = ordered_columns[j];
       const std::size_t common = common_designs(a, b);
-      const auto srcc = correlate(a, b, common);
-      if (!srcc) return tl::unexpected(srcc.error());
-      matrix.srcc[i][j] = matrix.srcc[j][i] = *srcc;
+      FLEETFIT_ASSIGN(const auto srcc, correlate(a, b, common));
+      matrix.srcc[i][j] = matrix.srcc[j][i] = srcc;
       matrix.designs[i][j] = matrix.designs[j][i] = common;
     }
   }

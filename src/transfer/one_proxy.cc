@@ -31,15 +31,14 @@ struct Known {
 };
 
 Result<Known> measure_known(const OneProxyActions& actions, space::DesignBatch designs) {
-  const auto latency_ms = actions.measure(designs);
-  if (!latency_ms) return tl::unexpected(latency_ms.error());
-  if (latency_ms->size() != designs.size())
+  FLEETFIT_ASSIGN(const auto latency_ms, actions.measure(designs));
+  if (latency_ms.size() != designs.size())
     return fail(ErrorCode::internal, "not as many latencies as designs were measured");
   Known known(designs.genes());
   for (std::size_t i = 0; i < designs.size(); ++i) {
-    if (std::isnan((*latency_ms)[i])) continue;
+    if (std::isnan(latency_ms[i])) continue;
     known.designs.add(designs[i]);
-    known.latency_ms.push_back((*latency_ms)[i]);
+    known.latency_ms.push_back(latency_ms[i]);
   }
   return known;
 }
@@ -71,18 +70,16 @@ class Checking {
     append(more, known_);
     std::vector<double> said(known_.latency_ms.size());
     proxy_.price(known_.designs, said);
-    const auto agreement = estimate_srcc(said, known_.latency_ms);
-    if (!agreement) return tl::unexpected(agreement.error());
-    result.steps.push_back({.samples = said.size(), .proxy = *agreement});
+    FLEETFIT_ASSIGN(const auto agreement, estimate_srcc(said, known_.latency_ms));
+    result.steps.push_back({.samples = said.size(), .proxy = agreement});
     result.adapted.reset();
-    result.reaches_threshold = compare(*agreement, options_.threshold) == Verdict::holds;
+    result.reaches_threshold = compare(agreement, options_.threshold) == Verdict::holds;
     if (result.reaches_threshold) return true;
-    auto adapted = adapt_to_known();
-    if (!adapted) return tl::unexpected(adapted.error());
-    const auto held_out = held_out_estimate(adapted->report());
+    FLEETFIT_ASSIGN(auto adapted, adapt_to_known());
+    const auto held_out = held_out_estimate(adapted.report());
     result.steps.back().adapted = held_out;
     result.reaches_threshold = held_out.srcc >= options_.threshold;
-    if (!adapted->report().keeps_proxy) result.adapted = *std::move(adapted);
+    if (!adapted.report().keeps_proxy) result.adapted = std::move(adapted);
     return result.reaches_threshold;
   }
 
@@ -144,8 +141,7 @@ Result<space::Population> search_designs(const LinearProxy& proxy, const OneProx
 /// Designs that were measured, with their accuracy; those of which none is known are left out.
 Result<std::vector<ParetoDesign>> rate(const Known& known, const space::Source& accuracy) {
   std::vector<double> quality(known.latency_ms.size());
-  if (auto done = accuracy.evaluate(known.designs, quality); !done)
-    return tl::unexpected(std::move(done.error()));
+  FLEETFIT_TRY(accuracy.evaluate(known.designs, quality));
   std::vector<ParetoDesign> designs;
   for (std::size_t i = 0; i < quality.size(); ++i) {
     if (std::isnan(quality[i])) continue;
@@ -159,19 +155,16 @@ Result<std::vector<ParetoDesign>> rate(const Known& known, const space::Source& 
 
 Status search_and_measure(const LinearProxy& proxy, const space::Source& accuracy,
                           const OneProxyActions& actions, Known samples, OneProxyResult& result) {
-  const auto found = search_designs(proxy, actions, result);
-  if (!found) return tl::unexpected(found.error());
-  const auto measured = measure_known(actions, *found);
-  if (!measured) return tl::unexpected(measured.error());
-  result.measurements += found->size();
-  append(*measured, samples);  // a sample may be among the best by luck
-  auto designs = rate(samples, accuracy);
-  if (!designs) return tl::unexpected(std::move(designs.error()));
-  result.pareto = drop_dominated(*std::move(designs));
-  const auto searched = set_of(*found);
+  FLEETFIT_ASSIGN(const auto found, search_designs(proxy, actions, result));
+  FLEETFIT_ASSIGN(const auto measured, measure_known(actions, found));
+  result.measurements += found.size();
+  append(measured, samples);  // a sample may be among the best by luck
+  FLEETFIT_ASSIGN(auto designs, rate(samples, accuracy));
+  result.pareto = drop_dominated(std::move(designs));
+  const auto searched = set_of(found);
   const auto kept = std::ranges::count_if(
       result.pareto, [&](const ParetoDesign& one) { return searched.contains(one.design); });
-  result.dropped = found->size() - static_cast<std::size_t>(kept);
+  result.dropped = found.size() - static_cast<std::size_t>(kept);
   return {};
 }
 
@@ -197,23 +190,19 @@ std::vector<ParetoDesign> drop_dominated(std::vector<ParetoDesign> designs) {
 Result<OneProxyResult> fit_one_proxy(const LinearProxy& proxy, const space::Source& accuracy,
                                      space::DesignBatch samples, const OneProxyActions& actions,
                                      const OneProxyOptions& options) {
-  if (auto good = check_step(options, samples.size()); !good)
-    return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(check_step(options, samples.size()));
   OneProxyResult result;
   Checking checking(proxy, options, samples.genes());
   bool is_enough = false;
   while (!is_enough && result.measurements < samples.size()) {
     const std::size_t wanted = result.measurements == 0 ? options.samples : options.step;
     const std::size_t count = std::min(wanted, samples.size() - result.measurements);
-    const auto more = measure_known(actions, samples.part(result.measurements, count));
-    if (!more) return tl::unexpected(more.error());
+    FLEETFIT_ASSIGN(const auto more,
+                    measure_known(actions, samples.part(result.measurements, count)));
     result.measurements += count;
-    const auto looked = checking.look_at(*more, result);
-    if (!looked) return tl::unexpected(looked.error());
-    is_enough = *looked;
+    FLEETFIT_ASSIGN(is_enough, checking.look_at(more, result));
   }
-  if (auto done = search_and_measure(proxy, accuracy, actions, checking.known(), result); !done)
-    return tl::unexpected(std::move(done.error()));
+  FLEETFIT_TRY(search_and_measure(proxy, accuracy, actions, checking.known(), result));
   return result;
 }
 

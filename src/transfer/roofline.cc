@@ -35,7 +35,7 @@ double least_time(const Work& work, const Peaks& peaks) {
 
 Result<RooflineComparison> compare_rooflines(std::span<const Work> designs, const Peaks& a,
                                              const Peaks& b) {
-  if (auto good = check(designs, a, b); !good) return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(check(designs, a, b));
   RooflineComparison result{.intensity_low = std::numeric_limits<double>::infinity()};
   std::vector<double> times_a;
   std::vector<double> times_b;
@@ -51,9 +51,7 @@ Result<RooflineComparison> compare_rooflines(std::span<const Work> designs, cons
     times_a.push_back(least_time(work, a));
     times_b.push_back(least_time(work, b));
   }
-  const auto srcc = core::spearman(times_a, times_b);
-  if (!srcc) return tl::unexpected(srcc.error());
-  result.srcc = *srcc;
+  FLEETFIT_ASSIGN(result.srcc, core::spearman(times_a, times_b));
   return result;
 }
 

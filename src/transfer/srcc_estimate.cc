@@ -51,7 +51,7 @@ double trial(std::span<const double> a, std::span<const double> b, std::size_t s
 /// Correlations of all trials that have one.
 Result<std::vector<double>> trials(std::span<const double> a, std::span<const double> b,
                                    const SpreadOptions& options, core::ThreadPool& pool) {
-  if (auto good = check(a, b, options); !good) return tl::unexpected(std::move(good.error()));
+  FLEETFIT_TRY(check(a, b, options));
   std::vector<double> values(options.trials);
   const core::Random random(options.seed);
   pool.parallel_for(values.size(), [&](std::size_t i) {
@@ -84,9 +84,8 @@ Result<SrccEstimate> estimate_srcc(std::span<const double> a, std::span<const do
         ErrorCode::invalid_input,
         fmt::format("{} samples are too few, expected at least {}", a.size(), kLeastForInterval));
   }
-  const auto srcc = core::spearman(a, b);
-  if (!srcc) return tl::unexpected(srcc.error());
-  return SrccEstimate{.srcc = *srcc, .ci95 = srcc_interval(*srcc, a.size()), .samples = a.size()};
+  FLEETFIT_ASSIGN(const auto srcc, core::spearman(a, b));
+  return SrccEstimate{.srcc = srcc, .ci95 = srcc_interval(srcc, a.size()), .samples = a.size()};
 }
 
 Verdict compare(const SrccEstimate& estimate, double threshold) {
@@ -104,27 +103,24 @@ std::optional<std::size_t> samples_to_decide(double srcc, double threshold) {
 
 Result<SrccSpread> srcc_spread(std::span<const double> a, std::span<const double> b,
                                const SpreadOptions& options, core::ThreadPool& pool) {
-  const auto values = trials(a, b, options, pool);
-  if (!values) return tl::unexpected(values.error());
-  return SrccSpread{.mean = *core::mean(*values),
-                    .stddev = core::stddev(*values).value_or(0.0),
-                    .ci95 = {.low = *core::quantile(*values, (1 - kConfidence) / 2),
-                             .high = *core::quantile(*values, (1 + kConfidence) / 2)},
-                    .undefined = options.trials - values->size()};
+  FLEETFIT_ASSIGN(const auto values, trials(a, b, options, pool));
+  return SrccSpread{.mean = *core::mean(values),
+                    .stddev = core::stddev(values).value_or(0.0),
+                    .ci95 = {.low = *core::quantile(values, (1 - kConfidence) / 2),
+                             .high = *core::quantile(values, (1 + kConfidence) / 2)},
+                    .undefined = options.trials - values.size()};
 }
 
 Result<std::optional<std::size_t>> enough_samples(std::span<const double> a,
                                                   std::span<const double> b, double threshold,
                                                   const SpreadOptions& options,
                                                   core::ThreadPool& pool) {
-  const auto truth = core::spearman(a, b);
-  if (!truth) return tl::unexpected(truth.error());
+  FLEETFIT_ASSIGN(const auto truth, core::spearman(a, b));
   auto tried = options;
   for (tried.samples = kFirstSamples; tried.samples <= a.size();
        tried.samples += std::max<std::size_t>(1, tried.samples / 4)) {
-    const auto values = trials(a, b, tried, pool);
-    if (!values) return tl::unexpected(values.error());
-    if (is_enough(*values, options.trials, *truth >= threshold, threshold)) return tried.samples;
+    FLEETFIT_ASSIGN(const auto values, trials(a, b, tried, pool));
+    if (is_enough(values, options.trials, truth >= threshold, threshold)) return tried.samples;
   }
   return std::nullopt;
 }

@@ -117,7 +117,7 @@ Result<CheckpointLock> CheckpointLock::take(const std::filesystem::path& folder,
   }
   if (read_content(fd).attempt > owner.attempt)
     return fail(ErrorCode::cancelled, fmt::format("{}: a later attempt has had it", file.string()));
-  if (auto recorded = lock.record_group(0); !recorded) return tl::unexpected(recorded.error());
+  FLEETFIT_TRY(lock.record_group(0));
   return lock;
 }
 

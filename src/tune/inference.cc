@@ -150,13 +150,13 @@ class Session {
     result_.settings = choices.count();
     for (const auto& rest : groups_of(choices)) {
       for (const auto batch : first_batches(choices.batches)) {
-        if (auto ok = price_with(rest, batch); !ok) return ok;
+        FLEETFIT_TRY(price_with(rest, batch));
       }
     }
     for (std::size_t i = 0; i < kMostRefinements; ++i) {
       const auto next = next_to_price(choices);
       if (!next) break;
-      if (auto ok = price(*next, true); !ok) return ok;
+      FLEETFIT_TRY(price(*next, true));
     }
     return {};
   }
@@ -174,7 +174,7 @@ class Session {
       if (study_.scenario.kind == ScenarioKind::single) setting.batch = 1;
       const auto before = priced_asked_;
       auto rest = setting;
-      if (auto ok = price_with(rest, setting.batch); !ok) return ok;
+      FLEETFIT_TRY(price_with(rest, setting.batch));
       repeated = priced_asked_ == before ? repeated + 1 : 0;
       sampler->tell(observation(i, point, setting));
     }
@@ -188,7 +188,7 @@ class Session {
     choose_best();
     if (!result_.best || result_.trials[*result_.best].cost->predicted) return {};
     if (priced_asked_ > 1) {
-      if (auto ok = judge_again(); !ok) return ok;
+      FLEETFIT_TRY(judge_again());
     }
     is_settled_ = true;
     return result_.best ? look_at(*result_.best, kLastLooks) : Status();
@@ -210,7 +210,7 @@ class Session {
     while (seen_twice.size() < kMostSecondLooks) {
       choose_best();
       if (!result_.best || std::ranges::count(seen_twice, *result_.best) > 0) break;
-      if (auto ok = look_at(*result_.best, 1); !ok) return ok;
+      FLEETFIT_TRY(look_at(*result_.best, 1));
       seen_twice.push_back(*result_.best);
     }
     choose_best_of(seen_twice);
@@ -225,7 +225,7 @@ class Session {
     auto* one = find(with_batch(trial.setting, 1));
     const bool full = trial.response.run_samples >= batch_of(trial);
     if (rhythm && !full && one != nullptr && one != &trial && one->cost) {
-      if (auto ok = measure_again(*one, rhythm, looks); !ok) return ok;
+      FLEETFIT_TRY(measure_again(*one, rhythm, looks));
     }
     return measure_again(trial, rhythm, looks);
   }
@@ -312,7 +312,7 @@ class Session {
   /// Also a batch of one where batches need not be full.
   Status price_with(const InferenceSetting& rest, std::int64_t batch) {
     if (batch > 1 && forms_partial_batches()) {
-      if (auto ok = price(with_batch(rest, 1), false); !ok) return ok;
+      FLEETFIT_TRY(price(with_batch(rest, 1), false));
     }
     return price(with_batch(rest, batch), true);
   }
@@ -428,15 +428,13 @@ class Session {
 
 Result<InferenceResult> tune_inference(const InferenceTuning& tuning, const PriceInference& price,
                                        const std::stop_token& stop) {
-  if (auto ok = check_inference_parameters(tuning.study.parameters); !ok)
-    return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check_inference_parameters(tuning.study.parameters));
   const core::SystemClock clock;
   const auto start = clock.now();
   Session session(tuning, price, stop);
   const bool grid = tuning.algorithm == SamplerKind::grid || tuning.study.parameters.size() == 0;
-  if (auto ok = grid ? session.try_grid() : session.try_samples(); !ok)
-    return tl::unexpected(std::move(ok.error()));
-  if (auto ok = session.look_again(); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(grid ? session.try_grid() : session.try_samples());
+  FLEETFIT_TRY(session.look_again());
   auto result = session.finish();
   result.elapsed_s = std::chrono::duration<double>(clock.now() - start).count();
   return result;

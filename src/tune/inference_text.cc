@@ -160,7 +160,7 @@ Result<InferenceTrial> read_trial(const core::JsonView& json) {
   reader.field("response", [&](const core::JsonView& view) {
     return response_from_json(view).map([&](const Response& r) { trial.response = r; });
   });
-  if (!reader.status()) return tl::unexpected(reader.status().error());
+  FLEETFIT_TRY(reader.status());
   return trial;
 }
 
@@ -197,28 +197,25 @@ nlohmann::ordered_json to_json(const InferenceResult& result) {
 
 Result<InferenceResult> inference_result_from_json(const core::JsonView& json) {
   InferenceResult result;
-  const auto version = json.integer("version");
-  if (!version) return tl::unexpected(version.error());
-  if (*version != kVersion) return json.error(fmt::format("version {} is not known", *version));
-  const auto trials = json.items("trials");
-  if (!trials) return tl::unexpected(trials.error());
-  for (const auto& item : *trials) {
-    auto trial = read_trial(item);
-    if (!trial) return tl::unexpected(std::move(trial.error()));
-    result.trials.push_back(*std::move(trial));
+  FLEETFIT_ASSIGN(const auto version, json.integer("version"));
+  if (version != kVersion) return json.error(fmt::format("version {} is not known", version));
+  FLEETFIT_ASSIGN(const auto trials, json.items("trials"));
+  for (const auto& item : trials) {
+    FLEETFIT_ASSIGN(auto trial, read_trial(item));
+    result.trials.push_back(std::move(trial));
   }
   Reader reader(json);
   std::int64_t settings = 0;
   reader.take(json.integer("settings", {.min = 0}), settings);
   reader.number("elapsed_s", result.elapsed_s);
   reader.field("best", [&](const core::JsonView& view) -> Status {
-    const auto best = view.as_integer({.min = 0, .max = std::ssize(result.trials) - 1});
-    if (!best) return tl::unexpected(best.error());
-    result.best = static_cast<std::size_t>(*best);
+    FLEETFIT_ASSIGN(const auto best,
+                    view.as_integer({.min = 0, .max = std::ssize(result.trials) - 1}));
+    result.best = static_cast<std::size_t>(best);
     if (!result.trials[*result.best].cost) return view.error("is a trial without a cost");
     return {};
   });
-  if (!reader.status()) return tl::unexpected(reader.status().error());
+  FLEETFIT_TRY(reader.status());
   result.settings = static_cast<std::size_t>(settings);
   return result;
 }

@@ -42,10 +42,9 @@ class LocalExecutor final : public Executor {
   }
 
   Result<std::size_t> submit(const WorkerSpec& worker) override {
-    auto process = core::Process::start(worker.command, {.grace = kGrace});
-    if (!process) return tl::unexpected(std::move(process.error()));
-    pin(process->pid(), worker.cores);
-    workers_.push_back({.process = *std::move(process), .status = {}});
+    FLEETFIT_ASSIGN(auto process, core::Process::start(worker.command, {.grace = kGrace}));
+    pin(process.pid(), worker.cores);
+    workers_.push_back({.process = std::move(process), .status = {}});
     return workers_.size() - 1;
   }
 

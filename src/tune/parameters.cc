@@ -146,16 +146,15 @@ Result<double> read_choice(const Parameter& parameter, const core::JsonView& jso
 }
 
 Result<double> read_range(const Parameter& parameter, const core::JsonView& json) {
-  const auto number = json.as_number();
-  if (!number) return tl::unexpected(number.error());
-  if (parameter.integer && std::trunc(*number) != *number) {
-    return json.error(fmt::format("{} is no whole number", *number));
+  FLEETFIT_ASSIGN(const auto number, json.as_number());
+  if (parameter.integer && std::trunc(number) != number) {
+    return json.error(fmt::format("{} is no whole number", number));
   }
-  if (!(*number >= parameter.low && *number <= parameter.high)) {
-    return json.error(fmt::format("{} is not in the range from {} to {}", *number, parameter.low,
-                                  parameter.high));
+  if (!(number >= parameter.low && number <= parameter.high)) {
+    return json.error(
+        fmt::format("{} is not in the range from {} to {}", number, parameter.low, parameter.high));
   }
-  return *number;
+  return number;
 }
 
 // Nothing if it does not fit.
@@ -335,27 +334,24 @@ nlohmann::ordered_json Parameters::to_json(std::span<const double> point) const 
 }
 
 Result<Point> Parameters::from_json(const core::JsonView& json) const {
-  const auto members = json.members();
-  if (!members) return tl::unexpected(members.error());
-  for (const auto& member : *members) {
+  FLEETFIT_ASSIGN(const auto members, json.members());
+  for (const auto& member : members) {
     if (!find(member.key)) return json.error(fmt::format("there is no parameter {}", member.key));
   }
   Point point(size(), kInactive);
   for (std::size_t i = 0; i < size(); ++i) {
     const Parameter& parameter = parameters_[i];
-    const auto found = std::ranges::find(*members, parameter.name, &core::JsonView::Member::key);
+    const auto found = std::ranges::find(members, parameter.name, &core::JsonView::Member::key);
     const bool active = is_active(point, i);
-    if (active && found == members->end()) {
+    if (active && found == members.end()) {
       return json.error(fmt::format("the parameter {} is missing", parameter.name));
     }
-    if (!active && found != members->end()) {
+    if (!active && found != members.end()) {
       return found->value.error("means nothing with the values of the others");
     }
     if (!active) continue;
-    const auto value = parameter.is_choice() ? read_choice(parameter, found->value)
-                                             : read_range(parameter, found->value);
-    if (!value) return tl::unexpected(value.error());
-    point[i] = *value;
+    FLEETFIT_ASSIGN(point[i], parameter.is_choice() ? read_choice(parameter, found->value)
+                                                    : read_range(parameter, found->value));
   }
   return point;
 }

@@ -63,7 +63,7 @@ struct Record {
 
 Status answer(World& world, std::int64_t count, std::deque<double>& waiting, Record& record) {
   const double start = world.now_ms();
-  if (auto ok = world.run(count); !ok) return ok;
+  FLEETFIT_TRY(world.run(count));
   record.end_ms = world.now_ms();
   record.busy_ms += record.end_ms - start;
   ++record.runs;
@@ -89,7 +89,7 @@ Result<Record> serve_open(World& world, std::int64_t batch, Arrivals arrivals) {
       continue;
     }
     const auto count = std::min<std::int64_t>(batch, std::ssize(waiting));
-    if (auto ok = answer(world, count, waiting, record); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(answer(world, count, waiting, record));
   }
   record.left = waiting.size();
   return record;
@@ -101,7 +101,7 @@ Result<Record> serve_closed(World& world, std::int64_t count) {
   std::deque<double> waiting;
   while (!world.gives_up() && world.admits(world.now_ms(), record.responses_ms.size())) {
     waiting.assign(static_cast<std::size_t>(count), world.now_ms());
-    if (auto ok = answer(world, count, waiting, record); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(answer(world, count, waiting, record));
   }
   return record;
 }
@@ -338,13 +338,12 @@ Response simulate(const Scenario& scenario, std::int64_t batch,
 Result<Response> serve_for_real(const Scenario& scenario, std::int64_t batch,
                                 const RealServer& server, const RealRun& run) {
   RealWorld world(server, run);
-  auto record = serve(world, scenario, batch, run.seed);
-  if (!record) return tl::unexpected(record.error());
-  if (record->responses_ms.empty()) return fail(ErrorCode::cancelled, "nothing was answered");
-  const bool behind = !world.stopped() && fell_behind(scenario, *record, run.seconds);
+  FLEETFIT_ASSIGN(auto record, serve(world, scenario, batch, run.seed));
+  if (record.responses_ms.empty()) return fail(ErrorCode::cancelled, "nothing was answered");
+  const bool behind = !world.stopped() && fell_behind(scenario, record, run.seconds);
   if (waits_for_samples(scenario) && !world.stopped())
-    record->end_ms = std::max(record->end_ms, 1000 * run.seconds);
-  auto response = response_of(*record);
+    record.end_ms = std::max(record.end_ms, 1000 * run.seconds);
+  auto response = response_of(record);
   response.saturated = behind;
   return response;
 }

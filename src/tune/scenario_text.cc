@@ -88,22 +88,13 @@ Result<Response> response_from_json(const core::JsonView& json) {
                                                      {"run_ms", &response.run_ms},
                                                      {"run_samples", &response.run_samples}};
   for (const auto& [key, out] : numbers) {
-    const auto number = json.number(key);
-    if (!number) return tl::unexpected(number.error());
-    *out = *number;
+    FLEETFIT_ASSIGN(*out, json.number(key));
   }
-  const auto saturated = json.boolean("saturated");
-  if (!saturated) return tl::unexpected(saturated.error());
-  response.saturated = *saturated;
-  const auto samples = json.integer("samples", {.min = 0});
-  if (!samples) return tl::unexpected(samples.error());
-  response.samples = *samples;
-  const auto energy = json.find("energy_mj");
-  if (!energy) return tl::unexpected(energy.error());
-  if (*energy) {
-    const auto number = (*energy)->as_number();
-    if (!number) return tl::unexpected(number.error());
-    response.energy_mj = *number;
+  FLEETFIT_ASSIGN(response.saturated, json.boolean("saturated"));
+  FLEETFIT_ASSIGN(response.samples, json.integer("samples", {.min = 0}));
+  FLEETFIT_ASSIGN(const auto energy, json.find("energy_mj"));
+  if (energy) {
+    FLEETFIT_ASSIGN(response.energy_mj, energy->as_number());
   }
   return response;
 }

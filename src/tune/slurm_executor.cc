@@ -38,13 +38,13 @@ bool is_passing(std::string_view message) {
 // The output; `io` if it can be tried again later.
 Result<std::string> ask_slurm(std::vector<std::string> command, std::string input = {}) {
   const std::string program = command.front();
-  auto done = core::run(std::move(command), {.input = std::move(input), .timeout = kPatience});
-  if (!done) return tl::unexpected(std::move(done.error()));
-  if (done->succeeded()) return std::move(done->output);
-  const auto said = core::one_line(done->error_output);
-  const bool passing = done->timed_out || is_passing(said);
+  FLEETFIT_ASSIGN(auto done,
+                  core::run(std::move(command), {.input = std::move(input), .timeout = kPatience}));
+  if (done.succeeded()) return std::move(done.output);
+  const auto said = core::one_line(done.error_output);
+  const bool passing = done.timed_out || is_passing(said);
   return fail(passing ? ErrorCode::io : ErrorCode::device_failed,
-              fmt::format("{}: {}", program, said.empty() ? to_string(done->status) : said));
+              fmt::format("{}: {}", program, said.empty() ? to_string(done.status) : said));
 }
 
 // The end of a job's log, as far as it can be seen here by now.
@@ -82,7 +82,7 @@ class SlurmExecutor final : public Executor {
       handles.push_back(workers_.size());
       workers_.push_back({.spec = spec});
     }
-    if (auto sent = send_waiting(); !sent) return tl::unexpected(std::move(sent.error()));
+    FLEETFIT_TRY(send_waiting());
     return handles;
   }
 
@@ -90,8 +90,8 @@ class SlurmExecutor final : public Executor {
     const auto now = clock_.now();
     if (!asked_at_ || now - *asked_at_ >= options_.between_questions) {
       asked_at_ = now;
-      if (auto sent = send_waiting(); !sent) return tl::unexpected(std::move(sent.error()));
-      if (auto asked = look(); !asked) return tl::unexpected(std::move(asked.error()));
+      FLEETFIT_TRY(send_waiting());
+      FLEETFIT_TRY(look());
     }
     std::vector<WorkerStatus> statuses;
     for (const auto& worker : workers_) statuses.push_back(worker.status);
@@ -158,7 +158,7 @@ class SlurmExecutor final : public Executor {
     if (error)
       return fail(ErrorCode::device_failed, fmt::format("{}: cannot be created: {}",
                                                         options_.folder.string(), error.message()));
-    if (auto cancelled = cancel_predecessors(); !cancelled) return cancelled;
+    FLEETFIT_TRY(cancel_predecessors());
     has_begun_ = true;
     return {};
   }

@@ -50,7 +50,7 @@ Result<Workload> read_workload(const YamlView& view) {
       first_error({view.allow_only({"command", "builtin", "untrained", "timeout_s", "memory"}),
                    read_field(view, "command", workload.command, read_command),
                    read_field(view, "builtin", workload.builtin, read_name)});
-  if (!good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(good);
   if (workload.command.empty() == workload.builtin.empty()) {
     return view.error("expected either command: [program, …] or builtin: NAME");
   }
@@ -59,7 +59,7 @@ Result<Workload> read_workload(const YamlView& view) {
       first_error({read_field(view, "untrained", workload.writes_untrained, read_boolean),
                    read_field(view, "timeout_s", workload.timeout_s, read_positive),
                    read_field(view, "memory", workload.memory_bytes, read_bytes)});
-  if (!more) return tl::unexpected(more.error());
+  FLEETFIT_TRY(more);
   return workload;
 }
 
@@ -94,7 +94,7 @@ Result<BudgetOptions> read_budget(const YamlView& view) {
        read_field(view, "min_data", budget.min_data, read_number),
        read_field(view, "eta", budget.eta, read_number),
        read_field(view, "max_trials", max_trials, read_count)});
-  if (!good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(good);
   const bool epochs_grow = budget.kind != BudgetKind::data;
   const auto max_epochs = view.find("max_epochs");
   if (epochs_grow && !*max_epochs) return view.error("max_epochs is missing");
@@ -117,7 +117,7 @@ Result<Scenario> read_scenario(const YamlView& view) {
   Scenario scenario;
   Status good = first_error(
       {require(view, {"kind"}), read_field(view, "kind", scenario.kind, read_scenario_kind)});
-  if (!good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(good);
   switch (scenario.kind) {
     case ScenarioKind::server:
       good = first_error({view.allow_only({"kind", "samples", "period_ms"}),
@@ -134,7 +134,7 @@ Result<Scenario> read_scenario(const YamlView& view) {
       good = view.allow_only({"kind"});
       break;
   }
-  if (!good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(good);
   return scenario;
 }
 
@@ -173,12 +173,12 @@ Result<Parameters> read_inference_parameters(const YamlView& view) {
   std::vector<Parameter> all;
   Status good = first_error({view.allow_only({"batch_size", "cores", "threads", "precision"}),
                              read_group(view, Group::inference, all)});
-  if (!good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(good);
   for (const Parameter& parameter : all) {
     const auto field = view.at(parameter.name);
     const Status fits = parameter.name == "precision" ? check_precisions(*field, parameter)
                                                       : check_counts(*field, parameter);
-    if (!fits) return tl::unexpected(fits.error());
+    FLEETFIT_TRY(fits);
     if (parameter.when) return field->error("parameters of inference have no conditions");
   }
   return Parameters::create(std::move(all));
@@ -225,7 +225,7 @@ Result<Pair> read_pair(const YamlView& view) {
                              require(view, {"sampler", "scheduler"}),
                              read_field(view, "sampler", pair.sampler, read_sampler),
                              read_field(view, "scheduler", pair.scheduler, read_scheduler)});
-  if (!good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(good);
   return pair;
 }
 
@@ -234,15 +234,13 @@ Result<bool> read_hierarchical(const YamlView& view) {
 }
 
 Result<std::uint64_t> read_seed(const YamlView& view) {
-  const auto seed = view.as_integer({.min = 0});
-  if (!seed) return tl::unexpected(seed.error());
-  return static_cast<std::uint64_t>(*seed);
+  FLEETFIT_ASSIGN(const auto seed, view.as_integer({.min = 0}));
+  return static_cast<std::uint64_t>(seed);
 }
 
 Result<std::optional<InferenceStudy>> read_optional_inference(const YamlView& view) {
-  auto inference = read_inference(view);
-  if (!inference) return tl::unexpected(inference.error());
-  return std::optional(std::move(*inference));
+  FLEETFIT_ASSIGN(auto inference, read_inference(view));
+  return std::optional(std::move(inference));
 }
 
 // Goals and limits come last: what they may name depends on the rest.
@@ -260,7 +258,7 @@ Result<Study> read_document(const YamlView& view) {
                    read_field(view, "algorithm", study.algorithm, read_algorithm),
                    read_field(view, "resources", study.resources, read_resources),
                    read_field(view, "seed", study.seed, read_seed)});
-  if (!good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(good);
   if (Status builtin = check_builtin(view, study.workload); !builtin)
     return tl::unexpected(builtin.error());
   const auto objective = [&](const YamlView& field) { return read_objective(field, study); };
@@ -268,7 +266,7 @@ Result<Study> read_document(const YamlView& view) {
   const Status goals =
       first_error({read_field(view, "objective", study.objective, objective),
                    read_field(view, "constraints", study.constraints, constraints)});
-  if (!goals) return tl::unexpected(goals.error());
+  FLEETFIT_TRY(goals);
   if (study.algorithm.hierarchical && !study.inference) {
     return view.error("algorithm.mode: hierarchical needs inference, which is missing");
   }
@@ -278,9 +276,8 @@ Result<Study> read_document(const YamlView& view) {
 }  // namespace
 
 Result<std::optional<std::int64_t>> read_bytes(const YamlView& view) {
-  const auto text = view.as_text();
-  if (!text) return tl::unexpected(text.error());
-  const auto bytes = measure::parse_bytes(*text);
+  FLEETFIT_ASSIGN(const auto text, view.as_text());
+  const auto bytes = measure::parse_bytes(text);
   if (!bytes) return view.error(bytes.error().message);
   return *bytes;
 }
@@ -293,7 +290,7 @@ Result<InferenceStudy> read_inference(const YamlView& view) {
        read_field(view, "parameters", inference.parameters, read_inference_parameters),
        read_field(view, "scenario", inference.scenario, read_scenario),
        read_field(view, "objective", inference.goal, read_inference_goal)});
-  if (!good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(good);
   return inference;
 }
 
@@ -305,7 +302,7 @@ Result<Algorithm> read_algorithm(const YamlView& view) {
                              read_field(view, "model", model, read_pair),
                              read_field(view, "inference", inference, read_pair_name),
                              read_field(view, "mode", algorithm.hierarchical, read_hierarchical)});
-  if (!good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(good);
   algorithm.sampler = model.sampler;
   algorithm.scheduler = model.scheduler;
   algorithm.inference = inference.sampler;
@@ -313,22 +310,20 @@ Result<Algorithm> read_algorithm(const YamlView& view) {
 }
 
 Result<Study> parse_study(std::string_view text, std::string_view file) {
-  const auto document = yaml::parse_yaml(text, file);
-  if (!document) return tl::unexpected(document.error());
-  return read_document(YamlView(*document, file));
+  FLEETFIT_ASSIGN(const auto document, yaml::parse_yaml(text, file));
+  return read_document(YamlView(document, file));
 }
 
 Result<Resources> parse_resources(std::string_view text, std::string_view name) {
-  const auto document = yaml::parse_yaml(text, name);
-  if (!document) return tl::unexpected(document.error());
-  return read_resources(YamlView(*document, name));
+  FLEETFIT_ASSIGN(const auto document, yaml::parse_yaml(text, name));
+  return read_resources(YamlView(document, name));
 }
 
 Result<Study> read_study(const std::filesystem::path& file) {
-  const auto text = core::read_file(file, {.max_bytes = yaml::YamlLimits{}.max_bytes,
-                                           .special_files = core::SpecialFiles::allow});
-  if (!text) return tl::unexpected(text.error());
-  return parse_study(*text, file.string());
+  FLEETFIT_ASSIGN(const auto text,
+                  core::read_file(file, {.max_bytes = yaml::YamlLimits{}.max_bytes,
+                                         .special_files = core::SpecialFiles::allow}));
+  return parse_study(text, file.string());
 }
 
 }  // namespace fleetfit::tune

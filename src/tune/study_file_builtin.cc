@@ -10,9 +10,8 @@ namespace {
 
 Status check_names(const YamlView& group, const workloads::Workload& workload) {
   if (!group.is_map()) return {};
-  const auto members = group.members();
-  if (!members) return tl::unexpected(members.error());
-  for (const auto& [name, value] : *members) {
+  FLEETFIT_ASSIGN(const auto members, group.members());
+  for (const auto& [name, value] : members) {
     const auto& settings = workload.settings;
     if (std::ranges::find(settings, name, &workloads::Setting::name) == settings.end())
       return value.error(
@@ -33,12 +32,9 @@ Status check_builtin(const YamlView& study, const Workload& workload) {
     const auto name = place ? place->at("builtin") : place;
     return name ? name->error(known.error().message) : study.error(known.error().message);
   }
-  const auto groups = study.at("parameters");
-  if (!groups) return tl::unexpected(groups.error());
-  const auto members = groups->members();
-  if (!members) return tl::unexpected(members.error());
-  for (const auto& group : *members)
-    if (auto ok = check_names(group.value, **known); !ok) return ok;
+  FLEETFIT_ASSIGN(const auto groups, study.at("parameters"));
+  FLEETFIT_ASSIGN(const auto members, groups.members());
+  for (const auto& group : members) FLEETFIT_TRY(check_names(group.value, **known));
   return {};
 }
 

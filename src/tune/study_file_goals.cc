@@ -47,11 +47,10 @@ Result<Metric> read_ratio_of(const YamlView& view) {
 
 Result<Goal> read_ratio(const YamlView& view, const Study& study) {
   Goal goal;
-  const auto of = view.at("of");
-  if (!of) return tl::unexpected(of.error());
+  FLEETFIT_TRY(view.at("of"));
   Status good = first_error(
       {read_field(view, "of", goal.metric, read_ratio_of), check_available(view, goal, study)});
-  if (!good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(good);
   return goal;
 }
 
@@ -59,17 +58,16 @@ Result<Goal> read_ratio(const YamlView& view, const Study& study) {
 Result<Goal> read_metric(const YamlView& view, const Study& study) {
   const auto maximize = view.find("maximize");
   const auto minimize = view.find("minimize");
-  if (!maximize) return tl::unexpected(maximize.error());
+  FLEETFIT_TRY(maximize);
   if (maximize->has_value() == minimize->has_value()) {
     return view.error("expected maximize: NAME, minimize: NAME or {kind: ratio, of: time}");
   }
   Goal goal = {.maximize = maximize->has_value()};
   const YamlView& field = *maximize ? **maximize : **minimize;
-  auto name = field.as_text();
-  if (!name) return tl::unexpected(name.error());
-  if (name->empty()) return field.error("is empty");
-  goal.metric = metric_named(*name);
-  if (goal.metric == Metric::other) goal.name = std::move(*name);
+  FLEETFIT_ASSIGN(auto name, field.as_text());
+  if (name.empty()) return field.error("is empty");
+  goal.metric = metric_named(name);
+  if (goal.metric == Metric::other) goal.name = std::move(name);
   const auto device = [&](const YamlView& at) -> Result<std::string> {
     if (!is_of_inference(goal.metric)) return at.error("only numbers of inference have a device");
     auto text = at.as_text();
@@ -79,7 +77,7 @@ Result<Goal> read_metric(const YamlView& view, const Study& study) {
   };
   Status good = first_error(
       {check_available(field, goal, study), read_field(view, "device", goal.device, device)});
-  if (!good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(good);
   return goal;
 }
 
@@ -87,25 +85,23 @@ enum class Weighting { none, weights };
 
 Result<Goal> read_goal(const YamlView& view, const Study& study, Weighting weighting) {
   const bool weights = weighting == Weighting::weights;
-  const auto kind = view.find("kind");
-  if (!kind) return tl::unexpected(kind.error());
+  FLEETFIT_ASSIGN(const auto kind, view.find("kind"));
   Result<Goal> goal = Goal{};
-  if (*kind) {
-    const auto word = read_word<bool>(**kind, {{"ratio", true}});
-    if (!word) return tl::unexpected(word.error());
+  if (kind) {
+    FLEETFIT_TRY(read_word<bool>(*kind, {{"ratio", true}}));
     Status good =
         weights ? view.allow_only({"kind", "of", "weight"}) : view.allow_only({"kind", "of"});
-    if (!good) return tl::unexpected(good.error());
+    FLEETFIT_TRY(good);
     goal = read_ratio(view, study);
   } else {
     Status good = weights ? view.allow_only({"maximize", "minimize", "device", "weight"})
                           : view.allow_only({"maximize", "minimize", "device"});
-    if (!good) return tl::unexpected(good.error());
+    FLEETFIT_TRY(good);
     goal = read_metric(view, study);
   }
   if (!goal || !weights) return goal;
   Status good = read_field(view, "weight", goal->weight, read_positive);
-  if (!good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(good);
   return goal;
 }
 
@@ -116,29 +112,25 @@ bool same_number(const Goal& a, const Goal& b) {
 Result<std::vector<Goal>> read_goals(const YamlView& view, const Study& study,
                                      Weighting weighting) {
   constexpr std::size_t kMostGoals = 16;
-  const auto items = view.items();
-  if (!items) return tl::unexpected(items.error());
-  if (items->empty()) return view.error("there has to be a goal at least");
-  if (items->size() > kMostGoals) return view.error(fmt::format("more than {} goals", kMostGoals));
+  FLEETFIT_ASSIGN(const auto items, view.items());
+  if (items.empty()) return view.error("there has to be a goal at least");
+  if (items.size() > kMostGoals) return view.error(fmt::format("more than {} goals", kMostGoals));
   std::vector<Goal> goals;
-  for (const YamlView& item : *items) {
-    auto goal = read_goal(item, study, weighting);
-    if (!goal) return tl::unexpected(goal.error());
-    if (std::ranges::any_of(goals, [&](const Goal& g) { return same_number(g, *goal); })) {
+  for (const YamlView& item : items) {
+    FLEETFIT_ASSIGN(auto goal, read_goal(item, study, weighting));
+    if (std::ranges::any_of(goals, [&](const Goal& g) { return same_number(g, goal); })) {
       return item.error("the same number is a goal already");
     }
-    goals.push_back(std::move(*goal));
+    goals.push_back(std::move(goal));
   }
   return goals;
 }
 
 Result<Objective> read_sum(const YamlView& view, const Study& study) {
-  const auto of = view.at("of");
-  if (!of) return tl::unexpected(of.error());
+  FLEETFIT_ASSIGN(const auto of, view.at("of"));
   if (Status good = view.allow_only({"kind", "of"}); !good) return tl::unexpected(good.error());
-  auto goals = read_goals(*of, study, Weighting::weights);
-  if (!goals) return tl::unexpected(goals.error());
-  return Objective{.goals = std::move(*goals), .weighted_sum = true};
+  FLEETFIT_ASSIGN(auto goals, read_goals(of, study, Weighting::weights));
+  return Objective{.goals = std::move(goals), .weighted_sum = true};
 }
 
 bool is_sum(const YamlView& view) {
@@ -149,10 +141,9 @@ bool is_sum(const YamlView& view) {
 }
 
 Result<std::optional<double>> read_accuracy_limit(const YamlView& view) {
-  const auto limit = read_positive(view);
-  if (!limit) return tl::unexpected(limit.error());
-  if (*limit > 1) return view.error(fmt::format("{} is more than 1", *limit));
-  return std::optional(*limit);
+  FLEETFIT_ASSIGN(const auto limit, read_positive(view));
+  if (limit > 1) return view.error(fmt::format("{} is more than 1", limit));
+  return std::optional(limit);
 }
 
 using Limits = std::vector<Constraints::PerDevice>;
@@ -164,19 +155,17 @@ Status read_limits(const YamlView& view, Metric metric, const Study& study, Limi
     return view.error("is not known before the end with algorithm.mode: hierarchical");
   }
   if (!view.is_map()) {
-    const auto limit = read_positive(view);
-    if (!limit) return tl::unexpected(limit.error());
+    FLEETFIT_ASSIGN(const auto limit, read_positive(view));
     for (const std::string& device : study.inference->devices) {
-      limits.push_back({device, metric, *limit});
+      limits.push_back({device, metric, limit});
     }
     return {};
   }
   const auto members = view.members();
   for (const auto& [device, value] : *members) {
     if (Status known = check_device(value, device, study); !known) return known;
-    const auto limit = read_positive(value);
-    if (!limit) return tl::unexpected(limit.error());
-    limits.push_back({device, metric, *limit});
+    FLEETFIT_ASSIGN(const auto limit, read_positive(value));
+    limits.push_back({device, metric, limit});
   }
   return {};
 }
@@ -185,14 +174,12 @@ Status read_limits(const YamlView& view, Metric metric, const Study& study, Limi
 
 Result<Objective> read_objective(const YamlView& view, const Study& study) {
   if (view.is_list()) {
-    auto goals = read_goals(view, study, Weighting::none);
-    if (!goals) return tl::unexpected(goals.error());
-    return Objective{.goals = std::move(*goals)};
+    FLEETFIT_ASSIGN(auto goals, read_goals(view, study, Weighting::none));
+    return Objective{.goals = std::move(goals)};
   }
   if (is_sum(view)) return read_sum(view, study);
-  auto goal = read_goal(view, study, Weighting::none);
-  if (!goal) return tl::unexpected(goal.error());
-  return Objective{.goals = {std::move(*goal)}};
+  FLEETFIT_ASSIGN(auto goal, read_goal(view, study, Weighting::none));
+  return Objective{.goals = {std::move(goal)}};
 }
 
 Result<Constraints> read_constraints(const YamlView& view, const Study& study) {
@@ -201,7 +188,7 @@ Result<Constraints> read_constraints(const YamlView& view, const Study& study) {
     return [&, metric](const YamlView& field) -> Result<Limits> {
       Limits limits = constraints.devices;
       Status good = read_limits(field, metric, study, limits);
-      if (!good) return tl::unexpected(good.error());
+      FLEETFIT_TRY(good);
       return limits;
     };
   };
@@ -210,7 +197,7 @@ Result<Constraints> read_constraints(const YamlView& view, const Study& study) {
                    read_field(view, "accuracy", constraints.accuracy, read_accuracy_limit),
                    read_field(view, "latency_ms", constraints.devices, limits_of(Metric::latency)),
                    read_field(view, "energy_mj", constraints.devices, limits_of(Metric::energy))});
-  if (!good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(good);
   return constraints;
 }
 

@@ -12,51 +12,42 @@ namespace {
 constexpr std::size_t kMostParameters = 1000;
 
 Result<std::vector<Value>> read_values(const YamlView& view) {
-  const auto items = view.items();
-  if (!items) return tl::unexpected(items.error());
-  if (items->empty()) return view.error("there has to be a value at least");
+  FLEETFIT_ASSIGN(const auto items, view.items());
+  if (items.empty()) return view.error("there has to be a value at least");
   std::vector<Value> values;
-  for (const YamlView& item : *items) {
-    auto value = item.as_scalar();
-    if (!value) return tl::unexpected(value.error());
-    values.push_back(std::move(*value));
+  for (const YamlView& item : items) {
+    FLEETFIT_ASSIGN(auto value, item.as_scalar());
+    values.push_back(std::move(value));
   }
   return values;
 }
 
 Result<std::pair<double, double>> read_range(const YamlView& view) {
-  const auto items = view.items();
-  if (!items) return tl::unexpected(items.error());
-  if (items->size() != 2) return view.error("expected two numbers: [lowest, highest]");
-  const auto low = (*items)[0].as_number();
-  if (!low) return tl::unexpected(low.error());
-  const auto high = (*items)[1].as_number();
-  if (!high) return tl::unexpected(high.error());
-  return std::pair(*low, *high);
+  FLEETFIT_ASSIGN(const auto items, view.items());
+  if (items.size() != 2) return view.error("expected two numbers: [lowest, highest]");
+  FLEETFIT_ASSIGN(const auto low, items[0].as_number());
+  FLEETFIT_ASSIGN(const auto high, items[1].as_number());
+  return std::pair(low, high);
 }
 
 Result<std::vector<Value>> read_one_or_more_values(const YamlView& view) {
   if (view.is_list()) return read_values(view);
-  const auto value = view.as_scalar();
-  if (!value) return tl::unexpected(value.error());
-  return std::vector<Value>{*value};
+  FLEETFIT_ASSIGN(const auto value, view.as_scalar());
+  return std::vector<Value>{value};
 }
 
 // {optimizer: [sgd]}, of a parameter that stands before.
 Result<std::optional<Parameter::Condition>> read_condition(const YamlView& view,
                                                            std::span<const Parameter> before) {
-  const auto members = view.members();
-  if (!members) return tl::unexpected(members.error());
-  if (members->size() != 1)
-    return view.error("expected one parameter with the values it must have");
-  const auto& [name, value] = members->front();
+  FLEETFIT_ASSIGN(const auto members, view.members());
+  if (members.size() != 1) return view.error("expected one parameter with the values it must have");
+  const auto& [name, value] = members.front();
   const auto parent = std::ranges::find(before, name, &Parameter::name);
   if (parent == before.end()) return value.error("there is no parameter of this name before");
   if (!parent->is_choice()) return value.error("is a range, and has no values to go by");
-  const auto values = read_one_or_more_values(value);
-  if (!values) return tl::unexpected(values.error());
+  FLEETFIT_ASSIGN(const auto values, read_one_or_more_values(value));
   Parameter::Condition condition = {.parameter = static_cast<std::size_t>(parent - before.begin())};
-  for (const Value& wanted : *values) {
+  for (const Value& wanted : values) {
     const auto found = find_value(*parent, wanted);
     if (!found) return value.error("is none of the parameter's values");
     condition.choices.push_back(*found);
@@ -91,8 +82,8 @@ Status check_alone(const YamlView& view, Parameter parameter) {
 Status read_domain(const YamlView& view, Parameter& parameter) {
   const auto values = view.find("values");
   const auto range = view.find("range");
-  if (!values) return tl::unexpected(values.error());
-  if (!range) return tl::unexpected(range.error());
+  FLEETFIT_TRY(values);
+  FLEETFIT_TRY(range);
   if (values->has_value() == range->has_value()) {
     return view.error("expected either values: [a, b, …] or range: [lowest, highest]");
   }
@@ -125,7 +116,7 @@ Result<Parameter> read_parameter(const YamlView& view, std::string name, Group g
   const auto condition = [&](const YamlView& when) { return read_condition(when, before); };
   Status good = first_error(
       {read_domain(view, parameter), read_field(view, "when", parameter.when, condition)});
-  if (!good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(good);
   return parameter;
 }
 
@@ -139,12 +130,10 @@ Group group_named(std::string_view name) {
 }  // namespace
 
 Status read_group(const YamlView& view, Group group, std::vector<Parameter>& all) {
-  const auto members = view.members();
-  if (!members) return tl::unexpected(members.error());
-  for (const auto& [name, value] : *members) {
-    auto parameter = read_parameter(value, name, group, all);
-    if (!parameter) return tl::unexpected(parameter.error());
-    all.push_back(std::move(*parameter));
+  FLEETFIT_ASSIGN(const auto members, view.members());
+  for (const auto& [name, value] : members) {
+    FLEETFIT_ASSIGN(auto parameter, read_parameter(value, name, group, all));
+    all.push_back(std::move(parameter));
   }
   return {};
 }

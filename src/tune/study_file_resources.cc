@@ -6,18 +6,16 @@ namespace fleetfit::tune {
 namespace {
 
 Result<std::optional<std::int64_t>> read_optional_count(const YamlView& view) {
-  const auto count = read_count(view);
-  if (!count) return tl::unexpected(count.error());
-  return std::optional(*count);
+  FLEETFIT_ASSIGN(const auto count, read_count(view));
+  return std::optional(count);
 }
 
 // Stands in a line of a batch script.
 Result<std::string> read_line(const YamlView& view) {
-  auto text = view.as_text();
-  if (!text) return tl::unexpected(text.error());
+  FLEETFIT_ASSIGN(auto text, view.as_text());
   const auto is_odd = [](unsigned char c) { return c <= ' ' || c == 0x7f; };
-  if (text->empty() || std::ranges::any_of(*text, is_odd)) return view.error("expected one word");
-  return *std::move(text);
+  if (text.empty() || std::ranges::any_of(text, is_odd)) return view.error("expected one word");
+  return text;
 }
 
 }  // namespace
@@ -33,7 +31,7 @@ Result<Resources> read_resources(const YamlView& view) {
                              read_field(view, "partition", resources.partition, read_line),
                              read_field(view, "constraint", resources.constraint, read_line),
                              read_field(view, "account", resources.account, read_line)});
-  if (!good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(good);
   return resources;
 }
 

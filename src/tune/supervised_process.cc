@@ -362,8 +362,7 @@ Result<SupervisedProcess> SupervisedProcess::start(const SupervisedCommand& comm
   auto reports = make_pipe();
   auto output = make_pipe();
   auto errors = make_pipe();
-  for (const auto* pipe : {&control, &reports, &output, &errors})
-    if (!*pipe) return tl::unexpected(pipe->error());
+  for (const auto* pipe : {&control, &reports, &output, &errors}) FLEETFIT_TRY(*pipe);
 
   auto arguments = command.argv;
   auto environment = environment_with(command.environment);

@@ -76,12 +76,12 @@ TrialMessage read_result(const json& result) {
 }  // namespace
 
 Result<std::string> trial_document(const TrialJob& job) {
-  auto params = core::parse_json(job.params, fmt::format("trial {}: parameters", job.trial));
-  if (!params) return tl::unexpected(std::move(params.error()));
+  FLEETFIT_ASSIGN(auto params,
+                  core::parse_json(job.params, fmt::format("trial {}: parameters", job.trial)));
   return core::format_json_line(
       {{"study", job.study},
        {"trial", job.trial},
-       {"params", *std::move(params)},
+       {"params", std::move(params)},
        {"budget", {{"epochs", job.budget.epochs}, {"data_fraction", job.budget.data_fraction}}},
        {"checkpoint_dir", job.checkpoint_folder.string()},
        {"resume", job.resume},

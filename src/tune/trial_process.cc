@@ -287,28 +287,23 @@ Status create_folder(const std::filesystem::path& folder) {
 
 Result<TrialOutcome> run_trial(const TrialJob& job, const TrialListener& listener,
                                const std::stop_token& stop, const TrialProcessOptions& options) {
-  auto document = trial_document(job);
-  if (!document) return tl::unexpected(std::move(document.error()));
-  if (auto created = create_folder(job.checkpoint_folder); !created)
-    return tl::unexpected(std::move(created.error()));
-  auto log = TrialLog::open(job.log, options.max_log_bytes);
-  if (!log) return tl::unexpected(std::move(log.error()));
-  auto lock =
-      CheckpointLock::take(job.checkpoint_folder, {.attempt = job.attempt, .worker = job.worker},
-                           options.grace + milliseconds(2000), stop);
-  if (!lock) return tl::unexpected(std::move(lock.error()));
-  auto process = SupervisedProcess::start({.argv = job.command,
-                                           .environment = {{"FLEETFIT_TRIAL", *document}},
-                                           .cores = job.cores,
-                                           .memory_bytes = job.memory_bytes,
-                                           .lock = lock->descriptor()});
-  if (!process) return tl::unexpected(std::move(process.error()));
-  if (process->group() > 0) {
+  FLEETFIT_ASSIGN(auto document, trial_document(job));
+  FLEETFIT_TRY(create_folder(job.checkpoint_folder));
+  FLEETFIT_ASSIGN(auto log, TrialLog::open(job.log, options.max_log_bytes));
+  FLEETFIT_ASSIGN(auto lock, CheckpointLock::take(job.checkpoint_folder,
+                                                  {.attempt = job.attempt, .worker = job.worker},
+                                                  options.grace + milliseconds(2000), stop));
+  FLEETFIT_ASSIGN(auto process,
+                  SupervisedProcess::start({.argv = job.command,
+                                            .environment = {{"FLEETFIT_TRIAL", document}},
+                                            .cores = job.cores,
+                                            .memory_bytes = job.memory_bytes,
+                                            .lock = lock.descriptor()}));
+  if (process.group() > 0) {
     // Without it a successor could not kill what this one leaves; it would wait for it to end.
-    if (auto recorded = lock->record_group(process->group()); !recorded)
-      return tl::unexpected(std::move(recorded.error()));
+    FLEETFIT_TRY(lock.record_group(process.group()));
   }
-  return RunningTrial(job, listener, options, *process, *log).run(stop);
+  return RunningTrial(job, listener, options, process, log).run(stop);
 }
 
 }  // namespace fleetfit::tune

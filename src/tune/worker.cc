@@ -154,11 +154,11 @@ class Worker {
   }
 
   Result<bool> is_done() {
-    const auto record = patience_.keep_trying([&] { return store_.find_study(study_.name); });
-    if (!record) return tl::unexpected(record.error());
-    if (!*record)
+    FLEETFIT_ASSIGN(const auto record,
+                    patience_.keep_trying([&] { return store_.find_study(study_.name); }));
+    if (!record)
       return fail(ErrorCode::not_found, fmt::format("there is no study '{}'", study_.name));
-    return (*record)->done;
+    return record->done;
   }
 
   TrialJob job_of(const TrialRecord& trial) const {
@@ -261,12 +261,10 @@ class Worker {
     if (model.empty())
       return fail(ErrorCode::invalid_input,
                   "its result names no model, which inference is to be tuned for");
-    auto structure = hooks_.structure_of(model);
-    if (!structure) return tl::unexpected(std::move(structure.error()));
-    const auto held =
-        patience_.keep_trying([&] { return store_.save_structure(claim, *structure, model); });
-    if (!held) return tl::unexpected(held.error());
-    known_structure_ = *std::move(structure);
+    FLEETFIT_ASSIGN(auto structure, hooks_.structure_of(model));
+    FLEETFIT_TRY(
+        patience_.keep_trying([&] { return store_.save_structure(claim, structure, model); }));
+    known_structure_ = std::move(structure);
     return {};
   }
 
@@ -274,7 +272,7 @@ class Worker {
   Status put_off(const Claim& claim, const Error& error) {
     if (error.code == ErrorCode::invalid_input)
       return give_up(claim, TrialState::failed, error.message);
-    if (auto given = give_back(claim); !given) return given;
+    FLEETFIT_TRY(give_back(claim));
     if (error.code == ErrorCode::cancelled) return {};
     constexpr milliseconds kPause{2000};
     if (hooks_.say && !said_folder_)
@@ -293,7 +291,7 @@ class Worker {
   }
 
   static Status written(const Result<Hold>& held) {
-    if (!held) return tl::unexpected(held.error());
+    FLEETFIT_TRY(held);
     return {};
   }
 

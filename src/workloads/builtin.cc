@@ -203,12 +203,10 @@ Result<const Workload*> find_workload(std::string_view name) {
 }
 
 Result<std::vector<std::string>> builtin_command(std::string_view name) {
-  const auto workload = find_workload(name);
-  if (!workload) return tl::unexpected(workload.error());
-  const auto trainer = core::find_companion("fleetfit-train");
-  if (!trainer) return tl::unexpected(trainer.error());
+  FLEETFIT_TRY(find_workload(name));
+  FLEETFIT_ASSIGN(const auto trainer, core::find_companion("fleetfit-train"));
   // OpenMP's threads would otherwise spin between operators, and disturb other trials.
-  return std::vector<std::string>{"/usr/bin/env", "GOMP_SPINCOUNT=5000", trainer->string(),
+  return std::vector<std::string>{"/usr/bin/env", "GOMP_SPINCOUNT=5000", trainer.string(),
                                   "workload", std::string(name)};
 }
 

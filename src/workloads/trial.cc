@@ -17,9 +17,8 @@ const Setting* find_setting(const Workload& workload, std::string_view name) {
 }
 
 Status check_names(const Workload& workload, const core::JsonView& params) {
-  const auto members = params.members();
-  if (!members) return tl::unexpected(members.error());
-  for (const auto& [key, value] : *members) {
+  FLEETFIT_ASSIGN(const auto members, params.members());
+  for (const auto& [key, value] : members) {
     if (find_setting(workload, key) != nullptr) continue;
     std::vector<std::string_view> names;
     for (const auto& setting : workload.settings) names.push_back(setting.name);
@@ -63,22 +62,19 @@ bool says_what(const Setting& setting) {
 }  // namespace
 
 Result<Settings> Settings::read(const Workload& workload, const core::JsonView& params) {
-  if (auto ok = check_names(workload, params); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check_names(workload, params));
   Settings settings;
   for (const auto& setting : workload.settings) {
-    const auto given = params.find(setting.name);
-    if (!given) return tl::unexpected(given.error());
+    FLEETFIT_ASSIGN(const auto given, params.find(setting.name));
     if (setting.kind == SettingKind::text) {
-      auto text = *given ? read_text(setting, **given) : setting.preset_text;
-      if (!text) return tl::unexpected(std::move(text.error()));
-      if (says_what(setting)) settings.key_.push_back(fmt::format("{}={}", setting.name, *text));
-      settings.texts_.emplace(setting.name, *std::move(text));
+      FLEETFIT_ASSIGN(auto text, given ? read_text(setting, *given) : setting.preset_text);
+      if (says_what(setting)) settings.key_.push_back(fmt::format("{}={}", setting.name, text));
+      settings.texts_.emplace(setting.name, std::move(text));
       continue;
     }
-    const auto number = *given ? read_number(setting, **given) : setting.preset;
-    if (!number) return tl::unexpected(number.error());
-    if (says_what(setting)) settings.key_.push_back(fmt::format("{}={}", setting.name, *number));
-    settings.numbers_.emplace(setting.name, *number);
+    FLEETFIT_ASSIGN(const auto number, given ? read_number(setting, *given) : setting.preset);
+    if (says_what(setting)) settings.key_.push_back(fmt::format("{}={}", setting.name, number));
+    settings.numbers_.emplace(setting.name, number);
   }
   std::ranges::sort(settings.key_);
   return settings;
@@ -103,34 +99,26 @@ std::string Settings::key() const { return fmt::format("{}", fmt::join(key_, " "
 namespace {
 
 Status read_budget(const core::JsonView& document, TrialRequest& request) {
-  const auto budget = document.at("budget");
-  if (!budget) return tl::unexpected(budget.error());
+  FLEETFIT_ASSIGN(const auto budget, document.at("budget"));
   constexpr std::int64_t kMostEpochs = 1'000'000;
-  const auto epochs = budget->integer("epochs", {.min = 0, .max = kMostEpochs});
-  if (!epochs) return tl::unexpected(epochs.error());
-  const auto fraction = budget->number_or("data_fraction", 1);
-  if (!fraction) return tl::unexpected(fraction.error());
-  if (!(*fraction > 0) || *fraction > 1)
-    return budget->error(
-        fmt::format("data_fraction: {:g} is not above 0 and at most 1", *fraction));
-  request.epochs = *epochs;
-  request.data_fraction = *fraction;
+  FLEETFIT_ASSIGN(const auto epochs, budget.integer("epochs", {.min = 0, .max = kMostEpochs}));
+  FLEETFIT_ASSIGN(const auto fraction, budget.number_or("data_fraction", 1));
+  if (!(fraction > 0) || fraction > 1)
+    return budget.error(fmt::format("data_fraction: {:g} is not above 0 and at most 1", fraction));
+  request.epochs = epochs;
+  request.data_fraction = fraction;
   return {};
 }
 
 Status read_place(const core::JsonView& document, TrialRequest& request) {
-  auto folder = document.text("checkpoint_dir");
-  if (!folder) return tl::unexpected(std::move(folder.error()));
-  const auto resume = document.boolean_or("resume", false);
-  if (!resume) return tl::unexpected(resume.error());
-  auto study = document.text_or("study", "");
-  if (!study) return tl::unexpected(std::move(study.error()));
-  const auto trial = document.integer_or("trial", 0);
-  if (!trial) return tl::unexpected(trial.error());
-  request.checkpoint_dir = *std::move(folder);
-  request.resume = *resume;
-  request.study = *std::move(study);
-  request.trial = *trial;
+  FLEETFIT_ASSIGN(auto folder, document.text("checkpoint_dir"));
+  FLEETFIT_ASSIGN(const auto resume, document.boolean_or("resume", false));
+  FLEETFIT_ASSIGN(auto study, document.text_or("study", ""));
+  FLEETFIT_ASSIGN(const auto trial, document.integer_or("trial", 0));
+  request.checkpoint_dir = std::move(folder);
+  request.resume = resume;
+  request.study = std::move(study);
+  request.trial = trial;
   return {};
 }
 
@@ -149,16 +137,15 @@ nlohmann::json params_of(const nlohmann::json& document) {
 
 Result<TrialRequest> read_trial(const Workload& workload, std::string_view document) {
   constexpr const char* kName = "FLEETFIT_TRIAL";
-  const auto json = core::parse_json(document, kName);
-  if (!json) return tl::unexpected(json.error());
-  const core::JsonView view(*json, kName);
+  FLEETFIT_ASSIGN(const auto json, core::parse_json(document, kName));
+  const core::JsonView view(json, kName);
   TrialRequest request;
-  if (auto ok = read_budget(view, request); !ok) return tl::unexpected(std::move(ok.error()));
-  if (auto ok = read_place(view, request); !ok) return tl::unexpected(std::move(ok.error()));
-  const auto params = params_of(*json);
-  auto settings = Settings::read(workload, core::JsonView(params, std::string(kName) + ": params"));
-  if (!settings) return tl::unexpected(std::move(settings.error()));
-  request.settings = *std::move(settings);
+  FLEETFIT_TRY(read_budget(view, request));
+  FLEETFIT_TRY(read_place(view, request));
+  const auto params = params_of(json);
+  FLEETFIT_ASSIGN(
+      request.settings,
+      Settings::read(workload, core::JsonView(params, std::string(kName) + ": params")));
   return request;
 }
 

@@ -24,21 +24,19 @@ Result<std::int64_t> read_count(const YamlView& view) {
 }
 
 Result<std::vector<std::string>> read_texts(const YamlView& view) {
-  const auto items = view.items();
-  if (!items) return tl::unexpected(items.error());
-  if (items->empty()) return view.error("is empty");
+  FLEETFIT_ASSIGN(const auto items, view.items());
+  if (items.empty()) return view.error("is empty");
   std::vector<std::string> texts;
-  for (const YamlView& item : *items) {
-    auto text = item.as_text();
-    if (!text) return tl::unexpected(text.error());
-    texts.push_back(std::move(*text));
+  for (const YamlView& item : items) {
+    FLEETFIT_ASSIGN(auto text, item.as_text());
+    texts.push_back(std::move(text));
   }
   return texts;
 }
 
 Status require(const YamlView& view, std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys) {
-    if (const auto field = view.at(key); !field) return tl::unexpected(field.error());
+    FLEETFIT_TRY(view.at(key));
   }
   return {};
 }

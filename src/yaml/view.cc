@@ -142,10 +142,9 @@ Result<std::vector<YamlView::Member>> YamlView::members() const {
 }
 
 Result<YamlView> YamlView::at(std::string_view key) const {
-  const auto found = find(key);
-  if (!found) return tl::unexpected(found.error());
-  if (!*found) return error(fmt::format("{} is missing", key));
-  return **found;
+  FLEETFIT_ASSIGN(const auto found, find(key));
+  if (!found) return error(fmt::format("{} is missing", key));
+  return *found;
 }
 
 Result<std::optional<YamlView>> YamlView::find(std::string_view key) const {

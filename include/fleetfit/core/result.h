@@ -53,6 +53,13 @@ inline tl::unexpected<Error> within(std::string_view place, Error error) {
   return tl::unexpected<Error>(std::move(error));
 }
 
+/// The same outcome, an error with its place: `FLEETFIT_ASSIGN(auto row, within(name, read(row)))`.
+template <class T>
+Result<T> within(std::string_view place, Result<T> result) {
+  if (!result) return within(place, std::move(result.error()));
+  return result;
+}
+
 }  // namespace fleetfit::core
 
 namespace fleetfit {
@@ -63,3 +70,28 @@ using core::refuse;
 using core::Result;
 using core::Status;
 }  // namespace fleetfit
+
+/// Returns the error of an expression that gives a Result, or goes on:
+/// `FLEETFIT_TRY(write_file(path, text));`
+#define FLEETFIT_TRY(...) \
+  FLEETFIT_TRY_AS_(FLEETFIT_NAME_(fleetfit_outcome_, __COUNTER__), __VA_ARGS__)
+
+/// Puts the value of a Result into a new or an old variable, or returns the error:
+/// `FLEETFIT_ASSIGN(auto model, import_model(path));`
+#define FLEETFIT_ASSIGN(target, ...) \
+  FLEETFIT_ASSIGN_AS_(FLEETFIT_NAME_(fleetfit_outcome_, __COUNTER__), target, __VA_ARGS__)
+
+#define FLEETFIT_NAME_(stem, number) FLEETFIT_JOIN_(stem, number)
+#define FLEETFIT_JOIN_(stem, number) stem##number
+#define FLEETFIT_RETURN_ERROR_(outcome) \
+  if (!outcome) [[unlikely]]            \
+  return tl::make_unexpected(std::move(outcome).error())
+#define FLEETFIT_TRY_AS_(outcome, ...) \
+  do {                                 \
+    auto&& outcome = (__VA_ARGS__);    \
+    FLEETFIT_RETURN_ERROR_(outcome);   \
+  } while (false)
+#define FLEETFIT_ASSIGN_AS_(outcome, target, ...) \
+  auto outcome = (__VA_ARGS__);                   \
+  FLEETFIT_RETURN_ERROR_(outcome);                \
+  target = *std::move(outcome)

@@ -19,12 +19,10 @@ Status first_error(std::initializer_list<Status> all);
 /// Reads a field into `target` by `parse`; leaves it as it is if the field is absent.
 template <class T, class Parse>
 Status read_field(const YamlView& view, std::string_view key, T& target, const Parse& parse) {
-  const auto field = view.find(key);
-  if (!field) return tl::unexpected(field.error());
-  if (!*field) return {};
-  auto value = parse(**field);
-  if (!value) return tl::unexpected(value.error());
-  target = std::move(*value);
+  FLEETFIT_ASSIGN(const auto field, view.find(key));
+  if (!field) return {};
+  FLEETFIT_ASSIGN(auto value, parse(*field));
+  target = std::move(value);
   return {};
 }
 

@@ -190,7 +190,7 @@ Status check_spatial(const Call& call) {
 }  // namespace
 
 Values run(const Conv& op, const Call& call) {
-  if (auto ok = check_spatial(call); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_spatial(call));
   const auto x = to_channels_first(call.input(0), op.layout);
   const auto weights = to_channels_first(call.input(1), op.layout);
   const auto out = to_channels_first(call.result().shape, op.layout);
@@ -203,7 +203,7 @@ Values run(const Conv& op, const Call& call) {
 }
 
 Values run(const ConvTranspose& op, const Call& call) {
-  if (auto ok = check_spatial(call); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_spatial(call));
   const auto x = to_channels_first(call.input(0), op.layout);
   const auto weights =
       op.layout == Layout::nchw ? call.input(1) : transposed_weights(call.input(1), op.groups);

@@ -50,20 +50,18 @@ struct Batch {
 Result<Ints> matrix_numbers(const Shape& leading, const Shape& result) {
   Ints numbers(elements(leading));
   std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
-  const auto all = broadcast(write(Form{DType::i64, leading}, numbers), result);
-  if (!all) return tl::unexpected(all.error());
-  return read<std::int64_t>(*all);
+  FLEETFIT_ASSIGN(const auto all, broadcast(write(Form{DType::i64, leading}, numbers), result));
+  return read<std::int64_t>(all);
 }
 
 Shape leading(const Shape& shape) { return {shape.begin(), shape.end() - 2}; }
 
 Result<Batch> pair_matrices(const Value& a, const Value& b) {
-  const auto shape = graph::broadcast(leading(a.shape), leading(b.shape));
-  if (!shape) return tl::unexpected(shape.error());
-  auto of_a = matrix_numbers(leading(a.shape), *shape);
-  auto of_b = matrix_numbers(leading(b.shape), *shape);
+  FLEETFIT_ASSIGN(const auto shape, graph::broadcast(leading(a.shape), leading(b.shape)));
+  auto of_a = matrix_numbers(leading(a.shape), shape);
+  auto of_b = matrix_numbers(leading(b.shape), shape);
   if (!of_a || !of_b) return misfit("matrices do not go together");
-  return Batch{*shape, *std::move(of_a), *std::move(of_b)};
+  return Batch{shape, *std::move(of_a), *std::move(of_b)};
 }
 
 template <class T, class Sum, class Numbers>
@@ -191,9 +189,8 @@ Values run(const Gemm& op, const Call& call) {
       with_reals(call.result().dtype, [&]<class T>(T) { return product<T>(rows, b, op.trans_b); });
   for (auto& sum : sums) sum *= op.alpha;
   if (call.optional(2) != nullptr) {
-    const auto c = broadcast(call.input(2), call.result().shape);
-    if (!c) return tl::unexpected(c.error());
-    const auto addends = read<double>(*c);
+    FLEETFIT_ASSIGN(const auto c, broadcast(call.input(2), call.result().shape));
+    const auto addends = read<double>(c);
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += op.beta * addends[i];
   }
   return one(write(call.result(), sums));
@@ -206,13 +203,12 @@ Values run(const MatMul& op, const Call& call) {
   if (b.shape.size() == 1) b.shape.push_back(1);
   if (op.trans_a) a = swapped(a);
   if (op.trans_b) b = swapped(b);
-  const auto batch = pair_matrices(a, b);
-  if (!batch) return tl::unexpected(batch.error());
-  return one(multiply_batch(a, b, *batch, call.result()));
+  FLEETFIT_ASSIGN(const auto batch, pair_matrices(a, b));
+  return one(multiply_batch(a, b, batch, call.result()));
 }
 
 Values run(const MultiHeadAttention& op, const Call& call) {
-  if (auto ok = check_attention(call); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_attention(call));
   const auto q = project(call.input(0), call.input(3), call.input(4));
   const auto k = project(call.input(1), call.input(5), call.input(6));
   const auto v = project(call.input(2), call.input(7), call.input(8));

@@ -134,30 +134,27 @@ bool divides(ElementwiseKind kind) {
 
 template <class T>
 Result<std::vector<T>> operand(const Call& call, std::size_t i) {
-  auto full = broadcast(call.input(i), call.result().shape);
-  if (!full) return tl::unexpected(full.error());
-  return read<T>(*full);
+  FLEETFIT_ASSIGN(auto full, broadcast(call.input(i), call.result().shape));
+  return read<T>(full);
 }
 
 template <class T>
 Values combine_all(ElementwiseKind kind, const Call& call) {
-  auto result = operand<T>(call, 0);
-  if (!result) return tl::unexpected(result.error());
+  FLEETFIT_ASSIGN(auto result, operand<T>(call, 0));
   for (std::size_t i = 1; i < call.inputs.size(); ++i) {
-    const auto next = operand<T>(call, i);
-    if (!next) return tl::unexpected(next.error());
-    if (!kReal<T> && divides(kind) && std::find(next->begin(), next->end(), 0) != next->end()) {
+    FLEETFIT_ASSIGN(const auto next, operand<T>(call, i));
+    if (!kReal<T> && divides(kind) && std::find(next.begin(), next.end(), 0) != next.end()) {
       return misfit("division by zero");
     }
-    for (std::size_t j = 0; j < next->size(); ++j) {
-      (*result)[j] = combine(kind, (*result)[j], (*next)[j]);
+    for (std::size_t j = 0; j < next.size(); ++j) {
+      result[j] = combine(kind, result[j], next[j]);
     }
   }
   if (kind == ElementwiseKind::mean) {
     const auto count = static_cast<T>(call.inputs.size());
-    for (auto& sum : *result) sum = divide(sum, count);
+    for (auto& sum : result) sum = divide(sum, count);
   }
-  return one(write(call.result(), *result));
+  return one(write(call.result(), result));
 }
 
 /// The type to compute in: that of the operands, of which a power may have two.
@@ -273,10 +270,9 @@ Values run(const Where&, const Call& call) {
 
 Values run(const PRelu&, const Call& call) {
   auto x = read<double>(call.input(0));
-  const auto slopes = operand<double>(call, 1);
-  if (!slopes) return tl::unexpected(slopes.error());
+  FLEETFIT_ASSIGN(const auto slopes, operand<double>(call, 1));
   for (std::size_t i = 0; i < x.size(); ++i) {
-    if (x[i] < 0) x[i] *= (*slopes)[i];
+    if (x[i] < 0) x[i] *= slopes[i];
   }
   return one(write(call.result(), x));
 }

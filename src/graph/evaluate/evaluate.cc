@@ -34,31 +34,30 @@ bool is_small(const Shape& shape) {
 }
 
 Status check_operand(const Value& value) {
-  const auto count = element_count(value.shape);
-  if (!count) return tl::unexpected(count.error());
-  if (*count == 0 && !is_small(value.shape)) {
+  FLEETFIT_ASSIGN(const auto count, element_count(value.shape));
+  if (count == 0 && !is_small(value.shape)) {
     return misfit("nothing is computed on {}", to_string(value.shape));
   }
   if (size_of(value.dtype) == 0) {
     return fail(ErrorCode::unsupported,
                 fmt::format("nothing computes on elements of type {}", to_string(value.dtype)));
   }
-  if (value.data.size_bytes() != static_cast<std::size_t>(*count) * size_of(value.dtype)) {
-    return misfit("{} bytes for {} elements of {}", value.data.size_bytes(), *count,
+  if (value.data.size_bytes() != static_cast<std::size_t>(count) * size_of(value.dtype)) {
+    return misfit("{} bytes for {} elements of {}", value.data.size_bytes(), count,
                   to_string(value.dtype));
   }
   return {};
 }
 
 Status check_operands(const Node& node, std::span<const Value* const> inputs) {
-  if (auto ok = check_arity(node); !ok) return ok;
+  FLEETFIT_TRY(check_arity(node));
   if (inputs.size() != node.inputs.size()) return misfit("{} operands", inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if ((inputs[i] == nullptr) != (node.inputs[i] == kNoTensor)) {
       return misfit("operand {} is missing or not wanted", i);
     }
     if (inputs[i] == nullptr) continue;
-    if (auto ok = check_operand(*inputs[i]); !ok) return ok;
+    FLEETFIT_TRY(check_operand(*inputs[i]));
   }
   return {};
 }
@@ -70,10 +69,9 @@ Result<std::vector<Form>> infer_forms(const Node& node, std::span<const Value* c
     operands.push_back(value == nullptr ? Operand{}
                                         : Operand{true, value->dtype, &value->shape, &value->data});
   }
-  const auto outcomes = infer_node(node, operands);
-  if (!outcomes) return tl::unexpected(outcomes.error());
+  FLEETFIT_ASSIGN(const auto outcomes, infer_node(node, operands));
   std::vector<Form> forms;
-  for (const auto& outcome : *outcomes) {
+  for (const auto& outcome : outcomes) {
     if (!outcome.shape || size_of(outcome.dtype) == 0) {
       return fail(ErrorCode::unsupported, "type or shape of the result cannot be told");
     }
@@ -144,9 +142,8 @@ Result<Plain> plain(const Node& node, std::span<const Value* const> inputs,
       p.inputs.push_back(nullptr);
       continue;
     }
-    auto wide = widened(*value);
-    if (!wide) return tl::unexpected(wide.error());
-    p.held.push_back(*std::move(wide));
+    FLEETFIT_ASSIGN(auto wide, widened(*value));
+    p.held.push_back(std::move(wide));
     p.inputs.push_back(&p.held.back());
   }
   p.results = widened(node, forms, inputs);
@@ -223,15 +220,13 @@ Values evaluate_stored(const Node& node, std::span<const Value* const> inputs,
 Values evaluate_plain(const Node& node, std::span<const Value* const> inputs,
                       std::span<const std::optional<Quantization>> outputs,
                       const std::vector<Form>& forms) {
-  auto p = plain(node, inputs, forms);
-  if (!p) return tl::unexpected(p.error());
-  auto values = compute(node, {p->inputs, std::move(p->results)});
+  FLEETFIT_ASSIGN(auto p, plain(node, inputs, forms));
+  auto values = compute(node, {p.inputs, std::move(p.results)});
   if (!values) return values;
   for (std::size_t i = 0; i < values->size(); ++i) {
-    auto result =
-        finished((*values)[i], forms[i].dtype, i < outputs.size() ? outputs[i] : std::nullopt);
-    if (!result) return tl::unexpected(result.error());
-    (*values)[i] = *std::move(result);
+    FLEETFIT_ASSIGN(auto result, finished((*values)[i], forms[i].dtype,
+                                          i < outputs.size() ? outputs[i] : std::nullopt));
+    (*values)[i] = std::move(result);
   }
   return values;
 }
@@ -241,13 +236,12 @@ Values evaluate_checked(const Node& node, std::span<const Value* const> inputs,
   if (const auto* unknown = std::get_if<Unknown>(&node.op)) {
     return fail(ErrorCode::unsupported, unknown->reason);
   }
-  if (auto ok = check_operands(node, inputs); !ok) return tl::unexpected(ok.error());
-  auto forms = infer_forms(node, inputs);
-  if (!forms) return tl::unexpected(forms.error());
+  FLEETFIT_TRY(check_operands(node, inputs));
+  FLEETFIT_ASSIGN(auto forms, infer_forms(node, inputs));
   if (keeps_stored(node, inputs, outputs)) {
-    return evaluate_stored(node, inputs, outputs, *std::move(forms));
+    return evaluate_stored(node, inputs, outputs, std::move(forms));
   }
-  return evaluate_plain(node, inputs, outputs, *forms);
+  return evaluate_plain(node, inputs, outputs, forms);
 }
 
 }  // namespace

@@ -60,12 +60,11 @@ class Running {
     for (const auto id : node.outputs) {
       quantizations.push_back(id == kNoTensor ? std::nullopt : graph_.tensor(id).quantization);
     }
-    auto results = evaluate(node, inputs, quantizations);
-    if (!results) return tl::unexpected(results.error());
+    FLEETFIT_ASSIGN(auto results, evaluate(node, inputs, quantizations));
     for (const auto id : node.inputs) release(id);
-    for (std::size_t i = 0; i < results->size(); ++i) {
+    for (std::size_t i = 0; i < results.size(); ++i) {
       const auto id = node.outputs[i];
-      if (id != kNoTensor && readers_[index(id)] > 0) values_[index(id)] = std::move((*results)[i]);
+      if (id != kNoTensor && readers_[index(id)] > 0) values_[index(id)] = std::move(results[i]);
     }
     return {};
   }
@@ -105,11 +104,11 @@ Value random_value(const Tensor& tensor, std::uint64_t seed) {
 }  // namespace
 
 Result<std::vector<Value>> evaluate(const Graph& graph, std::span<const Value> inputs) {
-  if (auto ok = validate(graph); !ok) return tl::unexpected(ok.error());
-  if (auto ok = check_inputs(graph, inputs); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(validate(graph));
+  FLEETFIT_TRY(check_inputs(graph, inputs));
   Running running(graph, inputs);
   for (const auto& node : graph.nodes) {
-    if (auto ok = running.run(node); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(running.run(node));
   }
   std::vector<Value> results;
   for (const auto id : graph.outputs) results.push_back(running.value(id));

@@ -25,7 +25,7 @@ using Values = Result<std::vector<Value>>;
 
 inline Values one(Value value) { return std::vector<Value>{std::move(value)}; }
 inline Values one(Result<Value> value) {
-  if (!value) return tl::unexpected(value.error());
+  FLEETFIT_TRY(value);
   return one(*std::move(value));
 }
 

@@ -165,37 +165,33 @@ Values run(const Transpose& op, const Call& call) {
 }
 
 Values run(const Concat& op, const Call& call) {
-  if (auto ok = check_parts(call); !ok) return tl::unexpected(ok.error());
-  const auto axis = resolve_axis(op.axis, call.result().shape.size());
-  if (!axis) return tl::unexpected(axis.error());
-  return one(joined(call.inputs, *axis, call.result()));
+  FLEETFIT_TRY(check_parts(call));
+  FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, call.result().shape.size()));
+  return one(joined(call.inputs, axis, call.result()));
 }
 
 Values run(const Stack& op, const Call& call) {
-  if (auto ok = check_parts(call); !ok) return tl::unexpected(ok.error());
-  const auto axis = resolve_axis(op.axis, call.result().shape.size());
-  if (!axis) return tl::unexpected(axis.error());
-  return one(joined(call.inputs, *axis, call.result()));
+  FLEETFIT_TRY(check_parts(call));
+  FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, call.result().shape.size()));
+  return one(joined(call.inputs, axis, call.result()));
 }
 
 Values run(const Split& op, const Call& call) {
-  const auto axis = resolve_axis(op.axis, call.input(0).shape.size());
-  if (!axis) return tl::unexpected(axis.error());
+  FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, call.input(0).shape.size()));
   std::vector<Value> parts;
   std::int64_t first = 0;
   for (const auto& form : call.results) {
-    parts.push_back(part(call.input(0), *axis, first, form.shape[*axis]));
-    first += form.shape[*axis];
+    parts.push_back(part(call.input(0), axis, first, form.shape[axis]));
+    first += form.shape[axis];
   }
   return parts;
 }
 
 Values run(const Unstack& op, const Call& call) {
-  const auto axis = resolve_axis(op.axis, call.input(0).shape.size());
-  if (!axis) return tl::unexpected(axis.error());
+  FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, call.input(0).shape.size()));
   std::vector<Value> parts;
   for (const auto& form : call.results) {
-    parts.push_back(reshaped(part(call.input(0), *axis, std::ssize(parts), 1), form.shape));
+    parts.push_back(reshaped(part(call.input(0), axis, std::ssize(parts), 1), form.shape));
   }
   return parts;
 }
@@ -208,9 +204,8 @@ Values run(const Slice&, const Call& call) {
   const auto steps = ints_or(call.optional(4), Ints(starts.size(), 1));
   auto indices = everything(x.shape);
   for (std::size_t i = 0; i < starts.size(); ++i) {
-    const auto axis = resolve_axis(axes[i], x.shape.size());
-    if (!axis) return tl::unexpected(axis.error());
-    indices[*axis] = sliced(x.shape[*axis], {starts[i], ends[i], steps[i]});
+    FLEETFIT_ASSIGN(const auto axis, resolve_axis(axes[i], x.shape.size()));
+    indices[axis] = sliced(x.shape[axis], {starts[i], ends[i], steps[i]});
   }
   return one(reshaped(pick(x, std::move(indices)), call.result().shape));
 }
@@ -218,14 +213,13 @@ Values run(const Slice&, const Call& call) {
 Values run(const Pad& op, const Call& call) {
   const auto& x = call.input(0);
   const auto pads = read<std::int64_t>(call.input(1));
-  auto indices = padded(op.mode, pads, x.shape, call.result().shape);
-  if (!indices) return tl::unexpected(indices.error());
+  FLEETFIT_ASSIGN(auto indices, padded(op.mode, pads, x.shape, call.result().shape));
   const auto* value = call.optional(2);
-  if (value == nullptr) return one(pick(x, *std::move(indices)));
+  if (value == nullptr) return one(pick(x, std::move(indices)));
   if (value->dtype != x.dtype || elements(value->shape) != 1) {
     return misfit("the padding is not one number of the tensor's type");
   }
-  return one(pick(x, *std::move(indices), value->data.bytes()));
+  return one(pick(x, std::move(indices), value->data.bytes()));
 }
 
 Values run(const Expand&, const Call& call) {
@@ -242,10 +236,9 @@ Values run(const Tile&, const Call& call) {
 
 Values run(const Gather& op, const Call& call) {
   const auto& x = call.input(0);
-  const auto axis = resolve_axis(op.axis, x.shape.size());
-  if (!axis) return tl::unexpected(axis.error());
+  FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, x.shape.size()));
   auto chosen = read<std::int64_t>(call.input(1));
-  const auto extent = x.shape[*axis];
+  const auto extent = x.shape[axis];
   for (auto& index : chosen) {
     if (index < -extent || index >= extent) {
       return misfit("there is no index {} among {}", index, extent);
@@ -253,7 +246,7 @@ Values run(const Gather& op, const Call& call) {
     if (index < 0) index += extent;
   }
   auto indices = everything(x.shape);
-  indices[*axis] = std::move(chosen);
+  indices[axis] = std::move(chosen);
   return one(reshaped(pick(x, std::move(indices)), call.result().shape));
 }
 
@@ -290,8 +283,7 @@ Values run(const SpaceToBatch&, const Call& call) {
     pads[i + 1] = margins[2 * i];
     padded_shape[i + 1] += margins[2 * i] + margins[2 * i + 1];
   }
-  auto indices = padded(PadMode::constant, pads, x.shape, padded_shape);
-  if (!indices) return tl::unexpected(indices.error());
+  FLEETFIT_ASSIGN(auto indices, padded(PadMode::constant, pads, x.shape, padded_shape));
 
   // batch, (rows, block) for each spatial dimension, rest -> blocks, batch, rows, rest
   Shape split{x.shape[0]};
@@ -305,7 +297,7 @@ Values run(const SpaceToBatch&, const Call& call) {
   for (std::int64_t i = 0; i < spatial; ++i) perm.push_back(2 * i + 1);
   split.push_back(elements(Shape(x.shape.begin() + spatial + 1, x.shape.end())));
   perm.push_back(2 * spatial + 1);
-  return one(regrouped(pick(x, *std::move(indices)), split, perm, call.result().shape));
+  return one(regrouped(pick(x, std::move(indices)), split, perm, call.result().shape));
 }
 
 Values run(const BatchToSpace&, const Call& call) {

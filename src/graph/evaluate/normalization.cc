@@ -125,24 +125,21 @@ Values run(const InstanceNorm& op, const Call& call) {
 
 Values run(const LayerNorm& op, const Call& call) {
   const auto& shape = call.input(0).shape;
-  const auto axis = resolve_axis(op.axis, shape.size());
-  if (!axis) return tl::unexpected(axis.error());
-  const Shape normalized(shape.begin() + static_cast<std::ptrdiff_t>(*axis), shape.end());
-  const auto scale_value = broadcast(call.input(1), normalized);
-  if (!scale_value) return tl::unexpected(scale_value.error());
-  const auto scale = read<double>(*scale_value);
+  FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, shape.size()));
+  const Shape normalized(shape.begin() + static_cast<std::ptrdiff_t>(axis), shape.end());
+  FLEETFIT_ASSIGN(const auto scale_value, broadcast(call.input(1), normalized));
+  const auto scale = read<double>(scale_value);
   std::vector<double> shift(scale.size(), 0);
   if (call.optional(2) != nullptr) {
-    const auto shift_value = broadcast(call.input(2), normalized);
-    if (!shift_value) return tl::unexpected(shift_value.error());
-    shift = read<double>(*shift_value);
+    FLEETFIT_ASSIGN(const auto shift_value, broadcast(call.input(2), normalized));
+    shift = read<double>(shift_value);
   }
 
   auto x = read<double>(call.input(0));
   std::vector<double> means;
   std::vector<double> inverse_deviations;
   const auto runs =
-      elements(Shape(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(*axis)));
+      elements(Shape(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axis)));
   for (std::int64_t n = 0; n < runs; ++n) {
     const std::span run(x.data() + n * scale.size(), scale.size());
     const auto m = moments(run);
@@ -162,9 +159,8 @@ Values run(const Softmax& op, const Call& call) {
   auto x = read<double>(call.input(0));
   auto shape = call.input(0).shape;
   if (shape.empty()) shape = {1};
-  const auto axis = resolve_axis(op.axis, shape.size());
-  if (!axis) return tl::unexpected(axis.error());
-  auto a = along(shape, *axis);
+  FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, shape.size()));
+  auto a = along(shape, axis);
   if (op.to_end) a = {a.outer, a.extent * a.inner, 1};
   if (!x.empty()) change_runs(x, a, op.log ? log_softmax : softmax);
   return one(write(call.result(), x));
@@ -172,9 +168,8 @@ Values run(const Softmax& op, const Call& call) {
 
 Values run(const LpNormalization& op, const Call& call) {
   auto x = read<double>(call.input(0));
-  const auto axis = resolve_axis(op.axis, call.input(0).shape.size());
-  if (!axis) return tl::unexpected(axis.error());
-  change_runs(x, along(call.input(0).shape, *axis),
+  FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, call.input(0).shape.size()));
+  change_runs(x, along(call.input(0).shape, axis),
               [&](std::vector<double>& run) { divide_by_norm(run, op.p); });
   return one(write(call.result(), x));
 }

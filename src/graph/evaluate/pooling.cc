@@ -134,7 +134,7 @@ Status check_spatial(const Value& x) {
 }  // namespace
 
 Values run(const Pool& op, const Call& call) {
-  if (auto ok = check_spatial(call.input(0)); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(check_spatial(call.input(0)));
   const auto x = to_channels_first(call.input(0), op.layout);
   const auto padding = resolve_padding(op.window, Ints(x.shape.begin() + 2, x.shape.end()));
   const Pooling pooling{.kind = op.kind,

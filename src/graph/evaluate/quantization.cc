@@ -26,13 +26,12 @@ Result<Scaling> scaling(const Shape& shape, std::vector<float> scales,
     return misfit("{} scales and {} zero points", scales.size(), zero_points.size());
   }
   if (scales.size() == 1) return Scaling{std::move(scales), std::move(zero_points)};
-  const auto position = resolve_axis(axis, shape.size());
-  if (!position) return tl::unexpected(position.error());
-  if (shape[*position] != std::ssize(scales)) {
-    return misfit("{} scales for an axis of {}", scales.size(), shape[*position]);
+  FLEETFIT_ASSIGN(const auto position, resolve_axis(axis, shape.size()));
+  if (shape[position] != std::ssize(scales)) {
+    return misfit("{} scales for an axis of {}", scales.size(), shape[position]);
   }
   const auto inner =
-      elements(Shape(shape.begin() + static_cast<std::ptrdiff_t>(*position) + 1, shape.end()));
+      elements(Shape(shape.begin() + static_cast<std::ptrdiff_t>(position) + 1, shape.end()));
   return Scaling{std::move(scales), std::move(zero_points), inner};
 }
 
@@ -70,29 +69,25 @@ Value to_stored(const Value& reals, const Scaling& s, DType type) {
 }  // namespace
 
 Result<Value> dequantized(const Value& stored) {
-  const auto s = scaling(stored.shape, *stored.quantization);
-  if (!s) return tl::unexpected(s.error());
-  return to_real(stored, *s, DType::f32);
+  FLEETFIT_ASSIGN(const auto s, scaling(stored.shape, *stored.quantization));
+  return to_real(stored, s, DType::f32);
 }
 
 Result<Value> quantized(const Value& reals, DType type, const Quantization& quantization) {
-  const auto s = scaling(reals.shape, quantization);
-  if (!s) return tl::unexpected(s.error());
-  auto stored = to_stored(reals, *s, type);
+  FLEETFIT_ASSIGN(const auto s, scaling(reals.shape, quantization));
+  auto stored = to_stored(reals, s, type);
   stored.quantization = quantization;
   return stored;
 }
 
 Values run(const QuantizeLinear& op, const Call& call) {
-  const auto s = scaling(call, op.axis);
-  if (!s) return tl::unexpected(s.error());
-  return one(to_stored(call.input(0), *s, call.result().dtype));
+  FLEETFIT_ASSIGN(const auto s, scaling(call, op.axis));
+  return one(to_stored(call.input(0), s, call.result().dtype));
 }
 
 Values run(const DequantizeLinear& op, const Call& call) {
-  const auto s = scaling(call, op.axis);
-  if (!s) return tl::unexpected(s.error());
-  return one(to_real(call.input(0), *s, call.result().dtype));
+  FLEETFIT_ASSIGN(const auto s, scaling(call, op.axis));
+  return one(to_real(call.input(0), s, call.result().dtype));
 }
 
 }  // namespace fleetfit::graph::interpreter

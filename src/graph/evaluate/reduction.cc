@@ -18,9 +18,8 @@ struct Runs {
 Result<Runs> runs_along(const Value& x, const Ints& axes) {
   std::vector<bool> chosen(x.shape.size(), axes.empty());
   for (const auto axis : axes) {
-    const auto position = resolve_axis(axis, x.shape.size());
-    if (!position) return tl::unexpected(position.error());
-    chosen[*position] = true;
+    FLEETFIT_ASSIGN(const auto position, resolve_axis(axis, x.shape.size()));
+    chosen[position] = true;
   }
   Ints perm;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -187,39 +186,35 @@ Value last_axis_to(const Value& x, std::size_t axis) {
 }  // namespace
 
 Values run(const Reduce& op, const Call& call) {
-  const auto runs = runs_along(call.input(0), op.axes);
-  if (!runs) return tl::unexpected(runs.error());
-  if (is_float(call.input(0).dtype)) return one(reduce_all<double>(op.kind, *runs, call.result()));
-  return one(reduce_all<std::int64_t>(op.kind, *runs, call.result()));
+  FLEETFIT_ASSIGN(const auto runs, runs_along(call.input(0), op.axes));
+  if (is_float(call.input(0).dtype)) return one(reduce_all<double>(op.kind, runs, call.result()));
+  return one(reduce_all<std::int64_t>(op.kind, runs, call.result()));
 }
 
 Values run(const ArgExtreme& op, const Call& call) {
-  const auto runs = runs_along(call.input(0), {op.axis});
-  if (!runs) return tl::unexpected(runs.error());
-  if (runs->length == 0) return misfit("there is nothing to choose from");
-  if (is_float(call.input(0).dtype)) return one(extreme_indices<double>(op, *runs, call.result()));
-  return one(extreme_indices<std::int64_t>(op, *runs, call.result()));
+  FLEETFIT_ASSIGN(const auto runs, runs_along(call.input(0), {op.axis}));
+  if (runs.length == 0) return misfit("there is nothing to choose from");
+  if (is_float(call.input(0).dtype)) return one(extreme_indices<double>(op, runs, call.result()));
+  return one(extreme_indices<std::int64_t>(op, runs, call.result()));
 }
 
 Values run(const TopK& op, const Call& call) {
   const auto& x = call.input(0);
-  const auto axis = resolve_axis(op.axis, x.shape.size());
-  if (!axis) return tl::unexpected(axis.error());
-  const auto runs = runs_along(x, {op.axis});
-  if (!runs) return tl::unexpected(runs.error());
-  const auto k = call.result().shape[*axis];
-  const auto indices = is_float(x.dtype) ? top_indices<double>(*runs, k, op.largest)
-                                         : top_indices<std::int64_t>(*runs, k, op.largest);
+  FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, x.shape.size()));
+  FLEETFIT_ASSIGN(const auto runs, runs_along(x, {op.axis}));
+  const auto k = call.result().shape[axis];
+  const auto indices = is_float(x.dtype) ? top_indices<double>(runs, k, op.largest)
+                                         : top_indices<std::int64_t>(runs, k, op.largest);
   Ints places(indices.size());
   for (std::size_t i = 0; i < places.size(); ++i)
-    places[i] = static_cast<std::int64_t>(i) / k * runs->length + indices[i];
+    places[i] = static_cast<std::int64_t>(i) / k * runs.length + indices[i];
 
-  auto shape = runs->numbers.shape;
+  auto shape = runs.numbers.shape;
   shape.back() = k;
-  const auto values = reshaped(take(reshaped(runs->numbers, {elements(x.shape)}), {places}), shape);
-  std::vector<Value> results{last_axis_to(values, *axis)};
+  const auto values = reshaped(take(reshaped(runs.numbers, {elements(x.shape)}), {places}), shape);
+  std::vector<Value> results{last_axis_to(values, axis)};
   if (call.results.size() > 1) {
-    results.push_back(last_axis_to(write(Form{DType::i64, shape}, indices), *axis));
+    results.push_back(last_axis_to(write(Form{DType::i64, shape}, indices), axis));
   }
   return results;
 }

@@ -62,8 +62,8 @@ Error with_hint(Error error, const std::vector<AssumedDimension>& assumed) {
 Status finish(GraphWriter& writer) {
   auto& graph = writer.graph();
   writer.finish_outputs();
-  if (auto sorted = sort_nodes(graph); !sorted) return sorted;
-  if (auto valid = validate(graph); !valid) return valid;
+  FLEETFIT_TRY(sort_nodes(graph));
+  FLEETFIT_TRY(validate(graph));
   return infer_shapes(graph);
 }
 
@@ -77,10 +77,9 @@ Result<ImportedModel> import_ncnn(std::string_view text, const ImportOptions& op
     return fail(ErrorCode::invalid_input,
                 fmt::format("{} characters are no text graph", text.size()));
   }
-  auto layers = ncnn::parse_param_text(text);
-  if (!layers) return tl::unexpected(layers.error());
+  FLEETFIT_ASSIGN(auto layers, ncnn::parse_param_text(text));
   ncnn::GraphWriter writer(options);
-  auto status = ncnn::convert_all(writer, *layers);
+  auto status = ncnn::convert_all(writer, layers);
   if (status) status = ncnn::finish(writer);
   if (!status) return tl::unexpected(ncnn::with_hint(status.error(), writer.assumed()));
   return ImportedModel{.graph = std::move(writer.graph()),

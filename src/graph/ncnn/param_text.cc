@@ -131,7 +131,7 @@ Status read_blobs_and_params(const Tokens& tokens, Layer& layer) {
   layer.inputs.assign(first, first + *inputs);
   layer.outputs.assign(first + *inputs, first + *inputs + *outputs);
   for (auto token = first + *inputs + *outputs; token != tokens.end(); ++token) {
-    if (auto read = read_param(*token, layer.params); !read) return read;
+    FLEETFIT_TRY(read_param(*token, layer.params));
   }
   return {};
 }
@@ -167,7 +167,7 @@ std::string place(const Layer& layer) {
 
 Result<std::vector<Layer>> parse_param_text(std::string_view text) {
   Lines lines(text);
-  if (auto magic = check_magic(text, lines); !magic) return tl::unexpected(magic.error());
+  FLEETFIT_TRY(check_magic(text, lines));
 
   const auto counts = lines.next();
   const auto layer_count =
@@ -186,9 +186,8 @@ Result<std::vector<Layer>> parse_param_text(std::string_view text) {
       return refuse(fmt::format("line {}: the file announces {} layers and ends after {}",
                                 lines.number(), *layer_count, layers.size()));
     }
-    auto layer = read_layer(*tokens, lines.number());
-    if (!layer) return tl::unexpected(layer.error());
-    layers.push_back(std::move(*layer));
+    FLEETFIT_ASSIGN(auto layer, read_layer(*tokens, lines.number()));
+    layers.push_back(std::move(layer));
   }
   return layers;
 }

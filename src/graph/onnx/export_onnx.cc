@@ -350,9 +350,8 @@ onnx::ModelProto empty_model(const std::string& name) {
 }
 
 Result<onnx::ModelProto> to_proto(const Graph& original, ExternalWriter* external) {
-  auto lowered = onnx_format::lower(original);
-  if (!lowered) return tl::unexpected(lowered.error());
-  auto& graph = *lowered;
+  FLEETFIT_ASSIGN(auto lowered, onnx_format::lower(original));
+  auto& graph = lowered;
   mark_open_outputs(graph);
   auto model = empty_model(graph.name);
   auto& out = *model.mutable_graph();
@@ -392,34 +391,30 @@ Result<onnx::ModelProto> to_one_message(const Graph& graph) {
 }  // namespace
 
 Result<std::string> export_onnx(const Graph& graph) {
-  auto model = to_one_message(graph);
-  if (!model) return tl::unexpected(model.error());
-  return model->SerializeAsString();
+  FLEETFIT_ASSIGN(auto model, to_one_message(graph));
+  return model.SerializeAsString();
 }
 
 Result<std::string> export_mappable_onnx(const Graph& graph) {
-  auto model = to_one_message(graph);
-  if (!model) return tl::unexpected(model.error());
-  return onnx_format::serialize_mappable(*model);
+  FLEETFIT_ASSIGN(auto model, to_one_message(graph));
+  return onnx_format::serialize_mappable(model);
 }
 
 Status export_onnx_file(const Graph& graph, const std::filesystem::path& file,
                         core::Durability durability) {
   if (constant_bytes(graph) <= kMostInside) {
-    auto bytes = export_onnx(graph);
-    if (!bytes) return tl::unexpected(bytes.error());
-    return core::write_file(file, *bytes, durability);
+    FLEETFIT_ASSIGN(auto bytes, export_onnx(graph));
+    return core::write_file(file, bytes, durability);
   }
   auto data_file = file;
   data_file += ".data";
   ExternalWriter external{.stream = std::ofstream(data_file, std::ios::binary),
                           .location = data_file.filename().string()};
-  auto model = to_proto(graph, &external);
-  if (!model) return tl::unexpected(model.error());
+  FLEETFIT_ASSIGN(auto model, to_proto(graph, &external));
   external.stream.close();
   if (!external.stream)
     return fail(ErrorCode::io, fmt::format("{}: cannot be written", data_file.string()));
-  return core::write_file(file, model->SerializeAsString(), durability);
+  return core::write_file(file, model.SerializeAsString(), durability);
 }
 
 }  // namespace fleetfit::graph

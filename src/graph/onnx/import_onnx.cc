@@ -25,9 +25,8 @@ bool is_standard(std::string_view domain) { return domain.empty() || domain == "
 Result<std::optional<Tensor>> constant_value(const NodeMessage& node, ConstantReader& constants) {
   for (const auto& attribute : node.attributes) {
     if (attribute.name == "value" && attribute.t) {
-      auto tensor = constants.read(*attribute.t);
-      if (!tensor) return tl::unexpected(tensor.error());
-      return std::optional<Tensor>(std::move(*tensor));
+      FLEETFIT_ASSIGN(auto tensor, constants.read(*attribute.t));
+      return std::optional<Tensor>(std::move(tensor));
     }
     const auto make = [](DType dtype, Shape shape, TensorData data) {
       return std::optional<Tensor>(
@@ -85,12 +84,12 @@ class Importer {
     for (auto step :
          {&Importer::add_initializers, &Importer::add_inputs, &Importer::add_constant_nodes,
           &Importer::add_nodes, &Importer::add_outputs, &Importer::declare_shapes}) {
-      if (auto ok = (this->*step)(); !ok) return tl::unexpected(ok.error());
+      FLEETFIT_TRY((this->*step)());
     }
     drop_unused_tensors();
-    if (auto ok = sort_nodes(graph()); !ok) return tl::unexpected(ok.error());
-    if (auto ok = validate(graph()); !ok) return tl::unexpected(ok.error());
-    if (auto ok = infer_shapes(graph()); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(sort_nodes(graph()));
+    FLEETFIT_TRY(validate(graph()));
+    FLEETFIT_TRY(infer_shapes(graph()));
     return std::move(result_);
   }
 
@@ -116,9 +115,8 @@ class Importer {
 
   Status add_initializers() {
     for (const auto& message : file_.initializers) {
-      auto tensor = constants_.read(message);
-      if (!tensor) return tl::unexpected(tensor.error());
-      if (auto ok = add_named(std::move(*tensor), message.name); !ok) return ok;
+      FLEETFIT_ASSIGN(auto tensor, constants_.read(message));
+      FLEETFIT_TRY(add_named(std::move(tensor), message.name));
     }
     return {};
   }
@@ -134,10 +132,9 @@ class Importer {
         std::vector<OpenDimension> dimensions;
         for (const auto& d : *message.shape)
           dimensions.push_back({d.value.value_or(0), std::string(d.parameter)});
-        if (auto ok = close_dimensions(tensor, dimensions, options_, result_.assumed); !ok)
-          return ok;
+        FLEETFIT_TRY(close_dimensions(tensor, dimensions, options_, result_.assumed));
       }
-      if (auto ok = add_named(std::move(tensor), message.name); !ok) return ok;
+      FLEETFIT_TRY(add_named(std::move(tensor), message.name));
       graph().inputs.push_back(ids_.at(message.name));
     }
     return {};
@@ -148,10 +145,9 @@ class Importer {
       if (!is_constant_node(message)) continue;
       if (message.outputs.size() != 1 || message.outputs[0].empty())
         return refuse("a Constant node without an output");
-      auto tensor = constant_value(message, constants_);
-      if (!tensor) return tl::unexpected(tensor.error());
-      if (!*tensor) continue;
-      if (auto ok = add_named(std::move(**tensor), message.outputs[0]); !ok) return ok;
+      FLEETFIT_ASSIGN(auto tensor, constant_value(message, constants_));
+      if (!tensor) continue;
+      FLEETFIT_TRY(add_named(std::move(*tensor), message.outputs[0]));
     }
     return {};
   }
@@ -265,12 +261,11 @@ class Importer {
 Result<ImportedModel> import(Bytes bytes, std::shared_ptr<const void> owner,
                              const std::optional<std::filesystem::path>& folder,
                              const ImportOptions& options) {
-  const auto model = read_model(bytes);
-  if (!model) return tl::unexpected(model.error());
-  if (model->opset.value_or(1) < 1)
-    return refuse(fmt::format("opset {} does not exist", *model->opset));
-  if (model->graph->nodes.empty()) return refuse("the graph has no nodes");
-  return Importer(*model, ConstantReader(std::move(owner), folder), options).run();
+  FLEETFIT_ASSIGN(const auto model, read_model(bytes));
+  if (model.opset.value_or(1) < 1)
+    return refuse(fmt::format("opset {} does not exist", *model.opset));
+  if (model.graph->nodes.empty()) return refuse("the graph has no nodes");
+  return Importer(model, ConstantReader(std::move(owner), folder), options).run();
 }
 
 }  // namespace onnx_format

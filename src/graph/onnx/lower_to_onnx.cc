@@ -33,11 +33,11 @@ class Lowering {
     auto nodes = std::move(graph_.nodes);
     graph_.nodes.clear();
     for (auto& node : nodes) {
-      if (auto ok = lower(std::move(node)); !ok) return tl::unexpected(ok.error());
+      FLEETFIT_TRY(lower(std::move(node)));
     }
     for (auto& tensor : graph_.tensors) tensor.quantization.reset();
     make_names_unique();
-    if (auto ok = infer_shapes(graph_); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(infer_shapes(graph_));
     return std::move(graph_);
   }
 
@@ -82,14 +82,14 @@ class Lowering {
       return fail(ErrorCode::unsupported,
                   fmt::format("{} cannot be written as ONNX: {}", describe(node), unknown->reason));
     }
-    if (auto ok = dequantize_operands(node); !ok) return ok;
+    FLEETFIT_TRY(dequantize_operands(node));
     widen_counts(node);
     if (node.activation) {
       const auto plain = fresh(node, "plain");
       const auto activated = std::exchange(node.outputs[0], plain);
       const auto activation = std::exchange(node.activation, Activation{});
       const Node near{.name = node.name};
-      if (auto ok = write_out(std::move(node)); !ok) return ok;
+      FLEETFIT_TRY(write_out(std::move(node)));
       activate(near, activation, plain, activated);
     } else if (auto ok = write_out(std::move(node)); !ok) {
       return ok;
@@ -146,7 +146,7 @@ class Lowering {
   Status dequantize_operands(Node& node) {
     for (auto& id : node.inputs) {
       if (id == kNoTensor || !graph_.tensor(id).quantization) continue;
-      if (auto ok = check_quantized(node, graph_.tensor(id)); !ok) return ok;
+      FLEETFIT_TRY(check_quantized(node, graph_.tensor(id)));
       id = real(id);
     }
     for (auto& id : node.outputs) {
@@ -154,7 +154,7 @@ class Lowering {
           std::holds_alternative<Constant>(node.op))
         continue;
       const auto tensor = graph_.tensor(id);
-      if (auto ok = check_quantized(node, tensor); !ok) return ok;
+      FLEETFIT_TRY(check_quantized(node, tensor));
       const auto stored = std::exchange(id, fresh(Node{.name = tensor.name}, "exact"));
       std::vector<TensorId> inputs{id};
       for (const auto extra : quantization_inputs(tensor)) inputs.push_back(extra);
@@ -524,7 +524,7 @@ class Lowering {
 
 Result<Graph> lower(Graph graph) {
   if (std::any_of(graph.nodes.begin(), graph.nodes.end(), is_image_last)) {
-    if (auto ok = convert_layout(graph, Layout::nchw); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(convert_layout(graph, Layout::nchw));
   }
   return Lowering(std::move(graph)).run();
 }

@@ -116,17 +116,15 @@ Result<std::shared_ptr<core::MappedFile>> ConstantReader::open(std::string_view 
   if (error || leaves_folder(file.lexically_relative(folder))) {
     return refuse(fmt::format("external data '{}' lies outside of the model's folder", location));
   }
-  auto mapped = core::MappedFile::open(file);
-  if (!mapped) return tl::unexpected(mapped.error());
-  auto shared = std::make_shared<core::MappedFile>(std::move(*mapped));
+  FLEETFIT_ASSIGN(auto mapped, core::MappedFile::open(file));
+  auto shared = std::make_shared<core::MappedFile>(std::move(mapped));
   files_.emplace(std::string(location), shared);
   return shared;
 }
 
 Result<TensorData> ConstantReader::external(const TensorMessage& message, std::size_t bytes) {
-  auto file = open(message.location);
-  if (!file) return tl::unexpected(file.error());
-  const auto all = (*file)->bytes();
+  FLEETFIT_ASSIGN(auto file, open(message.location));
+  const auto all = file->bytes();
   const auto offset = static_cast<std::uint64_t>(message.offset);
   const auto length = message.length ? static_cast<std::uint64_t>(*message.length) : bytes;
   if (length != bytes)
@@ -135,7 +133,7 @@ Result<TensorData> ConstantReader::external(const TensorMessage& message, std::s
     return refuse(
         fmt::format("external data '{}' ends before byte {}", message.location, offset + length));
   }
-  return TensorData::view(all.subspan(static_cast<std::size_t>(offset), bytes), *file);
+  return TensorData::view(all.subspan(static_cast<std::size_t>(offset), bytes), file);
 }
 
 Result<TensorData> ConstantReader::data(const TensorMessage& message, DType dtype,
@@ -176,11 +174,10 @@ Result<Tensor> ConstantReader::read(const TensorMessage& message) {
                 fmt::format("{} has elements of type {}, which is not supported", place,
                             message.data_type));
   }
-  const auto count = element_count(*tensor.shape);
-  if (!count) return core::within(place, count.error());
-  auto bytes = data(message, tensor.dtype, static_cast<std::size_t>(*count));
-  if (!bytes) return core::within(place, bytes.error());
-  tensor.data = std::move(*bytes);
+  FLEETFIT_ASSIGN(const auto count, core::within(place, element_count(*tensor.shape)));
+  FLEETFIT_ASSIGN(auto bytes, core::within(place, data(message, tensor.dtype,
+                                                       static_cast<std::size_t>(count))));
+  tensor.data = std::move(bytes);
   return tensor;
 }
 

@@ -39,7 +39,7 @@ class Reader {
 
   template <class T>
   Status append(std::vector<T>& list, Result<T> item) {
-    if (!item) return tl::unexpected(item.error());
+    FLEETFIT_TRY(item);
     if (!count_one())
       return fail(ErrorCode::invalid_input, "not a valid ONNX model: more than a million parts");
     list.push_back(std::move(*item));
@@ -54,7 +54,7 @@ template <class Read>
 Status each_field(Bytes bytes, std::string_view what, Read read) {
   MessageReader reader(bytes);
   while (const auto field = reader.next()) {
-    if (auto ok = read(*field); !ok) return ok;
+    FLEETFIT_TRY(read(*field));
   }
   if (reader.failed()) return broken(what);
   return {};
@@ -69,7 +69,7 @@ std::optional<std::int64_t> number(std::string_view text) {
 
 template <class T>
 Result<T> finished(const Status& status, T message) {
-  if (!status) return tl::unexpected(status.error());
+  FLEETFIT_TRY(status);
   return message;
 }
 
@@ -156,9 +156,8 @@ Result<AttributeMessage> Reader::attribute(Bytes bytes) {
         message.s = field.as_text();
         return {};
       case AttributeProto::kTFieldNumber: {
-        auto inner = tensor(field.payload);
-        if (!inner) return tl::unexpected(inner.error());
-        message.t = std::move(*inner);
+        FLEETFIT_ASSIGN(auto inner, tensor(field.payload));
+        message.t = std::move(inner);
         return {};
       }
       case AttributeProto::kIntsFieldNumber:
@@ -302,9 +301,8 @@ Result<ModelMessage> Reader::model(Bytes bytes) {
       case ModelProto::kOpsetImportFieldNumber:
         return opset(field.payload, message);
       case ModelProto::kGraphFieldNumber: {
-        auto inner = graph(field.payload);
-        if (!inner) return tl::unexpected(inner.error());
-        message.graph = std::move(*inner);
+        FLEETFIT_ASSIGN(auto inner, graph(field.payload));
+        message.graph = std::move(inner);
         return {};
       }
       default:

@@ -50,15 +50,13 @@ Result<Ints> per_dimension(const NodeReader& reader, std::string_view name, std:
 Result<Window> window(const NodeReader& reader, Ints kernel) {
   const auto spatial = kernel.size();
   Window result{.kernel = std::move(kernel)};
-  const auto mode = auto_pad(reader);
-  if (!mode) return tl::unexpected(mode.error());
-  result.auto_pad = *mode;
+  FLEETFIT_ASSIGN(result.auto_pad, auto_pad(reader));
   auto strides = per_dimension(reader, "strides", spatial, 1);
   auto dilations = per_dimension(reader, "dilations", spatial, 1);
   auto pads = per_dimension(reader, "pads", spatial, 0, 2);
-  if (!strides) return tl::unexpected(strides.error());
-  if (!dilations) return tl::unexpected(dilations.error());
-  if (!pads) return tl::unexpected(pads.error());
+  FLEETFIT_TRY(strides);
+  FLEETFIT_TRY(dilations);
+  FLEETFIT_TRY(pads);
   result.strides = std::move(*strides);
   result.dilations = std::move(*dilations);
   if (result.auto_pad != AutoPad::explicit_pads) pads->assign(2 * spatial, 0);
@@ -80,37 +78,33 @@ Ints conv_kernel(const NodeReader& reader, const Graph& graph) {
 Result<Operator> convert_conv(NodeReader& reader) {
   auto kernel = conv_kernel(reader, reader.graph());
   if (kernel.empty()) return unknown(reader, "the size of its kernel is not in the file");
-  auto geometry = window(reader, std::move(kernel));
-  if (!geometry) return tl::unexpected(geometry.error());
-  return Conv{.window = std::move(*geometry), .groups = reader.integer("group", 1)};
+  FLEETFIT_ASSIGN(auto geometry, window(reader, std::move(kernel)));
+  return Conv{.window = std::move(geometry), .groups = reader.integer("group", 1)};
 }
 
 Result<Operator> convert_conv_transpose(NodeReader& reader) {
   auto kernel = conv_kernel(reader, reader.graph());
   if (kernel.empty()) return unknown(reader, "the size of its kernel is not in the file");
   const auto spatial = kernel.size();
-  auto geometry = window(reader, std::move(kernel));
-  if (!geometry) return tl::unexpected(geometry.error());
-  auto padding = per_dimension(reader, "output_padding", spatial, 0);
-  if (!padding) return tl::unexpected(padding.error());
+  FLEETFIT_ASSIGN(auto geometry, window(reader, std::move(kernel)));
+  FLEETFIT_ASSIGN(auto padding, per_dimension(reader, "output_padding", spatial, 0));
   auto output_shape = reader.ints("output_shape");
   // Some files give batch and channels too.
   if (output_shape.size() == spatial + 2)
     output_shape.erase(output_shape.begin(), output_shape.begin() + 2);
-  return ConvTranspose{.window = std::move(*geometry),
+  return ConvTranspose{.window = std::move(geometry),
                        .groups = reader.integer("group", 1),
-                       .output_padding = std::move(*padding),
+                       .output_padding = std::move(padding),
                        .output_shape = std::move(output_shape)};
 }
 
 Result<Operator> convert_pool(NodeReader& reader) {
-  auto geometry = window(reader, reader.ints("kernel_shape"));
-  if (!geometry) return tl::unexpected(geometry.error());
+  FLEETFIT_ASSIGN(auto geometry, window(reader, reader.ints("kernel_shape")));
   if (reader.integer("storage_order", 0) != 0)
     return unknown(reader, "indices in column-major order");
   const auto kind = reader.type() == "MaxPool" ? PoolKind::max : PoolKind::average;
   return Pool{.kind = kind,
-              .window = std::move(*geometry),
+              .window = std::move(geometry),
               .count_include_pad = reader.integer("count_include_pad", 0) != 0};
 }
 
@@ -261,7 +255,7 @@ Result<Operator> convert_elementwise(NodeReader& reader) {
       {"Or", ElementwiseKind::logical_or},
       {"Xor", ElementwiseKind::logical_xor}};
   if (reader.opset() < 7) {
-    if (auto ok = align_second(reader); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(align_second(reader));
   }
   const auto kind = kKinds.at(reader.type());
   if (kind == ElementwiseKind::mod && reader.integer("fmod", 0) != 0)
@@ -445,15 +439,14 @@ Result<Operator> convert_top_k(NodeReader& reader) {
 Result<Operator> convert_constant_of_shape(NodeReader& reader) {
   const auto* value = reader.attribute("value");
   if (value == nullptr || !value->t) return ConstantOfShape{};
-  auto tensor = ConstantReader(nullptr, {}).read(*value->t);
-  if (!tensor) return tl::unexpected(tensor.error());
-  const auto size = size_of(tensor->dtype);
-  if (tensor->data->size_bytes() != size) return bad_attribute("value");
+  FLEETFIT_ASSIGN(auto tensor, ConstantReader(nullptr, {}).read(*value->t));
+  const auto size = size_of(tensor.dtype);
+  if (tensor.data->size_bytes() != size) return bad_attribute("value");
   Graph scratch;
-  const auto id = scratch.add_tensor(*tensor);
+  const auto id = scratch.add_tensor(tensor);
   if (const auto numbers = constant_numbers(scratch, id))
-    return ConstantOfShape{tensor->dtype, numbers->front()};
-  return unknown(reader, fmt::format("filling with {}", to_string(tensor->dtype)));
+    return ConstantOfShape{tensor.dtype, numbers->front()};
+  return unknown(reader, fmt::format("filling with {}", to_string(tensor.dtype)));
 }
 
 Result<Operator> convert_shape(NodeReader& reader) {

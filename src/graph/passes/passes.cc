@@ -86,17 +86,15 @@ Status run_passes(Graph& graph, std::span<const std::string> names) {
   for (int round = 0; changed && round < kMostRounds; ++round) {
     changed = false;
     for (const auto* pass : chosen) {
-      const auto result = pass->rewrite(graph);
-      if (!result) return core::within(pass->name, result.error());
-      changed = changed || *result;
+      FLEETFIT_ASSIGN(const auto result, core::within(pass->name, pass->rewrite(graph)));
+      changed = changed || result;
     }
   }
   return {};
 }
 
 Status convert_layout(Graph& graph, Layout layout) {
-  const auto result = run_pass(graph, layout == Layout::nchw ? "layout_nchw" : "layout_nhwc");
-  if (!result) return tl::unexpected(result.error());
+  FLEETFIT_TRY(run_pass(graph, layout == Layout::nchw ? "layout_nchw" : "layout_nhwc"));
   return {};
 }
 

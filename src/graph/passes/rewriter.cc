@@ -193,7 +193,7 @@ Result<bool> Rewriter::finish() {
   nodes.reserve(order.size());
   for (const int n : order) nodes.push_back(std::move(node(n)));
   graph_.nodes = std::move(nodes);
-  if (auto sorted = sort_nodes(graph_); !sorted) return tl::unexpected(sorted.error());
+  FLEETFIT_TRY(sort_nodes(graph_));
   return true;
 }
 

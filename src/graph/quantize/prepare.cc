@@ -205,10 +205,10 @@ Result<Graph> prepare_for_quantization(Graph float_graph) {
       return fail(ErrorCode::invalid_input,
                   fmt::format("{}: the network is quantized already", describe(node)));
   }
-  if (auto ok = simplify(float_graph); !ok) return tl::unexpected(ok.error());
-  if (auto ok = join_bias(float_graph); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(simplify(float_graph));
+  FLEETFIT_TRY(join_bias(float_graph));
   auto prepared = Preparation(std::move(float_graph)).run();
-  if (auto ok = infer_shapes(prepared); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(infer_shapes(prepared));
   return prepared;
 }
 

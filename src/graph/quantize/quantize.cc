@@ -78,7 +78,7 @@ class Quantizer {
         only_costs_(options.only_costs) {}
 
   Result<Graph> run(const Ranges& ranges) {
-    if (auto ok = find_scales(ranges); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(find_scales(ranges));
     auto nodes = std::exchange(graph_.nodes, {});
     real_.resize(graph_.tensors.size(), kNoTensor);
     // A layer gets three conversions, with up to four tensors each.
@@ -86,12 +86,11 @@ class Quantizer {
     graph_.tensors.reserve(graph_.tensors.size() + 12 * nodes.size());
     for (const auto id : graph_.inputs) round_trip(id);
     for (std::size_t n = 0; n < nodes.size(); ++n) {
-      if (auto ok = write(std::move(nodes[n]), plan_.role(n)); !ok)
-        return tl::unexpected(ok.error());
+      FLEETFIT_TRY(write(std::move(nodes[n]), plan_.role(n)));
     }
     name_outputs();
-    if (auto ok = rewrite::remove_dead_nodes(graph_); !ok) return tl::unexpected(ok.error());
-    if (auto ok = infer_shapes(graph_); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(rewrite::remove_dead_nodes(graph_));
+    FLEETFIT_TRY(infer_shapes(graph_));
     return std::move(graph_);
   }
 
@@ -114,17 +113,16 @@ class Quantizer {
       if (found == ranges.end())
         return fail(ErrorCode::invalid_input,
                     fmt::format("the range of tensor '{}' is not known", tensor.name));
-      if (auto ok = check(found->second, tensor); !ok) return ok;
+      FLEETFIT_TRY(check(found->second, tensor));
       auto range = found->second;
       if (const int maker = made_by[static_cast<std::size_t>(id)]; maker >= 0)
         range = within_bounds(range, activation_of(graph_.nodes[static_cast<std::size_t>(maker)]));
       widen(id, range);
     }
     for (const auto id : plan_.constants()) {
-      const auto values = finite_values(graph_, id);
-      if (!values) return tl::unexpected(values.error());
-      if (values->empty()) continue;
-      const auto [low, high] = std::minmax_element(values->begin(), values->end());
+      FLEETFIT_ASSIGN(const auto values, finite_values(graph_, id));
+      if (values.empty()) continue;
+      const auto [low, high] = std::minmax_element(values.begin(), values.end());
       widen(id, {*low, *high});
     }
     for (auto& [id, group] : groups_) group.scale = activation_scale(group.range);
@@ -265,13 +263,12 @@ class Quantizer {
   }
 
   Result<StoredLayer> stored_layer(const Node& node, const ChannelView& view, float input_scale) {
-    const auto weights = finite_values(graph_, node.inputs[1]);
-    if (!weights) return tl::unexpected(weights.error());
-    const auto bias = has_bias(node) ? finite_values(graph_, node.inputs[2]) : std::vector<float>{};
-    if (!bias) return tl::unexpected(bias.error());
-    auto scales = layer_scales(*weights, view, *bias, input_scale);
-    StoredLayer layer{.weights = TensorData::copy(to_int8(*weights, view, scales.weights))};
-    if (has_bias(node)) layer.bias = TensorData::copy(to_int32(*bias, scales.bias));
+    FLEETFIT_ASSIGN(const auto weights, finite_values(graph_, node.inputs[1]));
+    FLEETFIT_ASSIGN(const auto bias,
+                    has_bias(node) ? finite_values(graph_, node.inputs[2]) : std::vector<float>{});
+    auto scales = layer_scales(weights, view, bias, input_scale);
+    StoredLayer layer{.weights = TensorData::copy(to_int8(weights, view, scales.weights))};
+    if (has_bias(node)) layer.bias = TensorData::copy(to_int32(bias, scales.bias));
     layer.scales = std::move(scales);
     return layer;
   }
@@ -302,11 +299,10 @@ class Quantizer {
           elements({shape.begin() + static_cast<std::ptrdiff_t>(*axis) + 1, shape.end()}));
     }
     if (elements(shape) == 0) return {};
-    auto layer = only_costs_ ? Result<StoredLayer>(layer_of_zeros(node, view))
-                             : stored_layer(node, view, input_scale);
-    if (!layer) return tl::unexpected(layer.error());
-    write_weights(node, layer->weights, layer->scales, axis);
-    if (layer->bias) write_bias(node, *layer->bias, std::move(layer->scales), axis);
+    FLEETFIT_ASSIGN(auto layer, only_costs_ ? Result<StoredLayer>(layer_of_zeros(node, view))
+                                            : stored_layer(node, view, input_scale));
+    write_weights(node, layer.weights, layer.scales, axis);
+    if (layer.bias) write_bias(node, *layer.bias, std::move(layer.scales), axis);
     return {};
   }
 
@@ -398,8 +394,8 @@ std::vector<TensorId> tensors_to_observe(const Graph& prepared, const QuantizeOp
 }
 
 Result<Graph> quantize(Graph prepared, const Ranges& ranges, const QuantizeOptions& options) {
-  if (auto ok = validate(prepared); !ok) return tl::unexpected(ok.error());
-  if (auto ok = check_names(prepared, options); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(validate(prepared));
+  FLEETFIT_TRY(check_names(prepared, options));
   auto plan = make_plan(prepared, options);
   return Quantizer(std::move(prepared), std::move(plan), options).run(ranges);
 }

@@ -319,7 +319,7 @@ class Absorption {
 };
 
 Status absorb_conversions(Graph& graph) {
-  if (auto ok = rewrite::fuse_activations(graph); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(rewrite::fuse_activations(graph));
   MoveRounding(graph).run();
   Absorption(graph).run();
   return {};
@@ -329,11 +329,11 @@ Status absorb_conversions(Graph& graph) {
 
 Status to_quantized_tensors(Graph& graph, const QuantizedTensorOptions& options) {
   if (std::any_of(graph.nodes.begin(), graph.nodes.end(), converts)) {
-    if (auto ok = absorb_conversions(graph); !ok) return ok;
+    FLEETFIT_TRY(absorb_conversions(graph));
   }
-  if (auto ok = rewrite::remove_dead_nodes(graph); !ok) return tl::unexpected(ok.error());
+  FLEETFIT_TRY(rewrite::remove_dead_nodes(graph));
   if (options.merge_activations) {
-    if (auto ok = quantization::merge_activations(graph); !ok) return tl::unexpected(ok.error());
+    FLEETFIT_TRY(quantization::merge_activations(graph));
   }
   return infer_shapes(graph);
 }

@@ -71,11 +71,10 @@ Result<Converted> convert_pool(Conversion& c, PoolKind kind) {
   if (options == nullptr) return refuse(std::string(kNoOptions));
   const auto activation = fused(options);
   if (!activation) return not_known(std::string(kUnknownActivation));
-  auto w = window({options->filter_height(), options->filter_width()},
-                  {.stride_h = options->stride_h(), .stride_w = options->stride_w()},
-                  options->padding());
-  if (!w) return tl::unexpected(w.error());
-  return Converted{.op = Pool{.kind = kind, .window = std::move(*w), .layout = Layout::nhwc},
+  FLEETFIT_ASSIGN(auto w, window({options->filter_height(), options->filter_width()},
+                                 {.stride_h = options->stride_h(), .stride_w = options->stride_w()},
+                                 options->padding()));
+  return Converted{.op = Pool{.kind = kind, .window = std::move(w), .layout = Layout::nhwc},
                    .inputs = {c.input(0)},
                    .activation = *activation};
 }
@@ -96,8 +95,7 @@ Result<Converted> convert_conv_2d(Conversion& c) {
   if (!activation) return not_known(std::string(kUnknownActivation));
   auto kernel = kernel_of(c, 1);
   if (!kernel) return not_known(std::string(kNoKernel));
-  auto w = conv_window(*options, std::move(*kernel));
-  if (!w) return tl::unexpected(w.error());
+  FLEETFIT_ASSIGN(auto w, conv_window(*options, std::move(*kernel)));
 
   const auto channels = channels_of(c, 0);
   const auto channels_in_group = c.shape(1)->back();
@@ -109,7 +107,7 @@ Result<Converted> convert_conv_2d(Conversion& c) {
     }
     groups = *channels / channels_in_group;
   }
-  return Converted{.op = Conv{.window = std::move(*w), .groups = groups, .layout = Layout::nhwc},
+  return Converted{.op = Conv{.window = std::move(w), .groups = groups, .layout = Layout::nhwc},
                    .inputs = with_optional({c.input(0), c.input(1)}, c.input(2)),
                    .activation = *activation};
 }
@@ -121,8 +119,7 @@ Result<Converted> convert_depthwise_conv_2d(Conversion& c) {
   if (!activation) return not_known(std::string(kUnknownActivation));
   auto kernel = kernel_of(c, 1);
   if (!kernel) return not_known(std::string(kNoKernel));
-  auto w = conv_window(*options, std::move(*kernel));
-  if (!w) return tl::unexpected(w.error());
+  FLEETFIT_ASSIGN(auto w, conv_window(*options, std::move(*kernel)));
 
   // Runtimes ignore the multiplier in the options, so it only helps where shapes do not tell.
   const auto output_channels = c.shape(1)->back();
@@ -134,10 +131,9 @@ Result<Converted> convert_depthwise_conv_2d(Conversion& c) {
     return refuse(fmt::format("{} output channels are no multiple of {} input channels",
                               output_channels, *channels));
   }
-  const auto weights = depthwise_weights(c, c.input(1));
-  if (!weights) return tl::unexpected(weights.error());
-  return Converted{.op = Conv{.window = std::move(*w), .groups = *channels, .layout = Layout::nhwc},
-                   .inputs = with_optional({c.input(0), *weights}, c.input(2)),
+  FLEETFIT_ASSIGN(const auto weights, depthwise_weights(c, c.input(1)));
+  return Converted{.op = Conv{.window = std::move(w), .groups = *channels, .layout = Layout::nhwc},
+                   .inputs = with_optional({c.input(0), weights}, c.input(2)),
                    .activation = *activation};
 }
 
@@ -148,10 +144,9 @@ Result<Converted> convert_transpose_conv(Conversion& c) {
   if (!activation) return not_known(std::string(kUnknownActivation));
   auto kernel = kernel_of(c, 1);
   if (!kernel) return not_known(std::string(kNoKernel));
-  auto w =
-      window(std::move(*kernel), {.stride_h = options->stride_h(), .stride_w = options->stride_w()},
-             options->padding());
-  if (!w) return tl::unexpected(w.error());
+  FLEETFIT_ASSIGN(auto w, window(std::move(*kernel),
+                                 {.stride_h = options->stride_h(), .stride_w = options->stride_w()},
+                                 options->padding()));
 
   auto output_shape = declared_spatial_extents(c);
   if (const auto given = c.ints(0)) {
@@ -159,7 +154,7 @@ Result<Converted> convert_transpose_conv(Conversion& c) {
       return refuse("its output shape is no shape of four dimensions");
     output_shape = {(*given)[1], (*given)[2]};
   }
-  return Converted{.op = ConvTranspose{.window = std::move(*w),
+  return Converted{.op = ConvTranspose{.window = std::move(w),
                                        .output_padding = {0, 0},
                                        .output_shape = std::move(output_shape),
                                        .layout = Layout::nhwc},
@@ -178,12 +173,11 @@ Result<Converted> convert_mediapipe_transpose_conv(Conversion& c) {
 
   auto kernel = kernel_of(c, 1);
   if (!kernel) return not_known(std::string(kNoKernel));
-  auto w = window(std::move(*kernel), {.stride_h = options[2], .stride_w = options[1]},
-                  options[0] == 1 ? file::Padding::SAME : file::Padding::VALID);
-  if (!w) return tl::unexpected(w.error());
+  FLEETFIT_ASSIGN(auto w,
+                  window(std::move(*kernel), {.stride_h = options[2], .stride_w = options[1]},
+                         options[0] == 1 ? file::Padding::SAME : file::Padding::VALID));
   return Converted{
-      .op =
-          ConvTranspose{.window = std::move(*w), .output_padding = {0, 0}, .layout = Layout::nhwc},
+      .op = ConvTranspose{.window = std::move(w), .output_padding = {0, 0}, .layout = Layout::nhwc},
       .inputs = with_optional({c.input(0), c.input(1)}, c.input(2))};
 }
 

@@ -78,24 +78,23 @@ Status read_outputs(const file::SubGraph& subgraph, Graph& graph) {
 }
 
 Result<ImportedModel> read_model(std::span<const std::byte> bytes, const ImportOptions& options) {
-  const auto file = verified(bytes);
-  if (!file) return tl::unexpected(file.error());
-  const auto& subgraph = *(*file)->subgraphs()->Get(0);
+  FLEETFIT_ASSIGN(const auto file, verified(bytes));
+  const auto& subgraph = *file->subgraphs()->Get(0);
   tflite::CopyBudget budget(bytes.size());
 
   ImportedModel model{.format = ModelFormat::tflite};
   auto& graph = model.graph;
   if (const auto* name = subgraph.name()) graph.name = name->str();
-  Status status = tflite::read_tensors(**file, options, budget, model);
+  Status status = tflite::read_tensors(*file, options, budget, model);
   if (status) status = read_outputs(subgraph, graph);
-  if (status) status = tflite::read_operators(**file, budget, graph);
+  if (status) status = tflite::read_operators(*file, budget, graph);
   if (status) {
     make_empty_tensors_constant(graph);
     status = sort_nodes(graph);
   }
   if (status) status = validate(graph);
   if (status) status = infer_shapes(graph);
-  if (!status) return tl::unexpected(status.error());
+  FLEETFIT_TRY(status);
   return model;
 }
 

@@ -183,10 +183,10 @@ class OperatorsReader {
   /// Counts who reads what. Fails if an index is out of range.
   Status count_readers() {
     progress_.readers.assign(file_tensors_, 0);
-    if (auto counted = count(subgraph_.outputs()); !counted) return counted;
+    FLEETFIT_TRY(count(subgraph_.outputs()));
     if (subgraph_.operators() == nullptr) return {};
     for (const auto* op : *subgraph_.operators()) {
-      if (auto counted = count(op->inputs()); !counted) return counted;
+      FLEETFIT_TRY(count(op->inputs()));
     }
     return {};
   }
@@ -195,25 +195,24 @@ class OperatorsReader {
     auto& graph = progress_.graph;
     auto inputs = ids(source.inputs());
     auto outputs = ids(source.outputs());
-    if (!inputs) return tl::unexpected(inputs.error());
-    if (!outputs) return tl::unexpected(outputs.error());
-    if (auto made = claim(*outputs); !made) return made;
+    FLEETFIT_TRY(inputs);
+    FLEETFIT_TRY(outputs);
+    FLEETFIT_TRY(claim(*outputs));
     Conversion conversion{.progress = progress_,
                           .graph = graph,
                           .source = source,
                           .name = name_of(*outputs, index),
                           .inputs = std::move(*inputs),
                           .outputs = std::move(*outputs)};
-    auto converted = convert(conversion, kind);
-    if (!converted) return tl::unexpected(converted.error());
-    if (auto* unknown = std::get_if<Unknown>(&converted->op))
-      describe_unknown(conversion, kind, *unknown, *converted);
+    FLEETFIT_ASSIGN(auto converted, convert(conversion, kind));
+    if (auto* unknown = std::get_if<Unknown>(&converted.op))
+      describe_unknown(conversion, kind, *unknown, converted);
     for (const auto id : conversion.outputs) progress_.made_by[id] = graph.nodes.size();
     graph.nodes.push_back({.name = std::move(conversion.name),
-                           .op = std::move(converted->op),
-                           .inputs = std::move(converted->inputs),
+                           .op = std::move(converted.op),
+                           .inputs = std::move(converted.inputs),
                            .outputs = std::move(conversion.outputs),
-                           .activation = converted->activation});
+                           .activation = converted.activation});
     return {};
   }
 
@@ -304,7 +303,7 @@ Status read_operators(const file::Model& file, CopyBudget& budget, Graph& graph)
     for (const auto* code : *file.operator_codes()) kinds.push_back(kind_of(*code));
   }
   OperatorsReader reader(subgraph, budget, graph);
-  if (auto counted = reader.count_readers(); !counted) return counted;
+  FLEETFIT_TRY(reader.count_readers());
   if (subgraph.operators() == nullptr) return {};
   for (flatbuffers::uoffset_t i = 0; i < subgraph.operators()->size(); ++i) {
     const auto& source = *subgraph.operators()->Get(i);

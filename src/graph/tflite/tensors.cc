@@ -70,16 +70,15 @@ class TensorReader {
       if (name->size() > kLongestName) return refuse("its name is absurdly long");
       tensor.name = name->str();
     }
-    auto extents = declared_extents(source);
-    if (!extents) return tl::unexpected(extents.error());
+    FLEETFIT_ASSIGN(auto extents, declared_extents(source));
     const auto* data = constant_bytes(source);
-    const bool scalar_or_unknown = extents->empty() && !source.has_rank();
-    if (!scalar_or_unknown || data != nullptr) tensor.shape = known_shape(std::move(*extents));
+    const bool scalar_or_unknown = extents.empty() && !source.has_rank();
+    if (!scalar_or_unknown || data != nullptr) tensor.shape = known_shape(std::move(extents));
     if (tensor.shape) {
-      if (auto count = element_count(*tensor.shape); !count) return tl::unexpected(count.error());
+      FLEETFIT_TRY(element_count(*tensor.shape));
     }
-    if (auto read = read_quantization(source, tensor); !read) return tl::unexpected(read.error());
-    if (auto read = read_constant(source, tensor); !read) return tl::unexpected(read.error());
+    FLEETFIT_TRY(read_quantization(source, tensor));
+    FLEETFIT_TRY(read_constant(source, tensor));
     return tensor;
   }
 
@@ -122,7 +121,7 @@ class TensorReader {
     const bool positive = std::all_of(quantization.scales.begin(), quantization.scales.end(),
                                       [](float s) { return std::isfinite(s) && s > 0; });
     if (!positive) return refuse("a scale of its quantization is not a positive number");
-    if (auto read = read_zero_points(*given, quantization); !read) return read;
+    FLEETFIT_TRY(read_zero_points(*given, quantization));
     if (quantization.scales.size() > 1) {
       const auto rank = tensor.shape ? static_cast<std::int64_t>(tensor.shape->size()) : 0;
       // Some converters give a bias, which has one dimension only, the axis of its weights.
@@ -173,9 +172,9 @@ class TensorReader {
     if (data == nullptr) return {};
     if (source.sparsity() != nullptr) return fail(ErrorCode::unsupported, "it is a sparse tensor");
     if (!tensor.shape) return refuse("it is a constant with an open dimension");
-    auto bytes = copied(source, tensor, std::as_bytes(std::span(data->data(), data->size())));
-    if (!bytes) return tl::unexpected(bytes.error());
-    tensor.data = std::move(*bytes);
+    FLEETFIT_ASSIGN(auto bytes,
+                    copied(source, tensor, std::as_bytes(std::span(data->data(), data->size()))));
+    tensor.data = std::move(bytes);
     return {};
   }
 
@@ -216,11 +215,10 @@ class TensorReader {
 Status open_input(const file::Tensor& source, const ImportOptions& options, Tensor& tensor,
                   std::vector<AssumedDimension>& assumed) {
   tensor.data.reset();
-  const auto extents = declared_extents(source);
-  if (!extents) return tl::unexpected(extents.error());
+  FLEETFIT_ASSIGN(const auto extents, declared_extents(source));
   std::vector<OpenDimension> dimensions;
-  for (std::size_t axis = 0; axis < extents->size(); ++axis)
-    dimensions.push_back({(*extents)[axis], dimension_name(axis)});
+  for (std::size_t axis = 0; axis < extents.size(); ++axis)
+    dimensions.push_back({extents[axis], dimension_name(axis)});
   return close_dimensions(tensor, dimensions, options, assumed);
 }
 

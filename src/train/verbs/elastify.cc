@@ -62,13 +62,12 @@ Result<Subject> read_subject(const ElastifyFlags& flags) {
                 fmt::format("{} is for models; the branches of {} are there already",
                             option->get_name(), flags.model));
   }
-  auto bundle = elastic::read_bundle(flags.model);
-  if (!bundle) return tl::unexpected(std::move(bundle.error()));
-  if (bundle->models.size() != 1)
+  FLEETFIT_ASSIGN(auto bundle, elastic::read_bundle(flags.model));
+  if (bundle.models.size() != 1)
     return fail(ErrorCode::invalid_input, fmt::format("{} holds {} models; one can learn at a time",
-                                                      flags.model, bundle->models.size()));
-  return Subject{.supernet = std::move(bundle->models.front()),
-                 .model_bytes = bundle->info.model_bytes};
+                                                      flags.model, bundle.models.size()));
+  return Subject{.supernet = std::move(bundle.models.front()),
+                 .model_bytes = bundle.info.model_bytes};
 }
 
 /// The paper's branches start at random, and are merged or shrunk, never both.
@@ -83,25 +82,23 @@ elastic::ExpandOptions structure_of(const ElastifyFlags& flags) {
 
 Result<Subject> make_subject(const ElastifyFlags& flags) {
   if (flags.is_bundle()) return read_subject(flags);
-  auto imported = graph::import_model(flags.model);
-  if (!imported) return tl::unexpected(std::move(imported.error()));
-  auto supernet = elastic::expand(imported->graph, structure_of(flags));
-  if (!supernet) return core::within(flags.model, supernet.error());
-  if (supernet->name.empty()) supernet->name = fs::path(flags.model).stem().string();
+  FLEETFIT_ASSIGN(auto imported, graph::import_model(flags.model));
+  FLEETFIT_ASSIGN(auto supernet,
+                  core::within(flags.model, elastic::expand(imported.graph, structure_of(flags))));
+  if (supernet.name.empty()) supernet.name = fs::path(flags.model).stem().string();
   std::error_code ignored;
-  return Subject{.supernet = *std::move(supernet),
+  return Subject{.supernet = std::move(supernet),
                  .model_bytes = static_cast<std::int64_t>(fs::file_size(flags.model, ignored))};
 }
 
 Result<ElastifyOptions> options_of(const ElastifyFlags& flags) {
-  const auto file = core::read_file(flags.model);
-  if (!file) return tl::unexpected(file.error());
+  FLEETFIT_ASSIGN(const auto file, core::read_file(flags.model));
   auto options = flags.learning;
   options.seed = flags.common.seed;
   options.recipe = flags.is_paper() ? ElastifyRecipe::paper : ElastifyRecipe::standard;
   options.compute = flags.compute == "cuda" ? Compute::cuda : Compute::cpu;
   options.checkpoint = flags.output + ".training";
-  options.subject = fmt::format("model {:.12}, {}, data {}", core::sha256_hex(*file),
+  options.subject = fmt::format("model {:.12}, {}, data {}", core::sha256_hex(file),
                                 flags.is_bundle() ? "its branches" : describe(structure_of(flags)),
                                 flags.all_data());
   return options;
@@ -219,7 +216,7 @@ elastic::Bundle bundle_of(const ElastifyFlags& flags, const Elastified& result,
 
 Status write_result(const ElastifyFlags& flags, const Elastified& result,
                     const elastic::Bundle& bundle) {
-  if (auto written = elastic::write_bundle(bundle, flags.output); !written) return written;
+  FLEETFIT_TRY(elastic::write_bundle(bundle, flags.output));
   std::error_code ignored;
   const Summary summary{.flags = flags,
                         .result = result,
@@ -232,30 +229,23 @@ Status write_result(const ElastifyFlags& flags, const Elastified& result,
 
 Result<int> run_elastify(const ElastifyFlags& flags) {
   if (flags.common.is_check) return core::kDone;
-  if (auto ok = check_output(flags.output); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check_output(flags.output));
   Work work(flags.common);
-  const auto subject = make_subject(flags);
-  if (!subject) return tl::unexpected(subject.error());
-  const auto data = open_splits(flags.then.empty() ? flags.data : flags.then);
-  if (!data) return tl::unexpected(data.error());
-  auto options = options_of(flags);
-  if (!options) return tl::unexpected(options.error());
+  FLEETFIT_ASSIGN(const auto subject, make_subject(flags));
+  FLEETFIT_ASSIGN(const auto data, open_splits(flags.then.empty() ? flags.data : flags.then));
+  FLEETFIT_ASSIGN(auto options, options_of(flags));
   std::unique_ptr<data::Dataset> first_data;
   if (!flags.then.empty()) {
-    auto opened = data::open_dataset(flags.data, data::Split::train);
-    if (!opened) return tl::unexpected(std::move(opened.error()));
-    first_data = *std::move(opened);
-    options->first_data = first_data.get();
+    FLEETFIT_ASSIGN(first_data, data::open_dataset(flags.data, data::Split::train));
+    options.first_data = first_data.get();
   }
   const auto context = work.context();
-  const auto result = elastify(subject->supernet, data->view(), *options, context);
-  if (!result) return tl::unexpected(result.error());
-  const auto bundle = bundle_of(flags, *result, data->train->classes(), subject->model_bytes);
-  if (auto ok = write_result(flags, *result, bundle); !ok)
-    return tl::unexpected(std::move(ok.error()));
-  if (!result->is_interrupted) {
+  FLEETFIT_ASSIGN(const auto result, elastify(subject.supernet, data.view(), options, context));
+  const auto bundle = bundle_of(flags, result, data.train->classes(), subject.model_bytes);
+  FLEETFIT_TRY(write_result(flags, result, bundle));
+  if (!result.is_interrupted) {
     std::error_code ignored;
-    fs::remove(*options->checkpoint, ignored);
+    fs::remove(*options.checkpoint, ignored);
   }
   return work.finish(fmt::format(
       "interrupted; what was learned so far is in {}, and --resume goes on", flags.output));

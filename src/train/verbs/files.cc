@@ -9,13 +9,10 @@ namespace fleetfit::train {
 namespace fs = std::filesystem;
 
 Result<OpenedSplits> open_splits(const std::string& spec) {
-  auto train = data::open_dataset(spec, data::Split::train);
-  if (!train) return tl::unexpected(std::move(train.error()));
-  auto validation = data::open_dataset(spec, data::Split::validation);
-  if (!validation) return tl::unexpected(std::move(validation.error()));
-  auto test = data::open_dataset(spec, data::Split::test);
-  if (!test) return tl::unexpected(std::move(test.error()));
-  return OpenedSplits{*std::move(train), *std::move(validation), *std::move(test)};
+  FLEETFIT_ASSIGN(auto train, data::open_dataset(spec, data::Split::train));
+  FLEETFIT_ASSIGN(auto validation, data::open_dataset(spec, data::Split::validation));
+  FLEETFIT_ASSIGN(auto test, data::open_dataset(spec, data::Split::test));
+  return OpenedSplits{std::move(train), std::move(validation), std::move(test)};
 }
 
 Status check_output(const fs::path& output) {

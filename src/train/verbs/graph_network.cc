@@ -12,26 +12,25 @@ namespace fleetfit::train {
 namespace {
 
 Result<int> run_graph_network(const PredictorFlags& flags) {
-  const auto set = predict::read_graph_set(flags.samples);
-  if (!set) return tl::unexpected(set.error());
+  FLEETFIT_ASSIGN(const auto set, predict::read_graph_set(flags.samples));
   Work work(flags.common);
-  const auto trained =
-      train_graph_network({.features = set->features, .graphs = set->graphs, .ms = set->ms},
-                          flags.options(work, 1.0), work.context());
-  if (!trained) return core::within(flags.samples, trained.error());
-  const auto text = core::format_json_line(trained->network.to_json()) + "\n";
-  if (auto written = core::write_file(flags.output, text); !written)
-    return tl::unexpected(std::move(written.error()));
+  FLEETFIT_ASSIGN(const auto trained,
+                  core::within(flags.samples,
+                               train_graph_network(
+                                   {.features = set.features, .graphs = set.graphs, .ms = set.ms},
+                                   flags.options(work, 1.0), work.context())));
+  const auto text = core::format_json_line(trained.network.to_json()) + "\n";
+  FLEETFIT_TRY(core::write_file(flags.output, text));
   if (flags.common.json) {
-    print({{"validation_percent", trained->validation_percent},
-           {"epochs", trained->epochs},
-           {"ended", to_string(trained->ended)},
-           {"settings", trained->settings},
+    print({{"validation_percent", trained.validation_percent},
+           {"epochs", trained.epochs},
+           {"ended", to_string(trained.ended)},
+           {"settings", trained.settings},
            {"elapsed_s", work.elapsed_s()},
            {"interrupted", work.is_interrupted()}});
   } else {
     fmt::print("{:.2f} % on graphs not trained on after {} epochs ({})\n",
-               trained->validation_percent, trained->epochs, trained->settings);
+               trained.validation_percent, trained.epochs, trained.settings);
   }
   return work.finish("interrupted; the best network so far is in " + flags.output);
 }

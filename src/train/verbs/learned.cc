@@ -20,26 +20,21 @@ struct Flags {
 };
 
 Result<int> run_learned(Flags flags) {
-  const auto method = learn_method_from(flags.method);
-  if (!method) return tl::unexpected(method.error());
-  flags.options.method = *method;
+  FLEETFIT_ASSIGN(flags.options.method, learn_method_from(flags.method));
   flags.options.compute = flags.compute == "cuda" ? Compute::cuda : Compute::cpu;
-  if (auto there = check_available(flags.options.compute); !there)
-    return tl::unexpected(std::move(there.error()));
+  FLEETFIT_TRY(check_available(flags.options.compute));
   flags.options.seed = flags.common.seed;
   flags.options.checkpoint = flags.output + ".part";
-  const auto samples = learned::read_samples(flags.samples);
-  if (!samples) return tl::unexpected(samples.error());
+  FLEETFIT_ASSIGN(const auto samples, learned::read_samples(flags.samples));
   Work work(flags.common);
-  const auto model = train_learned(*samples, flags.options, work.context());
+  const auto model = train_learned(samples, flags.options, work.context());
   if (!model && model.error().code == ErrorCode::cancelled) {
     return work.finish(fmt::format(
         "interrupted; the networks that are finished are in {}, and the same command goes on",
         flags.options.checkpoint.string()));
   }
   if (!model) return core::within(flags.samples, model.error());
-  if (auto written = learned::write_model(*model, flags.output); !written)
-    return tl::unexpected(std::move(written.error()));
+  FLEETFIT_TRY(learned::write_model(*model, flags.output));
   const auto& latency = model->parts().costs[0];
   if (flags.common.json) {
     print({{"rank_correlation", latency.rank_correlation},

@@ -63,7 +63,7 @@ Result<std::vector<predict::TrainedModel>> train_all(std::span<const predict::Ro
   });
   std::vector<predict::TrainedModel> models;
   for (auto& one : trained) {
-    if (!one) return tl::unexpected(std::move(one.error()));
+    FLEETFIT_TRY(one);
     if (*one) models.push_back(**std::move(one));
   }
   return models;
@@ -84,24 +84,21 @@ nlohmann::ordered_json summary(std::span<const predict::TrainedModel> models, co
 }
 
 Result<int> run_mlp(const PredictorFlags& flags) {
-  const auto sets = predict::read_row_sets(flags.samples);
-  if (!sets) return tl::unexpected(sets.error());
-  if (sets->empty()) return fail(ErrorCode::invalid_input, flags.samples + ": there are no sets");
+  FLEETFIT_ASSIGN(const auto sets, predict::read_row_sets(flags.samples));
+  if (sets.empty()) return fail(ErrorCode::invalid_input, flags.samples + ": there are no sets");
   Work work(flags.common);
-  const auto models = train_all(*sets, work, flags);
-  if (!models) return tl::unexpected(models.error());
-  if (auto written = predict::write_trained_models(flags.output, *models); !written)
-    return tl::unexpected(std::move(written.error()));
+  FLEETFIT_ASSIGN(const auto models, train_all(sets, work, flags));
+  FLEETFIT_TRY(predict::write_trained_models(flags.output, models));
   if (flags.common.json) {
-    print(summary(*models, work));
+    print(summary(models, work));
   } else {
-    for (const auto& model : *models) {
+    for (const auto& model : models) {
       fmt::print("{}: {:.2f} % on rows not trained on after {} epochs ({})\n", model.name,
                  model.validation_percent, model.epochs, model.settings);
     }
   }
-  return work.finish(fmt::format("interrupted; {} of {} networks are in {}", models->size(),
-                                 sets->size(), flags.output));
+  return work.finish(fmt::format("interrupted; {} of {} networks are in {}", models.size(),
+                                 sets.size(), flags.output));
 }
 
 }  // namespace

@@ -58,12 +58,11 @@ Result<std::int64_t> image_size(const TrainFlags& flags, const data::Image& firs
 
 Result<graph::Graph> build_network(const TrainFlags& flags, const data::Dataset& data,
                                    const data::Item& first) {
-  const auto size = image_size(flags, first.image);
-  if (!size) return tl::unexpected(size.error());
+  FLEETFIT_ASSIGN(const auto size, image_size(flags, first.image));
   return graph::build_zoo_network(flags.model,
                                   {.width = flags.width.value_or(1),
                                    .classes = static_cast<std::int64_t>(data.classes().size()),
-                                   .image = *size,
+                                   .image = size,
                                    .channels = first.image.channels,
                                    .seed = flags.common.seed});
 }
@@ -74,23 +73,22 @@ Result<graph::Graph> read_network(const TrainFlags& flags) {
                 fmt::format("--width and --image are for networks of the zoo, and {} is a file",
                             flags.model));
   }
-  auto imported = graph::import_model(flags.model);
-  if (!imported) return tl::unexpected(std::move(imported.error()));
-  return std::move(imported->graph);
+  FLEETFIT_ASSIGN(auto imported, graph::import_model(flags.model));
+  return std::move(imported.graph);
 }
 
 /// With a head that suits the data: where pixels have classes, a classifier's is replaced.
 Result<graph::Graph> make_network(const TrainFlags& flags, const data::Dataset& data) {
-  const auto first = data.item(0);
-  if (!first) return tl::unexpected(first.error());
-  auto network = flags.is_file() ? read_network(flags) : build_network(flags, data, *first);
-  if (!network || first->mask.empty() || is_segmentation(*network)) return network;
-  auto joined =
-      with_segmentation_head(*network, {.classes = std::ssize(data.classes()),
-                                        .height = flags.image.value_or(first->image.height),
-                                        .width = flags.image.value_or(first->image.width),
-                                        .seed = flags.common.seed});
-  if (!joined) return core::within(flags.model, joined.error());
+  FLEETFIT_ASSIGN(const auto first, data.item(0));
+  auto network = flags.is_file() ? read_network(flags) : build_network(flags, data, first);
+  if (!network || first.mask.empty() || is_segmentation(*network)) return network;
+  FLEETFIT_ASSIGN(
+      auto joined,
+      core::within(flags.model, with_segmentation_head(
+                                    *network, {.classes = std::ssize(data.classes()),
+                                               .height = flags.image.value_or(first.image.height),
+                                               .width = flags.image.value_or(first.image.width),
+                                               .seed = flags.common.seed})));
   return joined;
 }
 
@@ -142,26 +140,24 @@ Status tell_of(const TrainFlags& flags, const TrainedClassifier& trained) {
 
 Result<int> run_train(const TrainFlags& flags) {
   if (flags.common.is_check) return core::kDone;
-  if (auto ok = check_output(flags.output); !ok) return tl::unexpected(std::move(ok.error()));
+  FLEETFIT_TRY(check_output(flags.output));
   Work work(flags.common);
-  const auto data = open_splits(flags.data);
-  if (!data) return tl::unexpected(data.error());
-  const auto network = make_network(flags, *data->train);
-  if (!network) return tl::unexpected(network.error());
+  FLEETFIT_ASSIGN(const auto data, open_splits(flags.data));
+  FLEETFIT_ASSIGN(const auto network, make_network(flags, *data.train));
   const auto options = options_of(flags);
   const auto context = work.context();
-  const auto trained = train_classifier(*network, data->view(), options, context);
-  if (!trained) return core::within(flags.model, trained.error());
-  if (auto ok = graph::export_onnx_file(trained->graph, flags.output); !ok)
-    return tl::unexpected(std::move(ok.error()));
-  if (auto ok = tell_of(flags, *trained); !ok) return tl::unexpected(std::move(ok.error()));
-  if (!trained->interrupted) {
+  FLEETFIT_ASSIGN(
+      const auto trained,
+      core::within(flags.model, train_classifier(network, data.view(), options, context)));
+  FLEETFIT_TRY(graph::export_onnx_file(trained.graph, flags.output));
+  FLEETFIT_TRY(tell_of(flags, trained));
+  if (!trained.interrupted) {
     std::error_code ignored;
     fs::remove(*options.checkpoint, ignored);
   }
   return work.finish(
       fmt::format("interrupted; the best of {} epochs is in {}, and --resume goes on",
-                  trained->epochs, flags.output));
+                  trained.epochs, flags.output));
 }
 
 void add_flags(CLI::App& verb, TrainFlags& flags) {

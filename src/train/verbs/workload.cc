@@ -28,25 +28,23 @@ nlohmann::json result_of(const WorkloadOutcome& outcome) {
 }
 
 Result<int> run_trial(const std::string& name) {
-  const auto workload = workloads::find_workload(name);
-  if (!workload) return tl::unexpected(workload.error());
+  FLEETFIT_ASSIGN(const auto workload, workloads::find_workload(name));
   // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread is there yet
   const char* const document = std::getenv(kVariable);
   if (document == nullptr)
     return fail(ErrorCode::invalid_input,
                 "the variable FLEETFIT_TRIAL is not set: workloads are trials of a study "
                 "(docs/workloads.md)");
-  const auto request = workloads::read_trial(**workload, document);
-  if (!request) return tl::unexpected(request.error());
+  FLEETFIT_ASSIGN(const auto request, workloads::read_trial(*workload, document));
   const CommonFlags flags{.quiet = true,
-                          .threads = static_cast<int>(request->settings.integer("threads"))};
+                          .threads = static_cast<int>(request.settings.integer("threads"))};
   Work work(flags);
   const WorkloadListener listener{.on_untrained = say_model, .on_epoch = say_epoch};
   const auto context = work.context();
-  const auto outcome = run_workload(**workload, *request, listener, context);
-  if (!outcome) return core::within(name, outcome.error());
-  if (!outcome->interrupted) {
-    say(result_of(*outcome));
+  FLEETFIT_ASSIGN(const auto outcome,
+                  core::within(name, run_workload(*workload, request, listener, context)));
+  if (!outcome.interrupted) {
+    say(result_of(outcome));
     return 0;
   }
   return work.finish("interrupted; what was learned is in the checkpoint");
