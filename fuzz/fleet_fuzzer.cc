@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "app/fleet_file.h"
+#include "app/fit/fleet_file.h"
 
 // A fleet either has a meaning in all of its parts, or is refused with one line that names file and
 // line.

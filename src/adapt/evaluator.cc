@@ -13,7 +13,7 @@
 #include "adapt/branch_programs.h"
 #include "adapt/feature_store.h"
 #include "adapt/prefix_tree.h"
-#include "adapt/scores.h"
+#include "adapt/search/scores.h"
 #include "fleetfit/core/thread_pool.h"
 #include "fleetfit/space/design_index.h"
 

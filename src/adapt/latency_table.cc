@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "adapt/branch_paths.h"
-#include "adapt/linear_posterior.h"
+#include "adapt/search/linear_posterior.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/cost/cost.h"
 

@@ -13,8 +13,8 @@
 namespace fleetfit::adapt {
 namespace {
 
-constexpr std::string_view kFormat = "fleetfit-pool";
-constexpr std::int64_t kVersion = 1;
+constexpr std::string_view kPoolFormat = "fleetfit-pool";
+constexpr std::int64_t kPoolVersion = 1;
 
 nlohmann::json to_json(const PoolEntry& entry) {
   return {{"subnet", entry.subnet},
@@ -70,7 +70,7 @@ Result<std::vector<PoolEntry>> entries_from(const core::JsonView& json) {
 }
 
 Result<SubnetPool> pool_from(const core::JsonView& json) {
-  FLEETFIT_TRY(check_header(json, kFormat, kVersion));
+  FLEETFIT_TRY(check_header(json, kPoolFormat, kPoolVersion));
   SubnetPool pool;
   for (const auto& [key, field] : {std::pair{"device", &SubnetPool::device},
                                    std::pair{"bundle_sha256", &SubnetPool::bundle_sha256},
@@ -87,8 +87,8 @@ Result<SubnetPool> pool_from(const core::JsonView& json) {
 }  // namespace
 
 Status write_pool(const SubnetPool& pool, const std::filesystem::path& file) {
-  nlohmann::json json = {{"format", kFormat},
-                         {"version", kVersion},
+  nlohmann::json json = {{"format", kPoolFormat},
+                         {"version", kPoolVersion},
                          {"device", pool.device},
                          {"bundle_sha256", pool.bundle_sha256},
                          {"budget_ms", pool.budget_ms},

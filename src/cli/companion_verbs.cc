@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "cli/program.h"
-#include "cli/study_workers.h"
+#include "cli/tune/study_workers.h"
 #include "fleetfit/app/training.h"
 #include "fleetfit/core/companion.h"
 #include "fleetfit/core/interrupt.h"

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "fleetfit/predict/network_json.h"
-#include "predict/packed_layer.h"
+#include "predict/regressors/packed_layer.h"
 
 namespace fleetfit::predict {
 namespace {

@@ -10,7 +10,7 @@
 #include "predict/check_features.h"
 #include "predict/conformal.h"
 #include "predict/distance.h"
-#include "predict/range.h"
+#include "predict/regressors/range.h"
 
 namespace fleetfit::predict {
 namespace {

@@ -13,7 +13,7 @@
 #include "fleetfit/predict/tree_model.h"
 #include "predict/conformal.h"
 #include "predict/kernel_rows.h"
-#include "predict/range.h"
+#include "predict/regressors/range.h"
 #include "predict/short_networks.h"
 
 namespace fleetfit::predict {

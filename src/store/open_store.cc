@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "store/postgres_store.h"
-#include "store/sqlite_store.h"
+#include "store/sql/postgres_store.h"
+#include "store/sql/sqlite_store.h"
 
 namespace fleetfit::store {
 namespace {

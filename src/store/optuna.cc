@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "fleetfit/core/json.h"
-#include "store/sqlite_connection.h"
+#include "store/sql/sqlite_connection.h"
 
 namespace fleetfit::store {
 namespace {

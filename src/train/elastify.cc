@@ -13,9 +13,9 @@
 #include "train/elastify_place.h"
 #include "train/schedule.h"
 #include "train/subnet_sampler.h"
-#include "train/torch_device.h"
-#include "train/torch_guard.h"
-#include "train/torch_supernet.h"
+#include "train/torch/device.h"
+#include "train/torch/guard.h"
+#include "train/torch/supernet.h"
 
 namespace fleetfit::train {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "train/label_form.h"
-#include "train/torch_device.h"
+#include "train/torch/device.h"
 
 namespace fleetfit::train {
 namespace {

@@ -8,7 +8,7 @@
 #include "fleetfit/core/result.h"
 #include "fleetfit/elastic/supernet.h"
 #include "fleetfit/train/elastify.h"
-#include "train/torch_images.h"
+#include "train/torch/images.h"
 
 namespace fleetfit::train {
 

@@ -14,14 +14,14 @@
 #include "train/checkpoint.h"
 #include "train/label_form.h"
 #include "train/schedule.h"
-#include "train/torch_accuracy.h"
-#include "train/torch_checkpoint.h"
-#include "train/torch_device.h"
-#include "train/torch_guard.h"
-#include "train/torch_images.h"
-#include "train/torch_network.h"
-#include "train/torch_optimizer.h"
-#include "train/torch_threads.h"
+#include "train/torch/accuracy.h"
+#include "train/torch/checkpoint.h"
+#include "train/torch/device.h"
+#include "train/torch/guard.h"
+#include "train/torch/images.h"
+#include "train/torch/network.h"
+#include "train/torch/optimizer.h"
+#include "train/torch/threads.h"
 
 namespace fleetfit::train {
 namespace {

@@ -10,8 +10,8 @@
 #include "fleetfit/learned/lessons.h"
 #include "train/finished_networks.h"
 #include "train/tiny_is_zero.h"
-#include "train/torch_fits.h"
-#include "train/torch_learned.h"
+#include "train/torch/fits.h"
+#include "train/torch/learned.h"
 
 namespace fleetfit::train {
 namespace {

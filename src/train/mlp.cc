@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "train/fit.h"
-#include "train/torch_fits.h"
+#include "train/torch/fits.h"
 #include "train/validation.h"
 
 namespace fleetfit::train {

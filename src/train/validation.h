@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "fleetfit/predict/network_parts.h"
-#include "train/torch_fits.h"
+#include "train/torch/fits.h"
 
 namespace fleetfit::train {
 

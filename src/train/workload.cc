@@ -8,8 +8,8 @@
 #include "fleetfit/graph/export.h"
 #include "fleetfit/graph/passes.h"
 #include "fleetfit/train/images.h"
-#include "train/torch_guard.h"
-#include "train/torch_threads.h"
+#include "train/torch/guard.h"
+#include "train/torch/threads.h"
 #include "train/workload_trainer.h"
 
 namespace fleetfit::train {

@@ -14,8 +14,8 @@
 #include "fleetfit/data/texts.h"
 #include "fleetfit/graph/task_networks.h"
 #include "fleetfit/graph/zoo.h"
-#include "train/torch_images.h"
-#include "train/torch_parameters.h"
+#include "train/torch/images.h"
+#include "train/torch/parameters.h"
 #include "train/workload_task.h"
 
 /// Workloads that tell classes apart: images, sounds, texts.

@@ -14,7 +14,7 @@
 #include "fleetfit/data/scenes.h"
 #include "fleetfit/graph/task_networks.h"
 #include "train/detection.h"
-#include "train/torch_parameters.h"
+#include "train/torch/parameters.h"
 #include "train/workload_task.h"
 
 /// The workload that finds things in scenes.

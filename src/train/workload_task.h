@@ -12,7 +12,7 @@
 #include "fleetfit/graph/graph.h"
 #include "fleetfit/train/training.h"
 #include "fleetfit/workloads/workloads.h"
-#include "train/torch_network.h"
+#include "train/torch/network.h"
 
 namespace fleetfit::train {
 

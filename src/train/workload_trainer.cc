@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "fleetfit/core/json.h"
-#include "train/torch_checkpoint.h"
+#include "train/torch/checkpoint.h"
 
 namespace fleetfit::train {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "fleetfit/train/workload.h"
-#include "train/torch_optimizer.h"
+#include "train/torch/optimizer.h"
 #include "train/workload_task.h"
 
 namespace fleetfit::train {

@@ -1,5 +1,5 @@
 #include "fleetfit/adapt/evaluator.h"
-#include "adapt/scores.h"
+#include "adapt/search/scores.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "adapt/linear_posterior.h"
+#include "adapt/search/linear_posterior.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "adapt/scores.h"
+#include "adapt/search/scores.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "app/conductor.h"
+#include "app/study/conductor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <atomic>
 #include <thread>
 
-#include "app/crew.h"
-#include "app/worker_name.h"
+#include "app/study/crew.h"
+#include "app/study/worker_name.h"
 #include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/store/store.h"
 

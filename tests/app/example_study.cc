@@ -10,7 +10,7 @@
 #include <span>
 #include <stdexcept>
 
-#include "app/study_sample.h"
+#include "app/study/study_sample.h"
 #include "fleetfit/core/random.h"
 
 namespace fleetfit::app {

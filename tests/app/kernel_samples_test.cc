@@ -1,4 +1,4 @@
-#include "app/kernel_samples.h"
+#include "app/predict/kernel_samples.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

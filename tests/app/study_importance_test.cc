@@ -1,4 +1,4 @@
-#include "app/study_importance.h"
+#include "app/study/study_importance.h"
 
 #include <gtest/gtest.h>
 

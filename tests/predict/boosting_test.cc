@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "fleetfit/predict/tree_model.h"
-#include "predict/xgboost_training.h"
+#include "predict/regressors/xgboost_training.h"
 #include "tests/predict/sets.h"
 
 namespace fleetfit::predict {

@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "fleetfit/store/store.h"
-#include "store/postgres_connection.h"
-#include "store/postgres_schema.h"
+#include "store/sql/postgres_connection.h"
+#include "store/sql/postgres_schema.h"
 #include "tests/store/example_fleet.h"
 #include "tests/store/example_records.h"
 #include "tests/store/example_studies.h"

@@ -6,7 +6,7 @@
 
 #include "fleetfit/core/process.h"
 #include "fleetfit/store/store.h"
-#include "store/sqlite_store.h"
+#include "store/sql/sqlite_store.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/store/example_records.h"
 #include "tests/store/raw_database.h"

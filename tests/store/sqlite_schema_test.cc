@@ -1,4 +1,4 @@
-#include "store/sqlite_schema.h"
+#include "store/sql/sqlite_schema.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <csignal>
 
 #include "fleetfit/store/store.h"
-#include "store/sqlite_store.h"
+#include "store/sql/sqlite_store.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/store/example_studies.h"
 #include "tests/store/raw_database.h"

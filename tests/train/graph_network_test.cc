@@ -8,7 +8,7 @@
 
 #include "fleetfit/predict/regressor.h"
 #include "tests/train/surroundings.h"
-#include "train/torch_fits.h"
+#include "train/torch/fits.h"
 
 namespace fleetfit::train {
 namespace {

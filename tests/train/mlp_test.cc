@@ -9,7 +9,7 @@
 
 #include "fleetfit/predict/mlp.h"
 #include "tests/train/surroundings.h"
-#include "train/torch_fits.h"
+#include "train/torch/fits.h"
 
 namespace fleetfit::train {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/torch_images.h"
+#include "train/torch/images.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <set>
 
 #include "tests/train/memory_dataset.h"
-#include "train/torch_parameters.h"
+#include "train/torch/parameters.h"
 
 namespace fleetfit::train {
 namespace {

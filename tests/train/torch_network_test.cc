@@ -1,4 +1,4 @@
-#include "train/torch_network.h"
+#include "train/torch/network.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cross_entropy_loss.h>

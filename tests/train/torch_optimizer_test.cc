@@ -1,4 +1,4 @@
-#include "train/torch_optimizer.h"
+#include "train/torch/optimizer.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>

@@ -1,4 +1,4 @@
-#include "train/torch_parameters.h"
+#include "train/torch/parameters.h"
 
 #include <gtest/gtest.h>
 

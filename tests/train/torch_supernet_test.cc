@@ -1,4 +1,4 @@
-#include "train/torch_supernet.h"
+#include "train/torch/supernet.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/sin.h>

@@ -1,4 +1,4 @@
-#include "tune/trial_messages.h"
+#include "tune/executors/trial_messages.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

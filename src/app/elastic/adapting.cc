@@ -1,0 +1,375 @@
+#include "fleetfit/app/adapting.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <iterator>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "app/elastic/adapt_timer.h"
+#include "app/elastic/proxy_table.h"
+#include "app/elastic/subnet_images.h"
+#include "fleetfit/adapt/guided.h"
+#include "fleetfit/adapt/latency_table.h"
+#include "fleetfit/adapt/monitor.h"
+#include "fleetfit/core/memory_use.h"
+#include "fleetfit/core/random.h"
+#include "fleetfit/elastic/bundle.h"
+#include "fleetfit/measure/device.h"
+#include "fleetfit/search/strategy.h"
+
+namespace fleetfit::app {
+namespace {
+
+using elastic::Bundle;
+using elastic::SubnetSpace;
+
+constexpr std::array<std::string_view, 5> kStrategies = {"guided", "evolution", "annealing",
+                                                         "nearby-evolution", "nearby-annealing"};
+
+Result<adapt::Labels> parse_labels(const std::string& text) {
+  if (text == "data") return adapt::Labels::data;
+  if (text == "original") return adapt::Labels::original;
+  return refuse(fmt::format("labels: \"{}\" is neither data nor original", text));
+}
+
+Status check_request(const AdaptRequest& request) {
+  if (!(request.budget_ms > 0) || !std::isfinite(request.budget_ms))
+    return refuse(fmt::format("budget: {} ms is not positive", request.budget_ms));
+  if (request.samples < kLeastImages)
+    return refuse(fmt::format("samples: {} images tell nothing; at least {} are needed",
+                              request.samples, kLeastImages));
+  if (std::ranges::find(kStrategies, request.strategy) == kStrategies.end())
+    return refuse(fmt::format("strategy: \"{}\" is none of {}", request.strategy,
+                              fmt::join(kStrategies, ", ")));
+  if (request.test == 0) return refuse("test images: at least one is needed");
+  if (!request.table.empty() && !request.proxy.empty())
+    return refuse("a table and a proxy's table cannot both be given");
+  return {};
+}
+
+Result<Bundle> open_bundle(const AdaptRequest& request, std::size_t batch) {
+  return elastic::read_bundle(request.bundle, {.batch = static_cast<std::int64_t>(batch),
+                                               .public_key = request.public_key});
+}
+
+/// `name` is one of kStrategies. Baselines have the sizes of AdaptiveNet's experiments, and end
+/// when they do not get better.
+Result<std::unique_ptr<search::Strategy>> make_strategy(const std::string& name,
+                                                        const adapt::SubnetProblem& problem,
+                                                        core::Random random) {
+  constexpr std::size_t kPatience = 10;
+  const auto patient = [&](Result<std::unique_ptr<search::Strategy>> strategy,
+                           std::size_t patience) {
+    return std::move(strategy).map(
+        [&](auto made) { return adapt::make_patient(std::move(made), patience); });
+  };
+  if (name == "guided") return adapt::make_guided(problem, random);
+  if (name == "evolution") {
+    return patient(
+        search::make_evolution(problem.space, random, {.population = 100, .generations = 41}),
+        kPatience);
+  }
+  if (name == "annealing") {
+    return patient(search::make_annealing(problem.space, random, {.chains = 20, .steps = 90}),
+                   2 * kPatience);
+  }
+  if (name == "nearby-evolution")
+    return patient(adapt::make_nearby_evolution(problem, random), kPatience);
+  return patient(adapt::make_nearby_annealing(problem, random), 2 * kPatience);
+}
+
+/// One run of `adapt_bundle`.
+class Adapting {
+ public:
+  Adapting(Workplace& workplace, const AdaptRequest& request, core::Progress& progress,
+           std::stop_token stop)
+      : workplace_(workplace), request_(request), progress_(progress), stop_(std::move(stop)) {}
+
+  Result<AdaptReport> run() {
+    started_ = workplace_.clock.now();
+    report_.device = request_.device;
+    report_.strategy = request_.strategy;
+    report_.budget_ms = request_.budget_ms;
+    report_.labels = request_.labels;
+    for (const auto step : {&Adapting::open, &Adapting::make_table, &Adapting::look_at_fastest})
+      FLEETFIT_TRY((this->*step)());
+    if (report_.fastest.latency_ms <= request_.budget_ms) {
+      for (const auto step : {&Adapting::search, &Adapting::judge, &Adapting::write})
+        FLEETFIT_TRY((this->*step)());
+    }
+    FLEETFIT_TRY(timer_->keep_kernels());
+    report_.total_s = seconds_since(started_);
+    report_.peak_memory_bytes = core::peak_memory_bytes();
+    return std::move(report_);
+  }
+
+ private:
+  double seconds_since(std::chrono::nanoseconds start) const {
+    return std::chrono::duration<double>(workplace_.clock.now() - start).count();
+  }
+
+  void say(const std::string& text) {
+    core::ProgressTask(progress_, {.name = "adapt"}).message(text);
+  }
+
+  Status open() {
+    FLEETFIT_TRY(check_request(request_));
+    FLEETFIT_ASSIGN(labels_, parse_labels(request_.labels));
+    FLEETFIT_ASSIGN(const auto quantile, adapt::parse_tail(request_.tail));
+    for (const auto& [text, field] :
+         {std::pair{&request_.reuse_memory, &Adapting::reuse_bytes_},
+          std::pair{&request_.program_memory, &Adapting::program_bytes_}}) {
+      if (*text == "0") continue;
+      FLEETFIT_ASSIGN(const auto bytes, core::within("memory", measure::parse_bytes(*text)));
+      this->*field = static_cast<std::size_t>(bytes);
+    }
+    FLEETFIT_ASSIGN(bundle_, open_bundle(request_, 1));
+    std::error_code ignored;
+    report_.bundle_bytes =
+        static_cast<std::int64_t>(std::filesystem::file_size(request_.bundle, ignored));
+    report_.model_bytes = bundle_.info.model_bytes;
+    report_.memory_limit_bytes = static_cast<std::int64_t>(reuse_bytes_ + program_bytes_);
+    space_ = std::make_unique<SubnetSpace>(bundle_.models);
+    if (!request_.compare.empty()) {
+      if (const auto known = space_->parse(request_.compare); !known)
+        return core::within("compare", known.error());
+    }
+    for (auto* images : {&validation_, &test_}) {
+      const bool is_test = images == &test_;
+      FLEETFIT_ASSIGN(
+          *images,
+          open_images({.bundle = request_.bundle, .data = request_.data, .seed = request_.seed},
+                      bundle_, is_test ? data::Split::test : data::Split::validation));
+    }
+    auto timing = request_.timing;
+    timing.quantile = quantile;
+    FLEETFIT_ASSIGN(timer_, open_timer(workplace_, request_.device, timing, program_bytes_));
+    return {};
+  }
+
+  Result<adapt::LatencyTable> open_table() {
+    const auto& file = request_.proxy.empty() ? request_.table : request_.proxy;
+    if (file.empty()) {
+      report_.table_from = "profile";
+      return adapt::profile_branches(bundle_.models, *space_, timer_->timer(),
+                                     {.seed = request_.seed, .stop = stop_}, progress_);
+    }
+    report_.table_from = request_.proxy.empty() ? "file" : "proxy";
+    auto table = adapt::read_latency_table(file, bundle_.models);
+    if (!table || request_.proxy.empty()) return table;
+    return table_from_proxy(bundle_.models, *space_, *table, timer_->timer(),
+                            {.seed = request_.seed});
+  }
+
+  Status make_table() {
+    const auto start = workplace_.clock.now();
+    FLEETFIT_ASSIGN(table_, open_table());
+    table_.device = request_.device;
+    report_.table_error_percent = table_.error_percent;
+    report_.profile_s = seconds_since(start);
+    say(fmt::format("latency table of {}: sums of branches are off by {:.1f} % on average",
+                    request_.device, table_.error_percent));
+    if (request_.save_table.empty()) return {};
+    return adapt::write_latency_table(table_, request_.save_table);
+  }
+
+  Status look_at_fastest() {
+    const auto path = adapt::fastest_subnet(bundle_.models, table_);
+    FLEETFIT_ASSIGN(const auto network, elastic::join(bundle_.models, path));
+    FLEETFIT_ASSIGN(const auto time, timer_->timer().time(network));
+    report_.fastest = {.subnet = space_->format(adapt::design_of(*space_, path)),
+                       .latency_ms = time.ms};
+    return {};
+  }
+
+  Result<std::unique_ptr<adapt::Evaluator>> evaluator(const adapt::ImageBatches& images) {
+    FLEETFIT_ASSIGN(auto made,
+                    core::within(request_.data,
+                                 adapt::Evaluator::create({large_.models, *space_, table_, images},
+                                                          {.labels = labels_,
+                                                           .reuse_bytes = reuse_bytes_,
+                                                           .program_bytes = program_bytes_,
+                                                           .threads = request_.threads})));
+    // A search that was stopped still tells what it has found.
+    made->watch(&progress_, searched_.stopped ? std::stop_token() : stop_);
+    return made;
+  }
+
+  Status search() {
+    FLEETFIT_ASSIGN(large_, open_bundle(request_, kImageBatch));
+    const adapt::SubnetProblem problem{bundle_.models, *space_, table_, request_.budget_ms};
+    FLEETFIT_ASSIGN(
+        const auto strategy,
+        make_strategy(request_.strategy, problem, core::Random(request_.seed).split("search")));
+    const auto images = validation_.part(0, request_.samples);
+    report_.searched_images = images->images();
+    const auto start = workplace_.clock.now();
+    FLEETFIT_ASSIGN(const auto quality, evaluator(*images));
+    FLEETFIT_ASSIGN(searched_,
+                    adapt::search_subnets(problem, *quality, *strategy,
+                                          {.stop = stop_, .observe = [&](const auto& so_far) {
+                                             say_how_far(so_far);
+                                           }}));
+    report_.elapsed_s = seconds_since(start);
+    report_.evaluated = quality->evaluated();
+    report_.reuse = quality->reuse();
+    report_.stopped = searched_.stopped;
+    return {};
+  }
+
+  void say_how_far(const adapt::SearchedSubnets& so_far) {
+    const adapt::SearchedSubnet* best = nullptr;
+    for (const auto& subnet : so_far.subnets)
+      if (subnet.latency_ms <= request_.budget_ms &&
+          (best == nullptr || subnet.evaluation.score() > best->evaluation.score()))
+        best = &subnet;
+    say(best == nullptr
+            ? fmt::format("{} subnets evaluated, none within the budget", so_far.subnets.size())
+            : fmt::format("{} subnets evaluated, the best of {:.4g} ms has {:.2f} %",
+                          so_far.subnets.size(), best->latency_ms,
+                          100 * best->evaluation.accuracy));
+  }
+
+  /// The finalists are timed whole, and those within the budget evaluated on further images; then
+  /// what is to be in the pool is evaluated on images that nothing was chosen by.
+  Status judge() {
+    const adapt::FinalistOptions few{.near = 3, .levels = 6};
+    const auto chosen = adapt::finalists(searched_, request_.budget_ms,
+                                         searched_.stopped ? few : adapt::FinalistOptions{});
+    std::set<std::size_t> numbers(chosen.near.begin(), chosen.near.end());
+    numbers.insert(chosen.levels.begin(), chosen.levels.end());
+    for (const std::size_t i : numbers)
+      judged_.push_back({.subnet = space_->format(searched_.subnets[i].design)});
+    if (!request_.compare.empty()) judged_.push_back({.subnet = request_.compare});
+    FLEETFIT_TRY(time_judged());
+    std::vector<std::size_t> within;
+    std::vector<std::size_t> levels;
+    for (std::size_t place = 0; const std::size_t i : numbers) {
+      const bool near = std::ranges::find(chosen.near, i) != chosen.near.end();
+      const bool keeps = judged_[place].latency_ms <= request_.budget_ms;
+      if (near && keeps) within.push_back(place);
+      if (std::ranges::find(chosen.levels, i) != chosen.levels.end()) levels.push_back(place);
+      ++place;
+    }
+    return choose(within, levels);
+  }
+
+  Status time_judged() {
+    std::vector<graph::Graph> networks;
+    for (const auto& subnet : judged_) {
+      FLEETFIT_ASSIGN(auto network, space_->lower(space_->parse(subnet.subnet).value()));
+      networks.push_back(std::move(network));
+    }
+    FLEETFIT_ASSIGN(const auto times, timer_->timer().time_in_turns(networks));
+    for (std::size_t i = 0; i < judged_.size(); ++i) {
+      judged_[i].latency_ms = times[i].ms;
+      judged_[i].measured = true;
+    }
+    const auto fastest = std::ranges::min_element(judged_, {}, &adapt::JudgedSubnet::latency_ms);
+    if (fastest->latency_ms < report_.fastest.latency_ms)
+      report_.fastest = {.subnet = fastest->subnet, .latency_ms = fastest->latency_ms};
+    return {};
+  }
+
+  /// If none of those near the budget keeps it, any other that does.
+  Status choose(std::vector<std::size_t> within, std::vector<std::size_t> levels) {
+    if (within.empty())
+      std::ranges::copy_if(levels, std::back_inserter(within), [&](std::size_t i) {
+        return judged_[i].latency_ms <= request_.budget_ms;
+      });
+    if (within.empty()) return {};
+    FLEETFIT_ASSIGN(const auto choice,
+                    evaluate_on(*choice_images(), within, report_.choice_images));
+    std::vector<adapt::JudgedSubnet> candidates;
+    for (std::size_t i = 0; i < within.size(); ++i) {
+      candidates.push_back(judged_[within[i]]);
+      candidates.back().choice = choice[i].score();
+    }
+    const std::size_t best = within[*adapt::choose_best(candidates, request_.budget_ms)];
+    std::erase(levels, best);
+    levels.insert(levels.begin(), best);
+    return fill_pool(levels);
+  }
+
+  /// `places` begins with the best.
+  Status fill_pool(std::vector<std::size_t> places) {
+    if (!request_.compare.empty()) places.push_back(judged_.size() - 1);
+    FLEETFIT_ASSIGN(const auto accuracy,
+                    evaluate_on(*test_.part(0, request_.test), places, report_.test_images));
+    std::vector<adapt::JudgedSubnet> members;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      members.push_back(judged_[places[i]]);
+      members.back().accuracy = accuracy[i].accuracy;
+    }
+    if (!request_.compare.empty()) {
+      const auto& other = members.back();
+      report_.compared = AdaptedSubnet{other.subnet, other.latency_ms, other.accuracy};
+      members.pop_back();
+    }
+    report_.best = AdaptedSubnet{members[0].subnet, members[0].latency_ms, members[0].accuracy};
+    report_.pool = adapt::pool_entries(members, 0);
+    return {};
+  }
+
+  /// Other images of the device, or the same and more where there are few others.
+  std::unique_ptr<adapt::ImageBatches> choice_images() const {
+    auto others = validation_.part(request_.samples, request_.choice);
+    if (others->images() >= request_.samples) return others;
+    return validation_.part(0, std::max(request_.choice, request_.samples));
+  }
+
+  Result<std::vector<adapt::Evaluation>> evaluate_on(const adapt::ImageBatches& images,
+                                                     const std::vector<std::size_t>& places,
+                                                     std::size_t& count) {
+    count = images.images();
+    space::Population designs(space_->genes().size());
+    for (const std::size_t i : places) designs.add(space_->parse(judged_[i].subnet).value());
+    FLEETFIT_ASSIGN(const auto quality, evaluator(images));
+    return quality->evaluate(designs);
+  }
+
+  Status write() {
+    if (!report_.best || request_.pool.empty()) return {};
+    return adapt::write_pool({.device = request_.device,
+                              .bundle_sha256 = bundle_.manifest_sha256,
+                              .budget_ms = request_.budget_ms,
+                              .best = report_.best->subnet,
+                              .entries = report_.pool},
+                             request_.pool);
+  }
+
+  Workplace& workplace_;
+  const AdaptRequest& request_;
+  core::Progress& progress_;
+  std::stop_token stop_;
+  std::chrono::nanoseconds started_{};
+  AdaptReport report_;
+  adapt::Labels labels_ = adapt::Labels::data;
+  std::size_t reuse_bytes_ = 0;
+  std::size_t program_bytes_ = 0;
+  Bundle bundle_;  // as networks run on the device, an image at a time
+  Bundle large_;   // the same for batches of images
+  std::unique_ptr<SubnetSpace> space_;
+  SubnetImages validation_;
+  SubnetImages test_;
+  std::unique_ptr<DeviceTimer> timer_;
+  adapt::LatencyTable table_;
+  adapt::SearchedSubnets searched_;
+  std::vector<adapt::JudgedSubnet> judged_;
+};
+
+}  // namespace
+
+Result<AdaptReport> adapt_bundle(Workplace& workplace, const AdaptRequest& request,
+                                 core::Progress& progress, const std::stop_token& stop) {
+  return Adapting(workplace, request, progress, stop).run();
+}
+
+}  // namespace fleetfit::app

@@ -1,0 +1,167 @@
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/program.h"
+#include "cli/tune/study_text.h"
+#include "fleetfit/app/study_dialogue.h"
+#include "fleetfit/core/json.h"
+
+namespace fleetfit::cli {
+namespace {
+
+struct DialogueFlags {
+  std::string study;
+  std::string file;
+  std::size_t count = 1;
+  std::string trial;
+  std::string values;
+  app::DialogueOptions options;
+};
+
+void add_options(CLI::App& verb, DialogueFlags& flags) {
+  verb.add_option("NAME", flags.study, "The study")->required();
+  verb.add_option("--worker", flags.options.worker, "Who evaluates, as it is shown to people")
+      ->capture_default_str();
+  verb.add_option("--lease", flags.options.lease_s,
+                  "Seconds after which a trial that was not told is given to another one who asks; "
+                  "without: never")
+      ->check(CLI::PositiveNumber);
+}
+
+void add_create(CLI::App& study, Context& context) {
+  auto flags = std::make_shared<DialogueFlags>();
+  auto* verb =
+      study.add_subcommand("create", "Put a study into the store, to be driven by ask and tell");
+  verb->add_option("FILE", flags->file, "A study file (docs/formats/study.md)")->required();
+  verb->footer("Example:\n  fleetfit study create branin.yaml");
+  verb->callback([flags, &context] {
+    context.action = [flags, &context]() -> Result<int> {
+      FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
+      FLEETFIT_ASSIGN(const auto created, app::create_study(workplace, flags->file));
+      if (context.flags.json) {
+        context.print(app::to_json(created));
+      } else {
+        context.print("study " + created.study.name + " is there; ask for its trials\n");
+      }
+      return 0;
+    };
+  });
+}
+
+/// One trial as a document of its own, so that scripts need no loop.
+nlohmann::ordered_json asked_json(const DialogueFlags& flags, const app::Asked& asked) {
+  auto json = app::to_json(asked);
+  if (flags.count != 1 || asked.trials.empty()) return json;
+  auto trial = json["trials"][0];
+  trial["done"] = json["done"];
+  return trial;
+}
+
+Result<int> ask(Context& context, const DialogueFlags& flags) {
+  FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+  FLEETFIT_ASSIGN(auto dialogue, app::StudyDialogue::open(workplace, flags.study, flags.options));
+  FLEETFIT_ASSIGN(const auto asked, dialogue.ask(flags.count));
+  FLEETFIT_TRY(dialogue.let_others_decide());
+  if (context.flags.json) {
+    context.print(asked_json(flags, asked));
+  } else {
+    context.print(asked_text(asked));
+  }
+  return 0;
+}
+
+void add_ask(CLI::App& study, Context& context) {
+  auto flags = std::make_shared<DialogueFlags>();
+  auto* verb =
+      study.add_subcommand("ask", "Get the next trial of a study, to evaluate it yourself");
+  add_options(*verb, *flags);
+  verb->add_option("--count", flags->count, "So many trials at once")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  verb->footer(
+      "Each call reads the study's history: with many trials, ask for many at once, or use 'study "
+      "serve'.\n\nExample:\n  fleetfit study ask branin --json\n  fleetfit study ask branin "
+      "--count "
+      "20 --json");
+  verb->callback(
+      [flags, &context] { context.action = [flags, &context] { return ask(context, *flags); }; });
+}
+
+Result<std::vector<app::ToldValues>> values_to_tell(const DialogueFlags& flags) {
+  if (flags.trial == "-") return app::read_told_lines(std::cin);
+  std::int64_t trial = 0;
+  const auto* end = flags.trial.data() + flags.trial.size();
+  const auto parsed = std::from_chars(flags.trial.data(), end, trial);
+  if (parsed.ec != std::errc() || parsed.ptr != end || trial < 0)
+    return fail(ErrorCode::invalid_input,
+                "TRIAL: expected a trial's number, or - for lines of JSON");
+  if (flags.values.empty()) return fail(ErrorCode::invalid_input, "--values is missing");
+  FLEETFIT_ASSIGN(const auto document, core::parse_json(flags.values, "--values"));
+  FLEETFIT_ASSIGN(auto values,
+                  app::told_values_from_json(trial, core::JsonView(document, "--values")));
+  return std::vector{std::move(values)};
+}
+
+Result<int> tell(Context& context, const DialogueFlags& flags) {
+  FLEETFIT_ASSIGN(const auto values, values_to_tell(flags));
+  FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+  FLEETFIT_ASSIGN(auto dialogue, app::StudyDialogue::open(workplace, flags.study, flags.options));
+  FLEETFIT_ASSIGN(const auto told, dialogue.tell(values));
+  FLEETFIT_TRY(dialogue.settle());
+  if (context.flags.json) {
+    context.print(app::to_json(told));
+  } else {
+    context.print(told_text(told));
+  }
+  return 0;
+}
+
+void add_tell(CLI::App& study, Context& context) {
+  auto flags = std::make_shared<DialogueFlags>();
+  auto* verb = study.add_subcommand("tell", "Say what a trial that you asked for has reached");
+  verb->add_option("NAME", flags->study, "The study")->required();
+  verb->add_option("TRIAL", flags->trial,
+                   "Its number; or -: lines {\"trial\": 3, \"values\": {…}} from standard input")
+      ->required();
+  verb->add_option("--values", flags->values,
+                   "JSON: {\"accuracy\": 0.9}, also loss, time_s, energy_j and any number that the "
+                   "objective names; or {\"failed\": \"why\"}")
+      ->type_name("JSON");
+  verb->footer(
+      "Example:\n  fleetfit study tell branin 3 --values '{\"accuracy\": 0.91, \"time_s\": 12}'\n"
+      "  fleetfit study tell branin 4 --values '{\"failed\": \"out of memory\"}'\n"
+      "  fleetfit study tell branin - < results.jsonl");
+  verb->callback(
+      [flags, &context] { context.action = [flags, &context] { return tell(context, *flags); }; });
+}
+
+void add_serve(CLI::App& study, Context& context) {
+  auto flags = std::make_shared<DialogueFlags>();
+  auto* verb = study.add_subcommand(
+      "serve", "Answer questions in lines of JSON on standard input, until it ends");
+  add_options(*verb, *flags);
+  verb->footer(
+      "{\"ask\": 2} gives two trials, {\"tell\": {\"trial\": 3, \"values\": {\"accuracy\": 0.9}}} "
+      "takes a result (or a\nlist of them). It reads the study's "
+      "history once only.\n\nExample:\n  echo '{\"ask\": 2}' | fleetfit study serve branin");
+  verb->callback([flags, &context] {
+    context.action = [flags, &context]() -> Result<int> {
+      FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+      FLEETFIT_TRY(app::serve_study(workplace, flags->study, flags->options, std::cin, std::cout));
+      return 0;
+    };
+  });
+}
+
+}  // namespace
+
+void add_study_dialogue(CLI::App& study, Context& context) {
+  add_create(study, context);
+  add_ask(study, context);
+  add_tell(study, context);
+  add_serve(study, context);
+}
+
+}  // namespace fleetfit::cli

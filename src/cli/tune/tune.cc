@@ -1,0 +1,112 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/program.h"
+#include "cli/tune/study_workers.h"
+#include "fleetfit/app/studies.h"
+#include "fleetfit/app/tuning.h"
+#include "fleetfit/core/file.h"
+#include "fleetfit/core/interrupt.h"
+
+namespace fleetfit::cli {
+namespace {
+
+struct TuneFlags {
+  std::string file;
+  bool resume = false;
+  std::size_t workers = 1;
+  StudyWorkers where;
+  double lease_s = 10;
+  std::string report;
+};
+
+Result<app::TuneRequest> request_of(const Context& context, const TuneFlags& flags) {
+  FLEETFIT_ASSIGN(auto text, core::read_file(flags.file));
+  auto request = study_request(context, flags.where, std::move(text), flags.file);
+  if (!request) return request;
+  request->resume = flags.resume;
+  request->workers = flags.workers;
+  request->lease = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * flags.lease_s));
+  return request;
+}
+
+std::string best_text(const app::BestOfStudy& best) {
+  if (!best.best) return fmt::format("nothing to recommend: {}\n", best.why_none);
+  return fmt::format("best: trial {}; `fleetfit study best {}` tells more\n",
+                     best.best->trial.record.number, best.record.name);
+}
+
+std::string summary_text(const app::TuneSummary& summary) {
+  const auto& trials = summary.trials;
+  std::string text = fmt::format("{} trials: {} finished, {} stopped, {} failed", trials.all(),
+                                 trials.finished, trials.stopped, trials.failed);
+  if (!summary.done)
+    text += fmt::format("; {} left; the same command with --resume goes on",
+                        trials.queued + trials.paused + trials.running);
+  return text + "\n";
+}
+
+Result<int> print(const Context& context, app::Workplace& workplace, const std::string& name,
+                  const app::TuneSummary& summary) {
+  FLEETFIT_ASSIGN(const auto best, app::best_of_study(workplace, name));
+  if (context.flags.json) {
+    context.print(app::to_json(best));
+  } else {
+    context.print(summary_text(summary) + best_text(best));
+  }
+  return summary.done && best.best ? 0 : 1;
+}
+
+Result<int> run(Context& context, const TuneFlags& flags) {
+  FLEETFIT_ASSIGN(const auto request, request_of(context, flags));
+  const core::Interrupt interrupt;
+  FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
+  const auto inference = app::make_inference_tuner(workplace, request.study);
+  const auto executor = make_executor(context, flags.where, request, workplace.clock);
+  FLEETFIT_ASSIGN(const auto summary,
+                  app::tune_study(workplace, request,
+                                  {.executor = *executor,
+                                   .inference = request.study.inference ? inference.get() : nullptr,
+                                   .progress = context.progress()},
+                                  interrupt.token()));
+  if (!flags.report.empty()) {
+    FLEETFIT_TRY(app::report_study(workplace, request.study.name, flags.report));
+  }
+  return print(context, workplace, request.study.name, summary);
+}
+
+}  // namespace
+
+void add_tune(CLI::App& program, Context& context) {
+  auto* verb = program.add_subcommand(
+      "tune", "Tune a network's parameters together with how it is run on devices");
+  verb->footer(
+      "Any process of it may be killed at any time; --resume goes on.\n"
+      "Example:\n  fleetfit tune fashion.yaml --workers 2\n  fleetfit study best fashion");
+  auto flags = std::make_shared<TuneFlags>();
+  verb->add_option("STUDY", flags->file, "The study file (docs/formats/study.md)")->required();
+  verb->add_flag("--resume", flags->resume, "Go on with the study if there is one of that name");
+  verb->add_option("--workers", flags->workers, "So many trials are trained at a time")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  verb->add_option("--executor", flags->where.executor,
+                   "Where workers run: processes here, or jobs of a cluster (docs/slurm.md)")
+      ->check(CLI::IsMember({"local", "slurm"}))
+      ->capture_default_str();
+  verb->add_option(
+      "--folder", flags->where.folder,
+      "Where checkpoints and logs are kept, which all workers can write; beside a file "
+      "of SQLite, else fleetfit.studies here");
+  verb->add_option("--report", flags->report, "A page of HTML to write at the end, with charts");
+  verb->add_option("--lease", flags->lease_s,
+                   "Seconds without a sign of life after which a worker of another machine is "
+                   "taken for dead")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  verb->callback(
+      [flags, &context] { context.action = [flags, &context] { return run(context, *flags); }; });
+}
+
+}  // namespace fleetfit::cli

@@ -1,0 +1,43 @@
+#include "predict/regressors/range.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fleetfit::predict {
+
+namespace {
+
+// An effect that was never seen at all.
+const double kNew = std::log(2.0);
+// Beyond this one guess is as good as another.
+constexpr double kMost = 3;
+// What is small beside the largest value that was measured does not matter: whether 0 or 8 of a
+// million values are activated changes no price.
+constexpr double kSmallShare = 0.01;
+
+double away(double value, double low, double high) {
+  if (value >= low && value <= high) return 0;
+  if (high == 0) return kNew;
+  const double small = 1 + kSmallShare * high;
+  const double bound = value < low ? low : high;
+  return std::min(kMost, std::abs(std::log((small + value) / (small + bound))));
+}
+
+}  // namespace
+
+Excess excess_of(std::span<const double> row, std::span<const double> low,
+                 std::span<const double> high) {
+  Excess worst;
+  for (std::size_t j = 0; j < row.size(); ++j) {
+    const double log = away(row[j], low[j], high[j]);
+    if (log > worst.log) worst = {.log = log, .feature = j};
+  }
+  return worst;
+}
+
+void clamp_into(std::span<const double> row, std::span<const double> low,
+                std::span<const double> high, std::vector<double>& out) {
+  for (std::size_t j = 0; j < row.size(); ++j) out.push_back(std::clamp(row[j], low[j], high[j]));
+}
+
+}  // namespace fleetfit::predict

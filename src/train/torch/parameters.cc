@@ -1,0 +1,131 @@
+#include "train/torch/parameters.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/threshold_backward.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "train/torch/fits.h"
+#include "train/torch/threads.h"
+
+namespace fleetfit::train {
+
+void use_one_thread_per_fit() { use_threads(1); }
+
+at::Tensor tensor_of(std::span<const float> values, std::int64_t rows, std::int64_t columns) {
+  auto tensor = at::empty({rows, columns}, at::kFloat);
+  std::copy(values.begin(), values.end(), tensor.data_ptr<float>());
+  return tensor;
+}
+
+at::Tensor tensor_of(std::span<const std::int64_t> values) {
+  auto tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kLong);
+  std::copy(values.begin(), values.end(), tensor.data_ptr<std::int64_t>());
+  return tensor;
+}
+
+std::vector<float> numbers_of(const at::Tensor& tensor) {
+  const auto flat = tensor.detach().contiguous();
+  const auto* const first = flat.data_ptr<float>();
+  return {first, first + flat.numel()};
+}
+
+void TorchParameters::add(std::vector<float> values, std::size_t rows, std::size_t columns) {
+  auto tensor =
+      tensor_of(values, static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns));
+  tensor.set_requires_grad(true);
+  parameters_.push_back({.value = std::move(tensor),
+                         .mean = std::vector<float>(values.size()),
+                         .square = std::vector<float>(values.size()),
+                         .kept = std::move(values)});
+}
+
+void TorchParameters::add_layer(std::size_t inputs, std::size_t outputs, core::Random random) {
+  const double bound = std::sqrt(6.0 / static_cast<double>(inputs));
+  std::vector<float> weights(inputs * outputs);
+  for (float& weight : weights) weight = static_cast<float>(random.uniform(-bound, bound));
+  add(std::move(weights), inputs, outputs);
+  add(std::vector<float>(outputs), 1, outputs);
+}
+
+at::Tensor TorchParameters::apply(std::size_t layer, const at::Tensor& values) const {
+  return at::addmm(parameters_[2 * layer + 1].value, values, parameters_[2 * layer].value);
+}
+
+at::Tensor TorchParameters::apply_chain(std::size_t first, std::size_t last,
+                                        at::Tensor values) const {
+  for (std::size_t layer = first; layer < last; ++layer) {
+    values = apply(layer, values);
+    if (layer + 1 < last) values = at::relu(values);
+  }
+  return values;
+}
+
+void TorchParameters::learn(const at::Tensor& values, const at::Tensor& slope,
+                            const at::Tensor& offset, double rate) {
+  const auto errors = values.mul(slope).add(offset);
+  errors.mul(errors).mean().backward();
+  const auto adam = adam_rate(rate, decay_, ++steps_);
+  for (auto& parameter : parameters_) {
+    auto& gradient = parameter.value.mutable_grad();
+    if (!gradient.defined()) continue;
+    step(parameter, gradient, adam);
+    gradient.reset();
+  }
+}
+
+// Gradients of a chain are quickly written down. In networks as small as these what autograd notes
+// for each operation costs three times as much as the operations do.
+void TorchParameters::learn_chain(const at::Tensor& rows, const at::Tensor& slope,
+                                  const at::Tensor& offset, double rate) {
+  const at::AutoDispatchBelowADInplaceOrView without_autograd;
+  std::vector<at::Tensor> inputs{rows};  // of each layer, and what comes out
+  for (std::size_t layer = 0; layer < layers(); ++layer) {
+    inputs.push_back(apply(layer, inputs.back()));
+    if (layer + 1 < layers()) inputs.back().relu_();
+  }
+  const auto adam = adam_rate(rate, decay_, ++steps_);
+  const double share = 2.0 / static_cast<double>(rows.size(0));
+  auto gradient = inputs.back().mul(slope).add_(offset).mul_(slope).mul_(share);
+  for (std::size_t layer = layers(); layer-- > 0;) {
+    auto& weights = parameters_[2 * layer];
+    const auto of_weights = inputs[layer].t().mm(gradient);
+    step(parameters_[2 * layer + 1], gradient.sum(0, true), adam);
+    if (layer > 0)
+      gradient = at::threshold_backward(gradient.mm(weights.value.t()), inputs[layer], 0);
+    step(weights, of_weights, adam);
+  }
+}
+
+void TorchParameters::step(Parameter& parameter, const at::Tensor& gradient, const AdamRate& rate) {
+  const auto slopes = gradient.contiguous();
+  const std::size_t count = parameter.mean.size();
+  adam_step(rate, {slopes.data_ptr<float>(), count}, parameter.mean, parameter.square,
+            {parameter.value.data_ptr<float>(), count});
+}
+
+void TorchParameters::keep() {
+  for (auto& parameter : parameters_) {
+    std::memcpy(parameter.kept.data(), parameter.value.data_ptr<float>(),
+                parameter.kept.size() * sizeof(float));
+  }
+}
+
+std::vector<predict::DenseLayer> TorchParameters::kept(std::size_t first, std::size_t last) const {
+  std::vector<predict::DenseLayer> layers;
+  for (std::size_t layer = first; layer < last; ++layer) {
+    const auto& weights = parameters_[2 * layer];
+    layers.push_back({.inputs = static_cast<std::size_t>(weights.value.size(0)),
+                      .outputs = static_cast<std::size_t>(weights.value.size(1)),
+                      .weights = weights.kept,
+                      .bias = parameters_[2 * layer + 1].kept});
+  }
+  return layers;
+}
+
+}  // namespace fleetfit::train

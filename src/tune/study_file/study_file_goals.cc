@@ -1,0 +1,204 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tune/metrics.h"
+#include "tune/study_file/study_file.h"
+
+namespace fleetfit::tune {
+namespace {
+
+Metric metric_named(std::string_view name) {
+  using enum Metric;
+  constexpr std::array<std::pair<std::string_view, Metric>, 7> kNames = {
+      {{"accuracy", accuracy},
+       {"loss", loss},
+       {"latency", latency},
+       {"throughput", throughput},
+       {"energy", energy},
+       {"training_time", training_time},
+       {"training_energy", training_energy}}};
+  const auto* const found =
+      std::ranges::find(kNames, name, &std::pair<std::string_view, Metric>::first);
+  return found == kNames.end() ? other : found->second;
+}
+
+Status check_device(const YamlView& view, const std::string& device, const Study& study) {
+  if (!study.inference) return view.error("needs inference, which the study does not have");
+  const auto& devices = study.inference->devices;
+  if (std::ranges::find(devices, device) != devices.end()) return {};
+  return view.error(
+      fmt::format("{} is none of inference.devices: {}", device, fmt::join(devices, ", ")));
+}
+
+Status check_available(const YamlView& view, const Goal& goal, const Study& study) {
+  if (!is_of_inference(goal.metric) && !is_ratio(goal.metric)) return {};
+  if (!study.inference) return view.error("needs inference, which the study does not have");
+  if (is_of_inference(goal.metric) && study.algorithm.hierarchical) {
+    return view.error("is not known before the end with algorithm.mode: hierarchical");
+  }
+  return {};
+}
+
+Result<Metric> read_ratio_of(const YamlView& view) {
+  return read_word<Metric>(view,
+                           {{"time", Metric::ratio_of_time}, {"energy", Metric::ratio_of_energy}});
+}
+
+Result<Goal> read_ratio(const YamlView& view, const Study& study) {
+  Goal goal;
+  FLEETFIT_TRY(view.at("of"));
+  Status good = first_error(
+      {read_field(view, "of", goal.metric, read_ratio_of), check_available(view, goal, study)});
+  FLEETFIT_TRY(good);
+  return goal;
+}
+
+// {maximize: accuracy}, {minimize: latency, device: local}.
+Result<Goal> read_metric(const YamlView& view, const Study& study) {
+  const auto maximize = view.find("maximize");
+  const auto minimize = view.find("minimize");
+  FLEETFIT_TRY(maximize);
+  if (maximize->has_value() == minimize->has_value()) {
+    return view.error("expected maximize: NAME, minimize: NAME or {kind: ratio, of: time}");
+  }
+  Goal goal = {.maximize = maximize->has_value()};
+  const YamlView& field = *maximize ? **maximize : **minimize;
+  FLEETFIT_ASSIGN(auto name, field.as_text());
+  if (name.empty()) return field.error("is empty");
+  goal.metric = metric_named(name);
+  if (goal.metric == Metric::other) goal.name = std::move(name);
+  const auto device = [&](const YamlView& at) -> Result<std::string> {
+    if (!is_of_inference(goal.metric)) return at.error("only numbers of inference have a device");
+    auto text = at.as_text();
+    if (!text) return text;
+    if (Status known = check_device(at, *text, study); !known) return tl::unexpected(known.error());
+    return text;
+  };
+  Status good = first_error(
+      {check_available(field, goal, study), read_field(view, "device", goal.device, device)});
+  FLEETFIT_TRY(good);
+  return goal;
+}
+
+enum class Weighting { none, weights };
+
+Result<Goal> read_goal(const YamlView& view, const Study& study, Weighting weighting) {
+  const bool weights = weighting == Weighting::weights;
+  FLEETFIT_ASSIGN(const auto kind, view.find("kind"));
+  Result<Goal> goal = Goal{};
+  if (kind) {
+    FLEETFIT_TRY(read_word<bool>(*kind, {{"ratio", true}}));
+    Status good =
+        weights ? view.allow_only({"kind", "of", "weight"}) : view.allow_only({"kind", "of"});
+    FLEETFIT_TRY(good);
+    goal = read_ratio(view, study);
+  } else {
+    Status good = weights ? view.allow_only({"maximize", "minimize", "device", "weight"})
+                          : view.allow_only({"maximize", "minimize", "device"});
+    FLEETFIT_TRY(good);
+    goal = read_metric(view, study);
+  }
+  if (!goal || !weights) return goal;
+  Status good = read_field(view, "weight", goal->weight, read_positive);
+  FLEETFIT_TRY(good);
+  return goal;
+}
+
+bool same_number(const Goal& a, const Goal& b) {
+  return a.metric == b.metric && a.name == b.name && a.device == b.device;
+}
+
+Result<std::vector<Goal>> read_goals(const YamlView& view, const Study& study,
+                                     Weighting weighting) {
+  constexpr std::size_t kMostGoals = 16;
+  FLEETFIT_ASSIGN(const auto items, view.items());
+  if (items.empty()) return view.error("there has to be a goal at least");
+  if (items.size() > kMostGoals) return view.error(fmt::format("more than {} goals", kMostGoals));
+  std::vector<Goal> goals;
+  for (const YamlView& item : items) {
+    FLEETFIT_ASSIGN(auto goal, read_goal(item, study, weighting));
+    if (std::ranges::any_of(goals, [&](const Goal& g) { return same_number(g, goal); })) {
+      return item.error("the same number is a goal already");
+    }
+    goals.push_back(std::move(goal));
+  }
+  return goals;
+}
+
+Result<Objective> read_sum(const YamlView& view, const Study& study) {
+  FLEETFIT_ASSIGN(const auto of, view.at("of"));
+  if (Status good = view.allow_only({"kind", "of"}); !good) return tl::unexpected(good.error());
+  FLEETFIT_ASSIGN(auto goals, read_goals(of, study, Weighting::weights));
+  return Objective{.goals = std::move(goals), .weighted_sum = true};
+}
+
+bool is_sum(const YamlView& view) {
+  const auto kind = view.find("kind");
+  if (!kind || !*kind) return false;
+  const auto text = (*kind)->as_text();
+  return text && *text == "sum";
+}
+
+Result<std::optional<double>> read_accuracy_limit(const YamlView& view) {
+  FLEETFIT_ASSIGN(const auto limit, read_positive(view));
+  if (limit > 1) return view.error(fmt::format("{} is more than 1", limit));
+  return std::optional(limit);
+}
+
+using Limits = std::vector<Constraints::PerDevice>;
+
+// {local: 20, phone: 35}, or 20 for all devices.
+Status read_limits(const YamlView& view, Metric metric, const Study& study, Limits& limits) {
+  if (!study.inference) return view.error("needs inference, which the study does not have");
+  if (study.algorithm.hierarchical) {
+    return view.error("is not known before the end with algorithm.mode: hierarchical");
+  }
+  if (!view.is_map()) {
+    FLEETFIT_ASSIGN(const auto limit, read_positive(view));
+    for (const std::string& device : study.inference->devices) {
+      limits.push_back({device, metric, limit});
+    }
+    return {};
+  }
+  const auto members = view.members();
+  for (const auto& [device, value] : *members) {
+    if (Status known = check_device(value, device, study); !known) return known;
+    FLEETFIT_ASSIGN(const auto limit, read_positive(value));
+    limits.push_back({device, metric, limit});
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Objective> read_objective(const YamlView& view, const Study& study) {
+  if (view.is_list()) {
+    FLEETFIT_ASSIGN(auto goals, read_goals(view, study, Weighting::none));
+    return Objective{.goals = std::move(goals)};
+  }
+  if (is_sum(view)) return read_sum(view, study);
+  FLEETFIT_ASSIGN(auto goal, read_goal(view, study, Weighting::none));
+  return Objective{.goals = {std::move(goal)}};
+}
+
+Result<Constraints> read_constraints(const YamlView& view, const Study& study) {
+  Constraints constraints;
+  const auto limits_of = [&](Metric metric) {
+    return [&, metric](const YamlView& field) -> Result<Limits> {
+      Limits limits = constraints.devices;
+      Status good = read_limits(field, metric, study, limits);
+      FLEETFIT_TRY(good);
+      return limits;
+    };
+  };
+  Status good =
+      first_error({view.allow_only({"accuracy", "latency_ms", "energy_mj"}),
+                   read_field(view, "accuracy", constraints.accuracy, read_accuracy_limit),
+                   read_field(view, "latency_ms", constraints.devices, limits_of(Metric::latency)),
+                   read_field(view, "energy_mj", constraints.devices, limits_of(Metric::energy))});
+  FLEETFIT_TRY(good);
+  return constraints;
+}
+
+}  // namespace fleetfit::tune
