@@ -9,8 +9,9 @@ set(FLEETFIT_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,un
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # What ccache asks for where headers are precompiled.
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${CCACHE}")
+  # What ccache asks for where headers are precompiled; and what one checkout has compiled, another need not compile again.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+                                      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 "${CCACHE}")
 endif()
 
 add_library(fleetfit_flags INTERFACE)
@@ -38,11 +39,36 @@ if(FLEETFIT_SANITIZE)
   add_link_options(-fsanitize=${FLEETFIT_SANITIZE})
 endif()
 
-# Headers that nearly every file of a module includes, compiled once for each module: that takes a quarter off the whole build. A build
-# with FLEETFIT_PRECOMPILE=OFF shows includes that a file has forgotten.
-option(FLEETFIT_PRECOMPILE "Compile common headers once for each module" ON)
+# Headers that nearly every file includes, compiled once for all modules that are compiled alike: that takes a third off the whole build.
+# A build with FLEETFIT_PRECOMPILE=OFF shows includes that a file has forgotten.
+option(FLEETFIT_PRECOMPILE "Compile common headers once" ON)
 set(FLEETFIT_COMMON_HEADERS <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <numeric> <optional> <set> <span> <string>
-                            <string_view> <utility> <vector>)
+                            <string_view> <utility> <vector> <fmt/format.h> <tl/expected.hpp>)
+
+# fleetfit_precompile(TARGET [JSON | GLUE]): has the target use the common headers, as they were compiled for all of its kind; JSON and GLUE
+# have nlohmann/json.hpp among them, which costs a quarter of a second for each file that does not need it. Where the fuzzers follow some
+# modules and not others, each module has its own, and so has train with libtorch's options.
+function(fleetfit_precompile target)
+  set(common ${FLEETFIT_COMMON_HEADERS})
+  if(ARGN)
+    list(APPEND common <nlohmann/json.hpp>)
+  endif()
+  target_compile_options(${target} PRIVATE "${FLEETFIT_PRECOMPILED_FLAGS}")
+  if(FLEETFIT_FUZZERS OR target STREQUAL "fleetfit_train")
+    target_precompile_headers(${target} PRIVATE ${common})
+    return()
+  endif()
+  string(TOLOWER "fleetfit_headers_${ARGN}" headers)
+  if(NOT TARGET ${headers})
+    find_package(fmt REQUIRED)
+    find_package(nlohmann_json REQUIRED)
+    add_library(${headers} OBJECT "${PROJECT_SOURCE_DIR}/cmake/headers.cc")
+    target_link_libraries(${headers} PRIVATE fleetfit_flags fmt::fmt nlohmann_json::nlohmann_json)
+    target_compile_options(${headers} PRIVATE $<$<STREQUAL:${ARGN},GLUE>:-O1> "${FLEETFIT_PRECOMPILED_FLAGS}")
+    target_precompile_headers(${headers} PRIVATE ${common})
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${headers})
+endfunction()
 
 # fleetfit_compile_together(TARGET [ALONE file…]): some files of the target at a time, so that headers are read and templates compiled
 # once for all of them: modules with large headers build twice as fast. Names in unnamed namespaces must differ then; files that would rather
@@ -68,11 +94,11 @@ function(fleetfit_vectorize)
     SKIP_PRECOMPILE_HEADERS ON)  # which are compiled without these options
 endfunction()
 
-# fleetfit_module(NAME SOURCES file… [USES module…] [LIBRARIES third-party target…] [PRECOMPILE header…])
-#   One folder of src/ as the library fleetfit_NAME. What it USES is visible to its users, its LIBRARIES are not. PRECOMPILE names
-#   further large headers that many of its files include.
+# fleetfit_module(NAME SOURCES file… [USES module…] [LIBRARIES third-party target…] [JSON | GLUE])
+#   One folder of src/ as the library fleetfit_NAME. What it USES is visible to its users, its LIBRARIES are not. JSON: most of its files
+#   read or write it. GLUE: they do, and what takes time is in the modules below; here the compiler does, so that it optimizes little.
 function(fleetfit_module name)
-  cmake_parse_arguments(arg "" "" "SOURCES;USES;LIBRARIES;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(arg "JSON;GLUE" "" "SOURCES;USES;LIBRARIES" ${ARGN})
   add_library(fleetfit_${name} STATIC ${arg_SOURCES})
   target_include_directories(fleetfit_${name} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" PRIVATE "${PROJECT_SOURCE_DIR}/src")
   target_compile_features(fleetfit_${name} PUBLIC cxx_std_20)
@@ -84,12 +110,14 @@ function(fleetfit_module name)
   fleetfit_not_for_users(libraries fleetfit_flags ${arg_LIBRARIES})
   target_link_libraries(fleetfit_${name} PUBLIC ${arg_USES} PRIVATE ${libraries})
   list(LENGTH arg_SOURCES files)
-  if(FLEETFIT_PRECOMPILE AND files GREATER 5)
-    if("fmt::fmt" IN_LIST arg_LIBRARIES)
-      list(APPEND arg_PRECOMPILE <fmt/format.h>)
-    endif()
-    target_precompile_headers(fleetfit_${name} PRIVATE ${FLEETFIT_COMMON_HEADERS} ${arg_PRECOMPILE})
-    target_compile_options(fleetfit_${name} PRIVATE "${FLEETFIT_PRECOMPILED_FLAGS}")
+  if(arg_GLUE)
+    target_compile_options(fleetfit_${name} PRIVATE -O1)
+    set(kind GLUE)
+  elseif(arg_JSON)
+    set(kind JSON)
+  endif()
+  if(FLEETFIT_PRECOMPILE AND files GREATER 1)
+    fleetfit_precompile(fleetfit_${name} ${kind})
   endif()
 endfunction()
 
@@ -108,9 +136,12 @@ function(fleetfit_test_headers)
   endif()
   add_executable(fleetfit_test_headers "${PROJECT_SOURCE_DIR}/tests/headers.cc")
   target_link_libraries(fleetfit_test_headers PRIVATE fleetfit_flags GTest::gmock GTest::gtest_main)
-  target_compile_definitions(fleetfit_test_headers PRIVATE FLEETFIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_compile_options(fleetfit_test_headers PRIVATE -O0 "${FLEETFIT_PRECOMPILED_FLAGS}")
   target_precompile_headers(fleetfit_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
+  # The one file that knows where the sources are: the others are compiled alike in all checkouts.
+  add_library(fleetfit_test_places OBJECT "${PROJECT_SOURCE_DIR}/tests/source_dir.cc")
+  target_compile_definitions(fleetfit_test_places PRIVATE FLEETFIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_include_directories(fleetfit_test_places PRIVATE "${PROJECT_SOURCE_DIR}")
 endfunction()
 
 # fleetfit_test(NAME SOURCES file… USES module… [LIBRARIES target…] [NIGHTLY] [POSTGRES])
@@ -121,9 +152,9 @@ function(fleetfit_test name)
   cmake_parse_arguments(arg "NIGHTLY;POSTGRES" "" "SOURCES;USES;LIBRARIES" ${ARGN})
   fleetfit_program(${name} SOURCES ${arg_SOURCES} USES ${arg_USES} LIBRARIES GTest::gmock GTest::gtest_main ${arg_LIBRARIES})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
-  target_compile_definitions(${name} PRIVATE FLEETFIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_compile_options(${name} PRIVATE -O0 "${FLEETFIT_PRECOMPILED_FLAGS}")  # takes half as long to compile, and tests do little themselves
   fleetfit_test_headers()
+  target_link_libraries(${name} PRIVATE fleetfit_test_places)
   target_precompile_headers(${name} REUSE_FROM fleetfit_test_headers)
   set(labels everyday)
   if(arg_NIGHTLY)

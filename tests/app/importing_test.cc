@@ -8,6 +8,7 @@
 #include "fleetfit/core/file.h"
 #include "fleetfit/tune/study.h"
 #include "tests/core/temporary_folder.h"
+#include "tests/source_dir.h"
 #include "tests/store/example_records.h"
 #include "tests/store/raw_database.h"
 
@@ -22,7 +23,7 @@ using ::testing::HasSubstr;
 class ImportOptuna : public testing::Test {
  protected:
   void SetUp() override {
-    const auto sql = core::read_file(FLEETFIT_SOURCE_DIR "/tests/store/databases/optuna3.sql");
+    const auto sql = core::read_file(source_dir() + "/tests/store/databases/optuna3.sql");
     store::RawDatabase(path_).execute(sql.value());
   }
 

@@ -5,6 +5,7 @@
 
 #include "fleetfit/graph/import.h"
 #include "tests/engine/compare.h"
+#include "tests/source_dir.h"
 
 namespace fleetfit::engine {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 TEST(FuzzCorpus, GivesWhatTheInterpreterGives) {
   int run = 0;
   for (const auto& entry :
-       std::filesystem::directory_iterator(FLEETFIT_SOURCE_DIR "/fuzz/corpus/engine")) {
+       std::filesystem::directory_iterator(source_dir() + "/fuzz/corpus/engine")) {
     SCOPED_TRACE(entry.path().filename().string());
     const auto model = graph::import_model(entry.path());
     if (!model) continue;  // what is broken belongs there too

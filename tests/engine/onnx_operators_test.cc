@@ -8,6 +8,7 @@
 
 #include "tests/engine/compare.h"
 #include "tests/graph/onnx_node_cases.h"
+#include "tests/source_dir.h"
 
 namespace fleetfit::engine {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace graph::onnx_tests;
 
-const fs::path kData = fs::path(FLEETFIT_SOURCE_DIR) / "tests/data";
+const fs::path kData = fs::path(source_dir()) / "tests/data";
 
 /// What neither the interpreter nor the engine can do.
 std::vector<Skip> not_interpreted() { return read_skips(kData / "onnx_node_skips.txt"); }

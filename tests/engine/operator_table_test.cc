@@ -14,6 +14,7 @@
 #include "fleetfit/engine/calibrate.h"
 #include "tests/engine/small_networks.h"
 #include "tests/graph/onnx_node_cases.h"
+#include "tests/source_dir.h"
 
 namespace fleetfit::engine {
 namespace {
@@ -21,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace graph::onnx_tests;
 
-const fs::path kRoot = FLEETFIT_SOURCE_DIR;
+const fs::path kRoot = source_dir();
 
 /// Who has kernels for an operator, by the type of numbers.
 struct Row {

@@ -9,12 +9,13 @@
 
 #include "fleetfit/graph/evaluate.h"
 #include "tests/graph/onnx_node_cases.h"
+#include "tests/source_dir.h"
 
 namespace fleetfit::graph::onnx_tests {
 namespace {
 
 const std::filesystem::path kSkips =
-    std::filesystem::path(FLEETFIT_SOURCE_DIR) / "tests/data/onnx_node_skips.txt";
+    std::filesystem::path(source_dir()) / "tests/data/onnx_node_skips.txt";
 
 /// Nothing if the model gives what it is to give, else why not.
 Status run_case(const std::filesystem::path& folder) {

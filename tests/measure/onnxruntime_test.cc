@@ -18,6 +18,7 @@
 #include "fleetfit/graph/shape_inference.h"
 #include "fleetfit/measure/exec_runtime.h"
 #include "tests/core/temporary_folder.h"
+#include "tests/source_dir.h"
 
 namespace fleetfit::measure {
 namespace {
@@ -133,7 +134,7 @@ TEST_F(OnnxRuntime, ComputesWhatTheGraphMeans) {
 }
 
 TEST_F(OnnxRuntime, ComputesWhatAQuantizedGraphMeans) {
-  const std::filesystem::path file = FLEETFIT_SOURCE_DIR "/fuzz/corpus/onnx/depthwise_int8.onnx";
+  const std::filesystem::path file = source_dir() + "/fuzz/corpus/onnx/depthwise_int8.onnx";
   const auto model = graph::import_model(file);
   ASSERT_TRUE(model) << model.error().message;
   expect_same(model->graph, file, 1);  // roundings may fall on neighbouring steps

@@ -8,6 +8,7 @@
 #include "fleetfit/predict/operator_predictor.h"
 #include "predict/conformal.h"
 #include "tests/predict/profiles.h"
+#include "tests/source_dir.h"
 
 namespace fleetfit::predict {
 namespace {
@@ -76,8 +77,8 @@ TEST(PredictorFile, IsRefusedWithThePlaceOfTheDamage) {
 
 // Files of every version that was ever written go on to be read, with the same answers.
 TEST(PredictorFile, OfVersion1IsRead) {
-  const auto predictor = read_kernel_predictor(std::filesystem::path(FLEETFIT_SOURCE_DIR) /
-                                               "tests/data/predictor_v1.json");
+  const auto predictor =
+      read_kernel_predictor(std::filesystem::path(source_dir()) / "tests/data/predictor_v1.json");
   ASSERT_TRUE(predictor) << predictor.error().message;
   EXPECT_EQ((*predictor)->identity().device, "one");
   EXPECT_EQ((*predictor)->identity().networks, 6);

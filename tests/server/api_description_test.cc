@@ -6,6 +6,7 @@
 #include "fleetfit/core/json.h"
 #include "tests/app/example_study.h"
 #include "tests/server/fleet_api_fixture.h"
+#include "tests/source_dir.h"
 
 namespace fleetfit::server {
 namespace {
@@ -13,8 +14,7 @@ namespace {
 using Json = nlohmann::json;
 
 const Json& description() {
-  static const Json document =
-      core::read_json(FLEETFIT_SOURCE_DIR "/docs/formats/api.json").value();
+  static const Json document = core::read_json(source_dir() + "/docs/formats/api.json").value();
   return document;
 }
 

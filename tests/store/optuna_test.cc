@@ -8,6 +8,7 @@
 
 #include "fleetfit/core/file.h"
 #include "tests/core/temporary_folder.h"
+#include "tests/source_dir.h"
 #include "tests/store/example_records.h"
 #include "tests/store/raw_database.h"
 
@@ -25,7 +26,7 @@ using Kind = OptunaDistribution::Kind;
 class Optuna : public testing::Test {
  protected:
   void SetUp() override {
-    const auto sql = core::read_file(FLEETFIT_SOURCE_DIR "/tests/store/databases/optuna3.sql");
+    const auto sql = core::read_file(source_dir() + "/tests/store/databases/optuna3.sql");
     RawDatabase(path_).execute(sql.value());
   }
 

@@ -8,6 +8,7 @@
 #include "fleetfit/core/file.h"
 #include "fleetfit/store/store.h"
 #include "tests/core/temporary_folder.h"
+#include "tests/source_dir.h"
 #include "tests/store/example_fleet.h"
 #include "tests/store/example_studies.h"
 #include "tests/store/raw_database.h"
@@ -121,7 +122,7 @@ TEST_F(SqliteSchemaVersions, RefuseAStoreOfANewerFleetfit) {
 
 // A file of each released version is kept as SQL, and must be readable for ever.
 TEST_F(SqliteSchemaVersions, Version1IsRead) {
-  const std::filesystem::path source = FLEETFIT_SOURCE_DIR "/tests/store/databases/version1.sql";
+  const std::filesystem::path source = source_dir() + "/tests/store/databases/version1.sql";
   RawDatabase(path_).execute(core::read_file(source).value());
 
   const auto store = open_store(url()).value();
@@ -150,7 +151,7 @@ TEST_F(SqliteSchemaVersions, Version1IsRead) {
 }
 
 TEST_F(SqliteSchemaVersions, Version2IsRead) {
-  const std::filesystem::path source = FLEETFIT_SOURCE_DIR "/tests/store/databases/version2.sql";
+  const std::filesystem::path source = source_dir() + "/tests/store/databases/version2.sql";
   RawDatabase(path_).execute(core::read_file(source).value());
 
   const auto store = open_store(url()).value();
@@ -184,7 +185,7 @@ TEST_F(SqliteSchemaVersions, Version2IsRead) {
 }
 
 TEST_F(SqliteSchemaVersions, Version3IsRead) {
-  const std::filesystem::path source = FLEETFIT_SOURCE_DIR "/tests/store/databases/version3.sql";
+  const std::filesystem::path source = source_dir() + "/tests/store/databases/version3.sql";
   RawDatabase(path_).execute(core::read_file(source).value());
 
   const auto store = open_store(url()).value();
@@ -217,7 +218,7 @@ TEST_F(SqliteSchemaVersions, Version3IsRead) {
 
 TEST_F(SqliteSchemaVersions, AreDescribedColumnByColumn) {
   ASSERT_TRUE(open_store(url()));
-  const auto page = core::read_file(FLEETFIT_SOURCE_DIR "/docs/formats/store.md").value();
+  const auto page = core::read_file(source_dir() + "/docs/formats/store.md").value();
   const auto columns = RawDatabase(path_).rows(
       "SELECT t.name || '.' || c.name FROM sqlite_schema t, pragma_table_info(t.name) c "
       "WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'");

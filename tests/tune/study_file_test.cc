@@ -5,6 +5,7 @@
 
 #include "fleetfit/core/file.h"
 #include "fleetfit/tune/study.h"
+#include "tests/source_dir.h"
 
 namespace fleetfit::tune {
 namespace {
@@ -88,7 +89,7 @@ TEST(StudyFile, HoldsWhatItSays) {
 }
 
 TEST(StudyFile, EveryExampleOfTheManualIsAStudy) {
-  const std::string page = core::read_file(FLEETFIT_SOURCE_DIR "/docs/formats/study.md").value();
+  const std::string page = core::read_file(source_dir() + "/docs/formats/study.md").value();
   const std::string_view begin = "```yaml\n";
   std::vector<Study> studies;
   for (auto at = page.find(begin); at != std::string::npos; at = page.find(begin, at + 1)) {

@@ -1,0 +1,1 @@
+// Stands for all files that share precompiled headers (fleetfit_precompile).

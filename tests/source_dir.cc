@@ -1,0 +1,7 @@
+#include "tests/source_dir.h"
+
+namespace fleetfit {
+
+std::string source_dir() { return FLEETFIT_SOURCE_DIR; }
+
+}  // namespace fleetfit
