@@ -154,7 +154,7 @@ Result<std::optional<YamlView>> YamlView::find(std::string_view key) const {
   return inside(key, found->value);
 }
 
-Status YamlView::allow_only(std::initializer_list<std::string_view> keys) const {
+Status YamlView::allow_only(std::span<const std::string_view> keys) const {
   if (!is_map()) return expected("keys with values");
   for (const auto& [key, value] : node_->members) {
     if (std::ranges::find(keys, key) == keys.end()) {

@@ -7,11 +7,28 @@
 #include <utility>
 #include <vector>
 
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/yaml/yaml.h"
 
 /// Fields of YAML files as C++ values, each read by a function of its own.
 namespace fleetfit::yaml {
+
+/// Reads a record by its description (core/fields.h), and leaves it half read where it fails.
+/// Fields that functions read from JSON are left to the caller and `read_field`.
+Status read(const YamlView& view, const core::Fields& fields, void* record);
+
+template <core::Described T>
+Status read(const YamlView& view, T& record) {
+  return read(view, fields_of(&record), &record);
+}
+
+template <core::Described T>
+Result<T> read(const YamlView& view) {
+  T record{};
+  FLEETFIT_TRY(read(view, record));
+  return record;
+}
 
 /// The first of them that went wrong.
 Status first_error(std::initializer_list<Status> all);

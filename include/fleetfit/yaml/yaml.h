@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -86,7 +87,10 @@ class YamlView {
 
   Result<YamlView> at(std::string_view key) const;
   Result<std::optional<YamlView>> find(std::string_view key) const;
-  Status allow_only(std::initializer_list<std::string_view> keys) const;
+  Status allow_only(std::span<const std::string_view> keys) const;
+  Status allow_only(std::initializer_list<std::string_view> keys) const {
+    return allow_only(std::span(keys.begin(), keys.size()));
+  }
 
  private:
   YamlView(const YamlNode& node, std::string_view file, std::string path)
