@@ -105,6 +105,17 @@ struct TypeName {
 
 }  // namespace
 
+Operator::Operator() = default;
+Operator::Operator(const Operator& other) = default;
+Operator::Operator(Operator&& other) noexcept = default;
+Operator::~Operator() = default;
+Operator& Operator::operator=(const Operator& other) = default;
+Operator& Operator::operator=(Operator&& other) noexcept = default;
+
+bool Operator::operator==(const Operator& other) const {
+  return static_cast<const AnyOperator&>(*this) == static_cast<const AnyOperator&>(other);
+}
+
 std::string_view type_name(const Operator& op) { return std::visit(TypeName{}, op); }
 
 std::string_view type_name(ActivationKind kind) { return name_of(kActivationNames, kind); }
