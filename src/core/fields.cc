@@ -39,8 +39,15 @@ bool is_nothing(const Field& field, const void* record) {
 
 void write_fields(const Fields& fields, const void* record, Json& json);
 
+void write_by_function(const Field& field, const void* record, Json& json) {
+  Json value;
+  field.write(record, value);
+  if (value.is_null() && field.if_default == Field::IfDefault::left_out) return;
+  json[std::string(field.name)] = std::move(value);
+}
+
 void write_field(const Field& field, const void* record, Json& json) {
-  if (field.write != nullptr) return field.write(record, json[std::string(field.name)]);
+  if (field.write != nullptr) return write_by_function(field, record, json);
   if (field.type == nullptr) return;
   if (field.is_inlined) {
     if (const void* inlined = inlined_record(field, record))

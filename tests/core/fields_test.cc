@@ -70,6 +70,10 @@ struct Shape {
 
 Json area_of(const Shape& shape) { return shape.scale * shape.scale; }
 
+std::optional<std::string> remark_of(const Shape& shape) {
+  return shape.filled ? std::optional<std::string>("heavy") : std::nullopt;
+}
+
 Status read_doubled(const JsonView& view, Shape& shape) {
   FLEETFIT_ASSIGN(const auto number, view.as_number());
   shape.bytes = number / 2;
@@ -102,6 +106,7 @@ Fields fields_of(const Shape*) {
       field<&Shape::mirrored>("mirrored").may_be_missing(),
       field_by<Shape, read_doubled, doubled>("doubled").may_be_missing(),
       written_field<Shape, area_of>("area"),
+      written_field<Shape, remark_of>("remark").omit_default(),
       other_field("comment")};
   return {.all = kAll, .others = OtherKeys::refused};
 }
@@ -149,9 +154,9 @@ TEST(Fields, AreReadAsTheyWereWritten) {
   EXPECT_EQ(written["settings"].dump(), R"({"b":1,"a":[2]})");
   EXPECT_EQ(written["mirrored"], "cba");
   EXPECT_EQ(written["x"], 7.0);
+  EXPECT_EQ(written["remark"], "heavy");
 
   nlohmann::json document = written;
-  document.erase("area");
   const auto again = read<Shape>(JsonView(document, "a.json"));
   ASSERT_TRUE(again) << again.error().message;
   auto expected = written;
