@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "fleetfit/predict/analytic.h"
 #include "predict/analytic_price.h"
@@ -13,41 +12,6 @@
 
 namespace fleetfit::predict {
 namespace {
-
-using Count = int AcceleratorSpecification::*;
-using Number = double AcceleratorSpecification::*;
-
-struct CountField {
-  const char* key;
-  Count field;
-};
-constexpr std::array kCounts = {
-    CountField{"output_tile", &AcceleratorSpecification::output_tile},
-    CountField{"input_tile", &AcceleratorSpecification::input_tile},
-    CountField{"depthwise_tile", &AcceleratorSpecification::depthwise_tile},
-    CountField{"input_ports", &AcceleratorSpecification::input_ports},
-    CountField{"output_ports", &AcceleratorSpecification::output_ports},
-    CountField{"weight_ports", &AcceleratorSpecification::weight_ports},
-    CountField{"row_tile", &AcceleratorSpecification::row_tile},
-    CountField{"column_tile", &AcceleratorSpecification::column_tile},
-};
-
-struct NumberField {
-  const char* key;
-  Number field;
-};
-constexpr std::array kNumbers = {
-    NumberField{"mhz", &AcceleratorSpecification::mhz},
-    NumberField{"kernel_us", &AcceleratorSpecification::kernel_us},
-    NumberField{"network_ms", &AcceleratorSpecification::network_ms},
-    NumberField{"spread90", &AcceleratorSpecification::spread90},
-};
-
-Status check(const AcceleratorSpecification& s) {
-  for (const auto& [key, field] : kCounts) FLEETFIT_TRY(check_positive(key, s.*field));
-  for (const auto& [key, field] : kNumbers) FLEETFIT_TRY(check_not_negative(key, s.*field));
-  return check_positive("mhz", s.mhz);
-}
 
 // The extents of a convolution's loops.
 struct Loops {
@@ -147,9 +111,27 @@ double cycles_of(const AcceleratorSpecification& s, const cost::KernelFeatures& 
 
 }  // namespace
 
+core::Fields fields_of(const AcceleratorSpecification*) {
+  using Specification = AcceleratorSpecification;
+  static constexpr core::Field kAll[] = {
+      core::field<&Specification::output_tile>("output_tile").from(1).may_be_missing(),
+      core::field<&Specification::input_tile>("input_tile").from(1).may_be_missing(),
+      core::field<&Specification::depthwise_tile>("depthwise_tile").from(1).may_be_missing(),
+      core::field<&Specification::input_ports>("input_ports").from(1).may_be_missing(),
+      core::field<&Specification::output_ports>("output_ports").from(1).may_be_missing(),
+      core::field<&Specification::weight_ports>("weight_ports").from(1).may_be_missing(),
+      core::field<&Specification::row_tile>("row_tile").from(1).may_be_missing(),
+      core::field<&Specification::column_tile>("column_tile").from(1).may_be_missing(),
+      core::field<&Specification::mhz>("mhz").above(0).may_be_missing(),
+      core::field<&Specification::kernel_us>("kernel_us").from(0).may_be_missing(),
+      core::field<&Specification::network_ms>("network_ms").from(0).may_be_missing(),
+      core::field<&Specification::spread90>("spread90").from(0).may_be_missing()};
+  return {.what = "accelerator", .all = kAll};
+}
+
 Result<TiledAccelerator> TiledAccelerator::build(Identity identity,
                                                  AcceleratorSpecification specification) {
-  FLEETFIT_TRY(check(specification));
+  FLEETFIT_TRY(core::check(specification));
   return TiledAccelerator(std::move(identity), specification);
 }
 
@@ -161,24 +143,12 @@ Result<NetworkPrice> TiledAccelerator::price(std::span<const cost::KernelFeature
 }
 
 nlohmann::json TiledAccelerator::to_json() const {
-  auto json = document_head("accelerator", identity_);
-  for (const auto& [key, field] : kCounts) json[key] = specification_.*field;
-  for (const auto& [key, field] : kNumbers) json[key] = specification_.*field;
-  return json;
+  return document("accelerator", identity_, specification_);
 }
 
 Result<std::unique_ptr<KernelPredictor>> TiledAccelerator::from_json(const core::JsonView& json,
                                                                      Identity identity) {
-  AcceleratorSpecification s;
-  for (const auto& [key, field] : kCounts) {
-    FLEETFIT_ASSIGN(
-        const auto count,
-        json.integer_or(key, s.*field, {.min = 1, .max = std::numeric_limits<int>::max()}));
-    s.*field = static_cast<int>(count);
-  }
-  for (const auto& [key, field] : kNumbers) {
-    FLEETFIT_ASSIGN(s.*field, json.number_or(key, s.*field));
-  }
+  FLEETFIT_ASSIGN(const auto s, core::read<AcceleratorSpecification>(json));
   auto device = build(std::move(identity), s);
   if (!device) return json.error(device.error().message);
   return std::make_unique<TiledAccelerator>(std::move(*device));

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "predict/check_features.h"
 #include "predict/conformal.h"
@@ -29,16 +28,6 @@ Result<NetworkPrice> analytic_price(
   }
   price.interval90 = around(price.latency_ms, rates.spread90);
   return price;
-}
-
-Status check_positive(std::string_view field, double value) {
-  if (std::isfinite(value) && value > 0) return {};
-  return fail(ErrorCode::invalid_input, fmt::format("{}: {} is not positive", field, value));
-}
-
-Status check_not_negative(std::string_view field, double value) {
-  if (std::isfinite(value) && value >= 0) return {};
-  return fail(ErrorCode::invalid_input, fmt::format("{}: {} is not a number from 0", field, value));
 }
 
 }  // namespace fleetfit::predict

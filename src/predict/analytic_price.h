@@ -18,9 +18,4 @@ Result<NetworkPrice> analytic_price(
     std::span<const cost::KernelFeatures> kernels, const AnalyticRates& rates,
     const std::function<double(const cost::KernelFeatures&)>& ms_of);
 
-/// Fails with `invalid_input`, naming the field, unless the value is finite and above 0 (or from
-/// 0).
-Status check_positive(std::string_view field, double value);
-Status check_not_negative(std::string_view field, double value);
-
 }  // namespace fleetfit::predict

@@ -32,13 +32,24 @@ Result<NodeGraph> graph_of(const space::Space& space, space::Design design,
 /// A kernel for each operator: which ones a device fuses is for the network to learn.
 Result<cost::KernelRules> operator_rules() { return cost::KernelRules::builtin("plain"); }
 
+/// Of designs that were held out of training.
+struct Errors {
+  double mape = 0;
+  double spread90 = 0;
+};
+
+core::Fields fields_of(const Errors*) {
+  static constexpr core::Field kAll[] = {core::field<&Errors::mape>("mape").from(0),
+                                         core::field<&Errors::spread90>("spread90").from(0)};
+  return {.all = kAll};
+}
+
 struct Parts {
   Identity identity;
   const space::Space* space;
   cost::KernelRules rules;
   GraphNetwork network;
-  double mape = 0;
-  double spread90 = 0;
+  Errors errors = {};
 };
 
 class GraphDesignPredictor final : public DesignPredictor {
@@ -49,8 +60,8 @@ class GraphDesignPredictor final : public DesignPredictor {
   const space::Space& space() const override { return *parts_.space; }
   std::string_view reads() const override { return "graph"; }
   std::string_view settings() const override { return "graph network"; }
-  double mape() const override { return parts_.mape; }
-  core::Interval interval90(double ms) const override { return around(ms, parts_.spread90); }
+  double mape() const override { return parts_.errors.mape; }
+  core::Interval interval90(double ms) const override { return around(ms, parts_.errors.spread90); }
 
   Status evaluate(space::DesignBatch designs, std::span<double> out) const override {
     for (std::size_t i = 0; i < designs.size(); ++i) {
@@ -64,12 +75,10 @@ class GraphDesignPredictor final : public DesignPredictor {
   }
 
   nlohmann::json to_json() const override {
-    auto json = document_head("network-graph", parts_.identity);
+    auto json = document("network-graph", parts_.identity, parts_.errors);
     json["space"] = parts_.space->name();
     json["space_version"] = parts_.space->version();
     json["network"] = parts_.network.to_json();
-    json["mape"] = parts_.mape;
-    json["spread90"] = parts_.spread90;
     return json;
   }
 
@@ -138,8 +147,8 @@ Result<std::unique_ptr<const DesignPredictor>> train_design_graph(
             .space = &space,
             .rules = *operator_rules(),
             .network = std::move(network),
-            .mape = mape_percent(predicted, split.held_out.ms),
-            .spread90 = conformal_score90(log_errors(predicted, split.held_out.ms))});
+            .errors = {.mape = mape_percent(predicted, split.held_out.ms),
+                       .spread90 = conformal_score90(log_errors(predicted, split.held_out.ms))}});
 }
 
 Result<std::unique_ptr<const DesignPredictor>> design_graph_from_json(const core::JsonView& json) {
@@ -149,15 +158,13 @@ Result<std::unique_ptr<const DesignPredictor>> design_graph_from_json(const core
   FLEETFIT_ASSIGN(auto network, GraphNetwork::from_json(network_json));
   if (network.parts().features != kernel_graph_features())
     return network_json.error("was trained with other features than this program knows");
-  FLEETFIT_ASSIGN(const auto mape, not_negative(json, "mape"));
-  FLEETFIT_ASSIGN(const auto spread, not_negative(json, "spread90"));
+  FLEETFIT_ASSIGN(const auto errors, core::read<Errors>(json));
   FLEETFIT_ASSIGN(auto rules, operator_rules());
   return std::make_unique<const GraphDesignPredictor>(Parts{.identity = std::move(identity),
                                                             .space = space,
                                                             .rules = std::move(rules),
                                                             .network = std::move(network),
-                                                            .mape = mape,
-                                                            .spread90 = spread});
+                                                            .errors = errors});
 }
 
 }  // namespace fleetfit::predict

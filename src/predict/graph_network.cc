@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "fleetfit/predict/network_json.h"
+#include "predict/model_fields.h"
 #include "predict/regressors/packed_layer.h"
 
 namespace fleetfit::predict {
@@ -15,8 +14,7 @@ namespace {
 
 using core::JsonView;
 
-constexpr std::string_view kType = "graph-network";
-constexpr int kVersion = 1;
+constexpr DocumentKind kGraphNetwork{.type = "graph-network", .version = 1};
 
 // Each node's numbers, then the sums of those of its predecessors and of its successors.
 std::vector<float> gather(const NodeGraph& graph, std::span<const float> values,
@@ -79,38 +77,26 @@ Status check_parts(const GraphNetwork::Parts& parts) {
   return check(parts.output);
 }
 
-std::string_view to_string(ReadoutOf readout_of) {
-  return readout_of == ReadoutOf::graph ? "graph" : "nodes";
-}
-
-Result<ReadoutOf> read_readout_of(const JsonView& json) {
-  FLEETFIT_ASSIGN(const auto text, json.as_text());
-  for (const auto readout_of : {ReadoutOf::graph, ReadoutOf::nodes})
-    if (text == to_string(readout_of)) return readout_of;
-  return json.error(R"(expected "graph" or "nodes")");
-}
-
-Result<GraphNetwork::Parts> read_parts(const JsonView& json) {
-  FLEETFIT_TRY(json.allow_only({"type", "version", "features", "inputs", "layers", "readout_of",
-                                "readout", "sum_scale", "output"}));
-  FLEETFIT_TRY(check_type(json, kType, kVersion));
-  FLEETFIT_ASSIGN(auto features, json.texts("features"));
-  FLEETFIT_ASSIGN(auto inputs, json.at("inputs").and_then(read_input_scaling));
-  FLEETFIT_ASSIGN(auto layers, json.at("layers").and_then(read_layers));
-  FLEETFIT_ASSIGN(const auto readout_of, json.at("readout_of").and_then(read_readout_of));
-  FLEETFIT_ASSIGN(auto readout, json.at("readout").and_then(read_layers));
-  FLEETFIT_ASSIGN(const auto sum_scale, json.number("sum_scale"));
-  FLEETFIT_ASSIGN(const auto output, json.at("output").and_then(read_output_scaling));
-  return GraphNetwork::Parts{.features = std::move(features),
-                             .inputs = std::move(inputs),
-                             .layers = std::move(layers),
-                             .readout_of = readout_of,
-                             .readout = std::move(readout),
-                             .sum_scale = sum_scale,
-                             .output = output};
-}
-
 }  // namespace
+
+core::Names names_of(ReadoutOf) {
+  static constexpr core::Name kAll[] = {{ReadoutOf::graph, "graph"}, {ReadoutOf::nodes, "nodes"}};
+  return {.what = "readout", .all = kAll};
+}
+
+core::Fields fields_of(const GraphNetwork::Parts*) {
+  using Parts = GraphNetwork::Parts;
+  static constexpr core::Field kAll[] = {core::other_field("type"),
+                                         core::other_field("version"),
+                                         core::field<&Parts::features>("features"),
+                                         core::field<&Parts::inputs>("inputs"),
+                                         core::field<&Parts::layers>("layers"),
+                                         core::field<&Parts::readout_of>("readout_of"),
+                                         core::field<&Parts::readout>("readout"),
+                                         core::field<&Parts::sum_scale>("sum_scale"),
+                                         core::field<&Parts::output>("output")};
+  return {.all = kAll, .others = core::OtherKeys::refused};
+}
 
 Status check_graph(const NodeGraph& graph, std::size_t features) {
   if (graph.features != features || features == 0 || graph.nodes.size() % features != 0) {
@@ -155,7 +141,7 @@ Result<GraphNetwork> GraphNetwork::make(Parts parts) {
 }
 
 Result<GraphNetwork> GraphNetwork::from_json(const JsonView& json) {
-  FLEETFIT_ASSIGN(auto parts, read_parts(json));
+  FLEETFIT_ASSIGN(auto parts, read_of_kind<Parts>(json, kGraphNetwork));
   auto network = make(std::move(parts));
   if (!network) return json.error(network.error().message);
   return network;
@@ -202,16 +188,6 @@ Result<std::vector<double>> GraphNetwork::predict(std::span<const NodeGraph> gra
   return times;
 }
 
-nlohmann::json GraphNetwork::to_json() const {
-  return {{"type", kType},
-          {"version", kVersion},
-          {"features", parts_.features},
-          {"inputs", predict::to_json(parts_.inputs)},
-          {"layers", predict::to_json(std::span<const DenseLayer>(parts_.layers))},
-          {"readout_of", to_string(parts_.readout_of)},
-          {"readout", predict::to_json(std::span<const DenseLayer>(parts_.readout))},
-          {"sum_scale", parts_.sum_scale},
-          {"output", predict::to_json(parts_.output)}};
-}
+nlohmann::json GraphNetwork::to_json() const { return json_of_kind(parts_, kGraphNetwork); }
 
 }  // namespace fleetfit::predict

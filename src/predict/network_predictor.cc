@@ -72,16 +72,21 @@ void NetworkPredictor::price(const MatrixView& rows, std::span<double> out) cons
 
 core::Interval NetworkPredictor::interval90(double ms) const { return around(ms, parts_.spread90); }
 
+core::Fields fields_of(const NetworkPredictor::Parts*) {
+  using Parts = NetworkPredictor::Parts;
+  static constexpr core::Field kAll[] = {core::field<&Parts::space>("space"),
+                                         core::field<&Parts::encoding>("encoding"),
+                                         core::field<&Parts::settings>("settings"),
+                                         core::field<&Parts::mape>("mape").from(0),
+                                         core::field<&Parts::spread90>("spread90").from(0),
+                                         core::field<&Parts::least_ms>("least_ms").above(0)};
+  return {.all = kAll};
+}
+
 nlohmann::json NetworkPredictor::to_json() const {
-  auto json = document_head("network", parts_.identity);
-  json["space"] = parts_.space;
-  json["encoding"] = parts_.encoding;
+  auto json = document("network", parts_.identity, parts_);
   json["features"] = parts_.model->features();
-  json["settings"] = parts_.settings;
   json["model"] = parts_.model->to_json();
-  json["least_ms"] = parts_.least_ms;
-  json["mape"] = parts_.mape;
-  json["spread90"] = parts_.spread90;
   return json;
 }
 
@@ -91,21 +96,10 @@ Result<NetworkPredictor> NetworkPredictor::from_json(const core::JsonView& json)
     return json.at("type")->error(fmt::format("'{}' is no predictor of whole networks", type));
   FLEETFIT_ASSIGN(auto identity, read_identity(json));
   Parts parts{.identity = std::move(identity)};
-  for (const auto& [key, into] :
-       {std::pair{"space", &parts.space}, std::pair{"encoding", &parts.encoding},
-        std::pair{"settings", &parts.settings}}) {
-    FLEETFIT_ASSIGN(auto text, json.text(key));
-    *into = std::move(text);
-  }
-  for (const auto& [key, into] :
-       {std::pair{"mape", &parts.mape}, std::pair{"spread90", &parts.spread90}}) {
-    FLEETFIT_ASSIGN(*into, not_negative(json, key));
-  }
-  FLEETFIT_ASSIGN(parts.least_ms, positive(json, "least_ms"));
+  FLEETFIT_TRY(core::read(json, parts));
   FLEETFIT_ASSIGN(const auto features, json.integer("features", {.min = 1, .max = kMostFeatures}));
   FLEETFIT_ASSIGN(const auto model_json, json.at("model"));
-  FLEETFIT_ASSIGN(auto model, regressor_from_json(model_json, static_cast<std::size_t>(features)));
-  parts.model = std::move(model);
+  FLEETFIT_ASSIGN(parts.model, regressor_from_json(model_json, static_cast<std::size_t>(features)));
   return NetworkPredictor(std::move(parts));
 }
 

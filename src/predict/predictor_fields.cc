@@ -2,74 +2,45 @@
 
 #include <fmt/format.h>
 
-#include <limits>
-#include <nlohmann/json.hpp>
-
 namespace fleetfit::predict {
 namespace {
 
 constexpr std::string_view kFormat = "fleetfit-predictor";
 constexpr int kVersion = 1;
 
-Status read_text(const core::JsonView& json, std::string_view key, std::string& into) {
-  FLEETFIT_ASSIGN(auto text, json.text_or(key, ""));
-  into = std::move(text);
-  return {};
-}
-
-Status read_count(const core::JsonView& json, std::string_view key, int& into) {
-  FLEETFIT_ASSIGN(const auto number,
-                  json.integer_or(key, 0, {.min = 0, .max = std::numeric_limits<int>::max()}));
-  into = static_cast<int>(number);
-  return {};
-}
-
-Status read_trained_on(const core::JsonView& identity, TrainedOn& into) {
-  FLEETFIT_ASSIGN(const auto found, identity.find("trained_on"));
-  if (!found) return {};  // a device on paper
-  const auto& json = found;
-  FLEETFIT_TRY(read_text(*json, "space", into.space));
-  FLEETFIT_ASSIGN(const auto seed, json->integer_or("seed", 0, {.min = 0}));
-  FLEETFIT_ASSIGN(const auto first, json->integer_or("first", 0, {.min = 0}));
-  FLEETFIT_ASSIGN(const auto designs, json->integer_or("designs", 0, {.min = 0}));
-  FLEETFIT_ASSIGN(const auto models, json->texts("models"));
-  into.seed = static_cast<std::uint64_t>(seed);
-  into.first = static_cast<std::uint64_t>(first);
-  into.designs = static_cast<std::uint64_t>(designs);
-  into.models = models;
-  return {};
-}
-
-Result<double> at_least(const core::JsonView& json, std::string_view key, double least) {
-  const auto number = json.number(key);
-  if (!number || *number >= least) return number;
-  return json.at(key)->error(
-      fmt::format("{} is {}", *number, least > 0 ? "not positive" : "negative"));
-}
-
 }  // namespace
+
+core::Fields fields_of(const TrainedOn*) {
+  static constexpr core::Field kAll[] = {
+      core::field<&TrainedOn::space>("space").may_be_missing(),
+      core::field<&TrainedOn::seed>("seed").may_be_missing(),
+      core::field<&TrainedOn::first>("first").may_be_missing(),
+      core::field<&TrainedOn::designs>("designs").may_be_missing(),
+      core::field<&TrainedOn::models>("models")};
+  return {.all = kAll};
+}
+
+core::Fields fields_of(const Identity*) {
+  static constexpr core::Field kAll[] = {
+      core::field<&Identity::device>("device").may_be_missing(),
+      core::field<&Identity::fingerprint>("fingerprint").may_be_missing(),
+      core::field<&Identity::runtime>("runtime").may_be_missing(),
+      core::field<&Identity::precision>("precision").may_be_missing(),
+      core::field<&Identity::rules>("rules").may_be_missing(),
+      core::field<&Identity::method>("method").may_be_missing(),
+      core::field<&Identity::networks>("networks").from(0).may_be_missing(),
+      core::field<&Identity::date>("date").may_be_missing(),
+      core::field<&Identity::fleetfit_version>("fleetfit_version").may_be_missing(),
+      core::field<&Identity::feature_version>("feature_version").from(0).may_be_missing(),
+      core::field<&Identity::trained_on>("trained_on").may_be_missing()};
+  return {.all = kAll};
+}
 
 nlohmann::json document_head(std::string_view type, const Identity& identity) {
   return {{"format", kFormat},
           {"version", kVersion},
           {"type", type},
-          {"identity",
-           {{"device", identity.device},
-            {"fingerprint", identity.fingerprint},
-            {"runtime", identity.runtime},
-            {"precision", identity.precision},
-            {"rules", identity.rules},
-            {"method", identity.method},
-            {"networks", identity.networks},
-            {"date", identity.date},
-            {"fleetfit_version", identity.fleetfit_version},
-            {"feature_version", identity.feature_version},
-            {"trained_on",
-             {{"space", identity.trained_on.space},
-              {"seed", identity.trained_on.seed},
-              {"first", identity.trained_on.first},
-              {"designs", identity.trained_on.designs},
-              {"models", identity.trained_on.models}}}}}};
+          {"identity", core::to_json<nlohmann::json>(identity)}};
 }
 
 Result<std::string> read_document_type(const core::JsonView& json) {
@@ -86,17 +57,8 @@ Result<std::string> read_document_type(const core::JsonView& json) {
 
 Result<Identity> read_identity(const core::JsonView& document) {
   FLEETFIT_ASSIGN(const auto json, document.at("identity"));
-  Identity identity;
-  const std::pair<std::string_view, std::string*> texts[] = {
-      {"device", &identity.device},   {"fingerprint", &identity.fingerprint},
-      {"runtime", &identity.runtime}, {"precision", &identity.precision},
-      {"rules", &identity.rules},     {"method", &identity.method},
-      {"date", &identity.date},       {"fleetfit_version", &identity.fleetfit_version}};
-  for (const auto& [key, into] : texts) FLEETFIT_TRY(read_text(json, key, *into));
-  const std::pair<std::string_view, int*> counts[] = {
-      {"networks", &identity.networks}, {"feature_version", &identity.feature_version}};
-  for (const auto& [key, into] : counts) FLEETFIT_TRY(read_count(json, key, *into));
-  FLEETFIT_TRY(read_trained_on(json, identity.trained_on));
+  Identity identity{.precision = "", .feature_version = 0};  // what a file does not say is unknown
+  FLEETFIT_TRY(core::read(json, identity));
   if (identity.feature_version != cost::kFeatureVersion) {
     return json.error(
         fmt::format("its features are of version {}; this program computes version {}",
@@ -116,14 +78,6 @@ Result<const space::Space*> read_space(const core::JsonView& json) {
                             (*space)->version()));
   }
   return *space;
-}
-
-Result<double> positive(const core::JsonView& json, std::string_view key) {
-  return at_least(json, key, std::numeric_limits<double>::min());
-}
-
-Result<double> not_negative(const core::JsonView& json, std::string_view key) {
-  return at_least(json, key, 0);
 }
 
 }  // namespace fleetfit::predict

@@ -11,15 +11,7 @@
 namespace fleetfit::predict {
 namespace {
 
-Status check(const RooflineSpecification& s) {
-  for (const auto& [field, value] :
-       {std::pair{"gflops", s.gflops}, std::pair{"gbytes_per_s", s.gbytes_per_s},
-        std::pair{"bytes_per_value", s.bytes_per_value}})
-    FLEETFIT_TRY(check_positive(field, value));
-  for (const auto& [field, value] :
-       {std::pair{"kernel_us", s.kernel_us}, std::pair{"network_ms", s.network_ms},
-        std::pair{"spread90", s.spread90}})
-    FLEETFIT_TRY(check_not_negative(field, value));
+Status check_efficiency(const RooflineSpecification& s) {
   for (const auto& [kind, share] : s.efficiency) {
     if (share > 0 && share <= 1) continue;
     return fail(ErrorCode::invalid_input,
@@ -28,11 +20,36 @@ Status check(const RooflineSpecification& s) {
   return {};
 }
 
+Status read_efficiency(const core::JsonView& json, RooflineSpecification& s) {
+  FLEETFIT_ASSIGN(const auto members, json.members());
+  for (const auto& [kind, value] : members) {
+    FLEETFIT_ASSIGN(s.efficiency[kind], value.as_number());
+  }
+  return {};
+}
+
+nlohmann::ordered_json write_efficiency(const RooflineSpecification& s) { return s.efficiency; }
+
 }  // namespace
+
+core::Fields fields_of(const RooflineSpecification*) {
+  using Specification = RooflineSpecification;
+  static constexpr core::Field kAll[] = {
+      core::field<&Specification::gflops>("gflops").above(0).may_be_missing(),
+      core::field<&Specification::gbytes_per_s>("gbytes_per_s").above(0).may_be_missing(),
+      core::field<&Specification::kernel_us>("kernel_us").from(0).may_be_missing(),
+      core::field<&Specification::network_ms>("network_ms").from(0).may_be_missing(),
+      core::field<&Specification::bytes_per_value>("bytes_per_value").above(0).may_be_missing(),
+      core::field<&Specification::spread90>("spread90").from(0).may_be_missing(),
+      core::field_by<Specification, read_efficiency, write_efficiency>("efficiency")
+          .may_be_missing()};
+  return {.what = "roofline", .all = kAll};
+}
 
 Result<RooflineDevice> RooflineDevice::build(Identity identity,
                                              RooflineSpecification specification) {
-  FLEETFIT_TRY(check(specification));
+  FLEETFIT_TRY(core::check(specification));
+  FLEETFIT_TRY(check_efficiency(specification));
   return RooflineDevice(std::move(identity), std::move(specification));
 }
 
@@ -52,34 +69,12 @@ Result<NetworkPrice> RooflineDevice::price(std::span<const cost::KernelFeatures>
 }
 
 nlohmann::json RooflineDevice::to_json() const {
-  const auto& s = specification_;
-  auto json = document_head("roofline", identity_);
-  json["gflops"] = s.gflops;
-  json["gbytes_per_s"] = s.gbytes_per_s;
-  json["kernel_us"] = s.kernel_us;
-  json["network_ms"] = s.network_ms;
-  json["bytes_per_value"] = s.bytes_per_value;
-  json["spread90"] = s.spread90;
-  json["efficiency"] = s.efficiency;
-  return json;
+  return document("roofline", identity_, specification_);
 }
 
 Result<std::unique_ptr<KernelPredictor>> RooflineDevice::from_json(const core::JsonView& json,
                                                                    Identity identity) {
-  RooflineSpecification s;
-  for (const auto& [key, into] :
-       {std::pair{"gflops", &s.gflops}, std::pair{"gbytes_per_s", &s.gbytes_per_s},
-        std::pair{"kernel_us", &s.kernel_us}, std::pair{"network_ms", &s.network_ms},
-        std::pair{"bytes_per_value", &s.bytes_per_value}, std::pair{"spread90", &s.spread90}}) {
-    FLEETFIT_ASSIGN(*into, json.number_or(key, *into));
-  }
-  FLEETFIT_ASSIGN(const auto efficiency, json.find("efficiency"));
-  if (efficiency) {
-    FLEETFIT_ASSIGN(const auto members, efficiency->members());
-    for (const auto& [kind, value] : members) {
-      FLEETFIT_ASSIGN(s.efficiency[kind], value.as_number());
-    }
-  }
+  FLEETFIT_ASSIGN(auto s, core::read<RooflineSpecification>(json));
   auto device = build(std::move(identity), std::move(s));
   if (!device) return json.error(device.error().message);
   return std::make_unique<RooflineDevice>(std::move(*device));

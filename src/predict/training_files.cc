@@ -6,9 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
-#include "fleetfit/predict/network_json.h"
+#include "predict/model_fields.h"
 
 namespace fleetfit::predict {
 namespace {
@@ -16,14 +17,15 @@ namespace {
 using core::JsonView;
 using Json = nlohmann::json;
 
-constexpr std::string_view kRows = "training-rows";
-constexpr std::string_view kModels = "trained-models";
-constexpr std::string_view kGraphs = "training-graphs";
-constexpr int kVersion = 1;
+constexpr DocumentKind kRows{.type = "training-rows"};
+constexpr DocumentKind kModels{.type = "trained-models"};
+constexpr DocumentKind kGraphs{.type = "training-graphs"};
 constexpr core::JsonLimits kLimits{.max_bytes = std::uint64_t{1} << 30};
 
 // On one line: indented, each number would be a line.
-Status write_line(const std::filesystem::path& file, const Json& document) {
+Status write_line(const std::filesystem::path& file, const DocumentKind& kind, Json document) {
+  document["type"] = kind.type;
+  document["version"] = kind.version;
   return core::write_file(file, core::format_json_line(document) + "\n");
 }
 
@@ -118,42 +120,22 @@ Json row_set_json(const RowSet& set) {
   return json;
 }
 
-Result<TrainedModel> read_trained_model(const JsonView& json) {
-  FLEETFIT_TRY(json.allow_only({"name", "features", "model", "settings", "validation_percent",
-                                "epochs", "ended", "out_of_fold"}));
-  TrainedModel trained;
-  FLEETFIT_ASSIGN(trained.name, json.text("name"));
-  FLEETFIT_ASSIGN(trained.features, json.texts("features"));
-  FLEETFIT_ASSIGN(trained.model, json.at("model").and_then([&](const JsonView& object) {
-    return regressor_from_json(object, trained.features.size());
-  }));
-  FLEETFIT_ASSIGN(trained.settings, json.text_or("settings", ""));
-  FLEETFIT_ASSIGN(trained.validation_percent, json.number("validation_percent"));
-  FLEETFIT_ASSIGN(const auto epochs, json.integer("epochs", {0, 1'000'000'000}));
-  trained.epochs = static_cast<int>(epochs);
-  FLEETFIT_ASSIGN(trained.ended, json.text("ended"));
-  FLEETFIT_ASSIGN(trained.out_of_fold, json.numbers("out_of_fold"));
-  return trained;
+Status read_regressor(const JsonView& json, TrainedModel& trained) {
+  FLEETFIT_ASSIGN(trained.model, regressor_from_json(json, trained.features.size()));
+  return {};
 }
 
-Json trained_model_json(const TrainedModel& trained) {
-  return {{"name", trained.name},
-          {"features", trained.features},
-          {"model", trained.model->to_json()},
-          {"settings", trained.settings},
-          {"validation_percent", trained.validation_percent},
-          {"epochs", trained.epochs},
-          {"ended", trained.ended},
-          {"out_of_fold", trained.out_of_fold}};
+nlohmann::ordered_json write_regressor(const TrainedModel& trained) {
+  return trained.model->to_json();
 }
 
 // Objects in the list `key` of a document of this type, with names that are all different.
 template <class T>
-Result<std::vector<T>> read_named(const std::filesystem::path& file, std::string_view type,
+Result<std::vector<T>> read_named(const std::filesystem::path& file, const DocumentKind& kind,
                                   std::string_view key, Result<T> (*read)(const JsonView&)) {
   FLEETFIT_ASSIGN(const auto document, core::read_json(file, kLimits));
   const JsonView json(document, file.string());
-  FLEETFIT_TRY(check_type(json, type, kVersion));
+  FLEETFIT_TRY(check_kind(json, kind));
   FLEETFIT_ASSIGN(const auto items, json.items(key));
   std::vector<T> all;
   std::set<std::string> names;
@@ -206,6 +188,19 @@ Json edges_json(std::span<const GraphEdge> edges) {
 
 }  // namespace
 
+core::Fields fields_of(const TrainedModel*) {
+  static constexpr core::Field kAll[] = {
+      core::field<&TrainedModel::name>("name"),
+      core::field<&TrainedModel::features>("features"),
+      core::field_by<TrainedModel, read_regressor, write_regressor>("model"),
+      core::field<&TrainedModel::settings>("settings").may_be_missing(),
+      core::field<&TrainedModel::validation_percent>("validation_percent"),
+      core::field<&TrainedModel::epochs>("epochs").between(0, 1'000'000'000),
+      core::field<&TrainedModel::ended>("ended"),
+      core::field<&TrainedModel::out_of_fold>("out_of_fold")};
+  return {.all = kAll, .others = core::OtherKeys::refused};
+}
+
 TrainingSet RowSet::view() const {
   return {
       .x = {.values = values, .columns = features.size()}, .y = ms, .fold = fold, .folds = folds};
@@ -214,7 +209,7 @@ TrainingSet RowSet::view() const {
 Status write_row_sets(const std::filesystem::path& file, std::span<const RowSet> sets) {
   Json list = Json::array();
   for (const auto& set : sets) list.push_back(row_set_json(set));
-  return write_line(file, {{"type", kRows}, {"version", kVersion}, {"sets", std::move(list)}});
+  return write_line(file, kRows, {{"sets", std::move(list)}});
 }
 
 Result<std::vector<RowSet>> read_row_sets(const std::filesystem::path& file) {
@@ -224,12 +219,12 @@ Result<std::vector<RowSet>> read_row_sets(const std::filesystem::path& file) {
 Status write_trained_models(const std::filesystem::path& file,
                             std::span<const TrainedModel> models) {
   Json list = Json::array();
-  for (const auto& model : models) list.push_back(trained_model_json(model));
-  return write_line(file, {{"type", kModels}, {"version", kVersion}, {"models", std::move(list)}});
+  for (const auto& model : models) list.push_back(core::to_json<Json>(model));
+  return write_line(file, kModels, {{"models", std::move(list)}});
 }
 
 Result<std::vector<TrainedModel>> read_trained_models(const std::filesystem::path& file) {
-  return read_named<TrainedModel>(file, kModels, "models", &read_trained_model);
+  return read_named<TrainedModel>(file, kModels, "models", &core::read<TrainedModel>);
 }
 
 Status write_graph_set(const std::filesystem::path& file, const GraphSet& set) {
@@ -240,16 +235,13 @@ Status write_graph_set(const std::filesystem::path& file, const GraphSet& set) {
                     {"edges", edges_json(set.graphs[i].edges)},
                     {"ms", set.ms[i]}});
   }
-  return write_line(file, {{"type", kGraphs},
-                           {"version", kVersion},
-                           {"features", set.features},
-                           {"graphs", std::move(list)}});
+  return write_line(file, kGraphs, {{"features", set.features}, {"graphs", std::move(list)}});
 }
 
 Result<GraphSet> read_graph_set(const std::filesystem::path& file) {
   FLEETFIT_ASSIGN(const auto document, core::read_json(file, kLimits));
   const JsonView json(document, file.string());
-  FLEETFIT_TRY(check_type(json, kGraphs, kVersion));
+  FLEETFIT_TRY(check_kind(json, kGraphs));
   GraphSet set;
   FLEETFIT_ASSIGN(auto features, json.texts("features"));
   if (features.empty()) return json.at("features")->error("there are none");

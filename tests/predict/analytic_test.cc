@@ -161,7 +161,7 @@ TEST(AnalyticDevices, AreReadBackAsTheyWereWritten) {
 
 TEST(AnalyticDevices, RefuseRatesThatAreNone) {
   EXPECT_THAT(RooflineDevice::build({}, {.gflops = 0}).error().message,
-              HasSubstr("gflops: 0 is not positive"));
+              HasSubstr("gflops is 0, not above 0"));
   EXPECT_THAT(RooflineDevice::build({}, {.kernel_us = -1}).error().message, HasSubstr("kernel_us"));
   EXPECT_THAT(RooflineDevice::build({}, {.efficiency = {{"mean", 2}}}).error().message,
               HasSubstr("mean"));

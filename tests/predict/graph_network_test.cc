@@ -99,7 +99,7 @@ TEST(GraphNetwork, RefusesDamagedFilesNamingThePlace) {
       {"/layers", Json::array(), "layers: there are none"},
       {"/readout/0/inputs", 1, "readout[0]: takes 1 numbers"},
       {"/readout/0/weights", Json::array({1, 2}), "readout[0].weights"},
-      {"/readout_of", "edges", "readout_of: expected \"graph\" or \"nodes\""},
+      {"/readout_of", "edges", "readout_of: \"edges\" is none of graph, nodes"},
       {"/readout_of", "nodes", "readout[0]: takes 2 numbers"},
       {"/sum_scale", "big", "sum_scale"},
       {"/output/min", -1, "output"},

@@ -258,7 +258,7 @@ TEST(OperatorPredictor, OfAFileHasAnOverheadThatMakesSense) {
   json["overhead"]["full_from_ms"] = -1;
   const auto read = kernel_predictor_from_json(core::JsonView(json, "p.json"));
   ASSERT_FALSE(read);
-  EXPECT_THAT(read.error().message, HasSubstr("p.json: overhead.full_from_ms: -1 is negative"));
+  EXPECT_THAT(read.error().message, HasSubstr("p.json: overhead.full_from_ms: is -1, below zero"));
   json["overhead"].erase("full_from_ms");  // as in files that were made before
   EXPECT_TRUE(kernel_predictor_from_json(core::JsonView(json, "p.json")));
 }

@@ -58,14 +58,14 @@ TEST(PredictorFile, IsRefusedWithThePlaceOfTheDamage) {
   EXPECT_THAT(damaged("/identity/feature_version", 7), HasSubstr("features are of version 7"));
   EXPECT_THAT(damaged("/identity/device", 7), HasSubstr("identity.device"));
   EXPECT_THAT(damaged("/overhead/network_ms", -1),
-              HasSubstr("overhead.network_ms: -1 is negative"));
+              HasSubstr("overhead.network_ms: is -1, below zero"));
   EXPECT_THAT(damaged("/kinds/0/kind", "zebra"),
               HasSubstr("not the features of kernels of kind zebra"));
   EXPECT_THAT(damaged("/kinds/1/kind", "conv2d"), HasSubstr("kinds[1]"));
   EXPECT_THAT(damaged("/kinds/0/when", nlohmann::json::array({{{"feature", "x"}, {"below", 3}}})),
               HasSubstr("kinds[0].when[0]: kernels of kind conv2d have no feature 'x'"));
   EXPECT_THAT(damaged("/kinds/0/model/type", "x"), HasSubstr("kinds[0].model.type"));
-  EXPECT_THAT(damaged("/kinds/0/least_ms", 0), HasSubstr("kinds[0].least_ms: 0 is not positive"));
+  EXPECT_THAT(damaged("/kinds/0/least_ms", 0), HasSubstr("kinds[0].least_ms: is 0, not above 0"));
   EXPECT_THAT(damaged("/kinds/0/low/0", 1e30), HasSubstr("kinds[0].low"));
   EXPECT_THAT(damaged("/kinds/0/known/0", nlohmann::json::array({1})),
               HasSubstr("kinds[0].known[0]"));

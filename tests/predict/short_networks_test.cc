@@ -172,7 +172,7 @@ TEST(ShortNetworks, OfAFileMustMakeSense) {
   EXPECT_THAT(problem("least_ms", 0), HasSubstr("p.json: short_networks: least_ms"));
   EXPECT_THAT(problem("least_ms", 1e9), HasSubstr("short_networks"));
   EXPECT_THAT(problem("power", 2), HasSubstr("short_networks"));
-  EXPECT_THAT(problem("power", -1), HasSubstr("short_networks.power: -1 is negative"));
+  EXPECT_THAT(problem("power", -1), HasSubstr("short_networks.power: is -1, below zero"));
   json.erase("short_networks");  // as in files that were made before
   EXPECT_TRUE(kernel_predictor_from_json(core::JsonView(json, "p.json")));
 }

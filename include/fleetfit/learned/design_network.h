@@ -65,6 +65,8 @@ class DesignNetwork {
   std::size_t widest_ = 0;
 };
 
+core::Fields fields_of(const DesignNetwork::Parts*);
+
 /// out += row x weights + bias of a layer whose weights lie input by input.
 void add_dense(const predict::DenseLayer& layer, std::span<const float> row, std::span<float> out);
 

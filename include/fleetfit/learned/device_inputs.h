@@ -7,6 +7,10 @@
 
 #include "fleetfit/core/result.h"
 
+namespace fleetfit::core {
+struct Fields;
+}
+
 /// What the networks see of a device.
 namespace fleetfit::learned {
 
@@ -20,6 +24,7 @@ struct InputColumn {
   double mean = 0;
   double scale = 1;
 };
+core::Fields fields_of(const InputColumn*);
 
 /// A device as the networks take it.
 struct DeviceVector {
@@ -66,6 +71,7 @@ class DeviceInputs {
   Parts parts_;
   std::size_t references_ = 0;
 };
+core::Fields fields_of(const DeviceInputs::Parts*);
 
 /// Features of the devices that are learned from, row by row; NaN where one is missing.
 struct KnownFeatures {

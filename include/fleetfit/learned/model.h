@@ -47,6 +47,7 @@ struct Risk {
   /// The inverse.
   double room(double chance) const;
 };
+core::Fields fields_of(const Risk*);
 
 /// ln of a cost = the device's level + offset + scale x number.
 struct CostModel {
@@ -62,6 +63,7 @@ struct CostModel {
   double rank_correlation = 0;  ///< mean over known devices, by members that had not seen them
   std::vector<CostMember> members = {};
 };
+core::Fields fields_of(const CostModel*);
 
 /// Accuracy = centre + scale x sinh(number): keeps the good designs apart, and the bad ones from
 /// spoiling the scale.
@@ -73,6 +75,7 @@ struct AccuracyModel {
 
   double of(double number) const;
 };
+core::Fields fields_of(const AccuracyModel*);
 
 /// What it was learned from.
 struct Lineage {
@@ -81,6 +84,7 @@ struct Lineage {
   std::size_t designs = 0;
   std::uint64_t seed = 0;
 };
+core::Fields fields_of(const Lineage*);
 
 /// A design on a device, as the networks see it.
 struct Judged {

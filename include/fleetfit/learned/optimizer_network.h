@@ -50,5 +50,7 @@ class OptimizerNetwork {
 
   Parts parts_;
 };
+core::Fields fields_of(const OptimizerNetwork::Gene*);
+core::Fields fields_of(const OptimizerNetwork::Parts*);
 
 }  // namespace fleetfit::learned

@@ -23,6 +23,7 @@ struct RooflineSpecification {
   /// The share of `gflops` that kernels of a kind reach, from above 0 to 1; 1 for those not here.
   std::map<std::string, double> efficiency = {};
 };
+core::Fields fields_of(const RooflineSpecification*);
 
 /// Every kernel takes the time of its arithmetic or that of its memory traffic, whichever is
 /// longer, and that of its start.
@@ -64,6 +65,7 @@ struct AcceleratorSpecification {
   double network_ms = 0;  ///< to start a network
   double spread90 = 0;    ///< nine of ten prices are off by at most exp(this); 0: exact
 };
+core::Fields fields_of(const AcceleratorSpecification*);
 
 /// Cycles of a convolution with loops over tiles of rows, columns, output and input channels:
 /// a tile takes max(arithmetic, loading inputs, loading weights), an output tile

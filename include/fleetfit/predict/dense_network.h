@@ -44,5 +44,6 @@ class DenseNetwork final : public Regressor {
   Parts parts_;
   std::unique_ptr<const Packed> packed_;
 };
+core::Fields fields_of(const DenseNetwork::Parts*);
 
 }  // namespace fleetfit::predict

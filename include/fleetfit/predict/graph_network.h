@@ -41,6 +41,7 @@ enum class ReadoutOf : std::uint8_t {
   graph,  ///< the mean and the sum over all nodes
   nodes,  ///< each node, and the results are added up: latency as a sum of costs
 };
+core::Names names_of(ReadoutOf);
 
 /// A graph network at work: predicts the latency of a whole network from what is known of its nodes
 /// and how they are connected. In each of a few layers, a node takes up the sums of what the nodes
@@ -88,5 +89,6 @@ class GraphNetwork {
   Parts parts_;
   std::unique_ptr<const Packed> packed_;
 };
+core::Fields fields_of(const GraphNetwork::Parts*);
 
 }  // namespace fleetfit::predict

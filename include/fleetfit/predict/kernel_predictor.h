@@ -15,6 +15,10 @@
 #include "fleetfit/core/statistics.h"
 #include "fleetfit/cost/features.h"
 
+namespace fleetfit::core {
+struct Fields;
+}
+
 /// Networks priced kernel by kernel. Every number that comes from here is predicted.
 namespace fleetfit::predict {
 
@@ -28,6 +32,7 @@ struct TrainedOn {
 
   bool operator==(const TrainedOn&) const = default;
 };
+core::Fields fields_of(const TrainedOn*);
 
 /// What a predictor stands for, and where it comes from.
 struct Identity {
@@ -46,6 +51,7 @@ struct Identity {
 
   bool operator==(const Identity&) const = default;
 };
+core::Fields fields_of(const Identity*);
 
 struct KernelPrice {
   double ms = 0;  ///< positive

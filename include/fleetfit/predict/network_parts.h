@@ -5,14 +5,21 @@
 #include <span>
 #include <vector>
 
+namespace fleetfit::core {
+struct Fields;
+struct Names;
+}  // namespace fleetfit::core
+
 /// What networks that were trained are made of, as plain numbers: the trainer fills these, the
-/// networks at work take them.
+/// networks at work take them. Reading them checks types and that numbers are there, not that the
+/// parts fit together.
 namespace fleetfit::predict {
 
 enum class Transform : std::uint8_t {
   plain,
   logarithm,  ///< sign(x) ln(1 + |x|) of an input, ln(y) of an output
 };
+core::Names names_of(Transform);
 
 /// How inputs are brought to a common size: (transformed - mean) / scale. A scale of 0 is that of a
 /// feature that never changed in training; it counts for nothing.
@@ -21,6 +28,7 @@ struct InputScaling {
   std::vector<double> mean;
   std::vector<double> scale;
 };
+core::Fields fields_of(const InputScaling*);
 
 /// outputs = inputs x weights + bias. Weights lie input by input, a row of `outputs` for each.
 struct DenseLayer {
@@ -29,6 +37,7 @@ struct DenseLayer {
   std::vector<float> weights;
   std::vector<float> bias;
 };
+core::Fields fields_of(const DenseLayer*);
 
 /// How the last layer's number becomes a time: offset + scale x number, then the inverse of the
 /// transform, kept between min and max, which are positive: what training saw, with some room.
@@ -39,6 +48,7 @@ struct OutputScaling {
   double min = 0;
   double max = 0;
 };
+core::Fields fields_of(const OutputScaling*);
 
 /// One row of numbers as a network takes them; both have a place for each feature.
 void scale_inputs(const InputScaling& scaling, std::span<const double> row, std::span<float> out);

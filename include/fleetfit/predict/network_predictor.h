@@ -64,6 +64,8 @@ class NetworkPredictor {
   Parts parts_;
 };
 
+core::Fields fields_of(const NetworkPredictor::Parts*);
+
 struct NetworkTrainOptions {
   NetworkMethod method = NetworkMethod::automatic;
   Identity identity = {};  ///< method, networks and versions are filled in

@@ -72,6 +72,7 @@ struct KindModel {
   };
   std::vector<Known> known = {};  ///< some kernels that were measured, far from each other
 };
+core::Fields fields_of(const KindModel*);
 
 /// What networks take beside their kernels.
 struct Overhead {
@@ -81,6 +82,7 @@ struct Overhead {
 
   double of(std::size_t kernels, double kernels_took_ms) const;
 };
+core::Fields fields_of(const Overhead*);
 
 /// Networks that are over soon find more of what they need in caches, where others drive it out in
 /// the meantime: their kernels are faster than the same ones of long networks.
@@ -92,6 +94,7 @@ struct ShortNetworks {
   /// What prices that add up to `latency_ms` have to be multiplied by.
   double factor(double latency_ms) const;
 };
+core::Fields fields_of(const ShortNetworks*);
 
 class OperatorPredictor final : public KernelPredictor {
  public:
@@ -128,6 +131,8 @@ class OperatorPredictor final : public KernelPredictor {
  private:
   Parts parts_;
 };
+
+core::Fields fields_of(const OperatorPredictor::Parts*);
 
 struct TrainOptions {
   Method method = Method::automatic;

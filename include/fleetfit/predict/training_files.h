@@ -42,6 +42,7 @@ struct TrainedModel {
   std::string ended;                ///< "patience", "epochs" or "early"
   std::vector<double> out_of_fold;  ///< of each row; empty if there were no folds
 };
+core::Fields fields_of(const TrainedModel*);
 
 /// Type "trained-models".
 Status write_trained_models(const std::filesystem::path& file,

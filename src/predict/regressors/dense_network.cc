@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "fleetfit/predict/network_json.h"
+#include "predict/model_fields.h"
 #include "predict/regressors/packed_layer.h"
 
 namespace fleetfit::predict {
@@ -13,21 +12,19 @@ namespace {
 
 using core::JsonView;
 
-constexpr std::string_view kType = "mlp";
-constexpr int kVersion = 1;
+constexpr DocumentKind kMlp{.type = "mlp", .version = 1};
 constexpr std::size_t kBlock = 64;  // rows whose values stay in the cache from layer to layer
 
-Result<DenseNetwork::Parts> read_parts(const JsonView& json) {
-  FLEETFIT_TRY(json.allow_only({"type", "version", "inputs", "layers", "output"}));
-  FLEETFIT_TRY(check_type(json, kType, kVersion));
-  FLEETFIT_ASSIGN(auto inputs, json.at("inputs").and_then(read_input_scaling));
-  FLEETFIT_ASSIGN(auto layers, json.at("layers").and_then(read_layers));
-  FLEETFIT_ASSIGN(const auto output, json.at("output").and_then(read_output_scaling));
-  return DenseNetwork::Parts{
-      .inputs = std::move(inputs), .layers = std::move(layers), .output = output};
-}
-
 }  // namespace
+
+core::Fields fields_of(const DenseNetwork::Parts*) {
+  using Parts = DenseNetwork::Parts;
+  static constexpr core::Field kAll[] = {core::other_field("type"), core::other_field("version"),
+                                         core::field<&Parts::inputs>("inputs"),
+                                         core::field<&Parts::layers>("layers"),
+                                         core::field<&Parts::output>("output")};
+  return {.all = kAll, .others = core::OtherKeys::refused};
+}
 
 struct DenseNetwork::Packed {
   std::vector<PackedLayer> layers;
@@ -53,7 +50,7 @@ Result<DenseNetwork> DenseNetwork::make(Parts parts) {
 
 Result<std::unique_ptr<Regressor>> DenseNetwork::from_json(const JsonView& json,
                                                            std::size_t features) {
-  FLEETFIT_ASSIGN(auto parts, read_parts(json));
+  FLEETFIT_ASSIGN(auto parts, read_of_kind<Parts>(json, kMlp));
   auto network = make(std::move(parts));
   if (!network) return json.error(network.error().message);
   if (network->features() != features) {
@@ -80,13 +77,7 @@ void DenseNetwork::predict(const MatrixView& rows, std::span<double> out) const 
   }
 }
 
-nlohmann::json DenseNetwork::to_json() const {
-  return {{"type", kType},
-          {"version", kVersion},
-          {"inputs", predict::to_json(parts_.inputs)},
-          {"layers", predict::to_json(std::span<const DenseLayer>(parts_.layers))},
-          {"output", predict::to_json(parts_.output)}};
-}
+nlohmann::json DenseNetwork::to_json() const { return json_of_kind(parts_, kMlp); }
 
 const DenseNetwork::Parts& DenseNetwork::parts() const { return parts_; }
 
