@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +14,7 @@
 #include "agent/job_file.h"
 #include "agent/running_job.h"
 #include "agent/spool.h"
+#include "fleetfit/core/file_descriptor.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/sleep.h"
 
@@ -43,40 +43,22 @@ bool is_about_the_message(const fleet::CallError& error) {
   return error.status == kBadRequest || error.status == kTooLarge || error.status == kNotUnderstood;
 }
 
-/// Keeps a second agent out of the folder while it lives.
-class FolderLock {
- public:
-  static Result<FolderLock> take(const fs::path& folder) {
-    const auto file = folder / "lock";
-    const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
-      return fail(ErrorCode::io,
-                  fmt::format("{}: {}", file.string(), std::generic_category().message(errno)));
-    FolderLock lock(fd);
-    if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("{}: another agent works with this folder", folder.string()));
-    }
-    return lock;
-  }
-  FolderLock(FolderLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FolderLock& operator=(FolderLock&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~FolderLock() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-
- private:
-  explicit FolderLock(int fd) : fd_(fd) {}
-  int fd_;
-};
+/// Keeps a second agent out of the folder as long as it is open.
+Result<core::FileDescriptor> lock_folder(const fs::path& folder) {
+  const auto file = folder / "lock";
+  core::FileDescriptor lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock.is_open())
+    return fail(ErrorCode::io, fmt::format("{}: {}", file.string(), core::system_message(errno)));
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{}: another agent works with this folder", folder.string()));
+  return lock;
+}
 
 class FleetAgent final : public Agent {
  public:
   FleetAgent(AgentOptions options, fleet::Client& server, JobProcesses& processes,
-             const core::Clock& clock, Log log, FolderLock lock, Spool spool)
+             const core::Clock& clock, Log log, core::FileDescriptor lock, Spool spool)
       : options_(std::move(options)),
         server_(server),
         processes_(processes),
@@ -124,7 +106,7 @@ class FleetAgent final : public Agent {
   JobProcesses& processes_;
   const core::Clock& clock_;
   Log log_;
-  FolderLock lock_;
+  core::FileDescriptor lock_;
   Spool spool_;
   Backoff backoff_;
   std::optional<RunningJob> job_ = std::nullopt;
@@ -308,7 +290,7 @@ Result<std::unique_ptr<Agent>> open_agent(AgentOptions options, fleet::Client& s
   fs::create_directories(state, error);
   if (!error) fs::permissions(state, fs::perms::owner_all, error);
   if (error) return fail(ErrorCode::io, fmt::format("{}: {}", state.string(), error.message()));
-  FLEETFIT_ASSIGN(auto lock, FolderLock::take(state));
+  FLEETFIT_ASSIGN(auto lock, lock_folder(state));
   fs::remove_all(state / "jobs", error);
   const auto since_1970 =
       std::chrono::floor<std::chrono::milliseconds>(clock.date()).time_since_epoch();

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "app/dates.h"
+#include "fleetfit/core/file_descriptor.h"
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/fleet/messages.h"
 
@@ -26,13 +27,11 @@ store::Time now_of(const Workplace& workplace) {
   return std::chrono::time_point_cast<milliseconds>(workplace.clock.date());
 }
 
-std::string system_message() { return std::system_category().message(errno); }
-
 Result<std::string> random_secret() {
   std::array<unsigned char, 32> bytes{};
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    return fail(ErrorCode::io,
-                fmt::format("the system gives no random numbers ({})", system_message()));
+    return fail(ErrorCode::io, fmt::format("the system gives no random numbers ({})",
+                                           core::system_message(errno)));
   std::string secret = "ff_";
   for (const auto byte : bytes) secret += fmt::format("{:02x}", byte);
   return secret;
@@ -56,36 +55,34 @@ class SecretFile {
  public:
   static Result<SecretFile> create(const fs::path& path) {
     constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
-    const int descriptor = ::open(path.c_str(), kFlags, S_IRUSR | S_IWUSR);
-    if (descriptor < 0)
+    core::FileDescriptor file(::open(path.c_str(), kFlags, S_IRUSR | S_IWUSR));
+    if (!file.is_open())
       return fail(errno == EEXIST ? ErrorCode::invalid_input : ErrorCode::io,
-                  fmt::format("cannot create {}: {}", path.string(), system_message()));
-    return SecretFile(path, descriptor);
+                  fmt::format("cannot create {}: {}", path.string(), core::system_message(errno)));
+    return SecretFile(path, std::move(file));
   }
-  SecretFile(SecretFile&& other) noexcept
-      : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+  SecretFile(SecretFile&&) noexcept = default;
   SecretFile& operator=(SecretFile&&) = delete;
   ~SecretFile() {
-    if (descriptor_ < 0) return;
-    ::close(descriptor_);
+    if (!file_.is_open()) return;
     std::error_code ignored;
     fs::remove(path_, ignored);
   }
 
   Status commit(const std::string& line) {
-    const auto size = static_cast<ssize_t>(line.size());
-    if (::write(descriptor_, line.data(), line.size()) != size || ::fsync(descriptor_) != 0)
+    if (!core::write_all(file_, line) || ::fsync(file_.get()) != 0)
       return fail(ErrorCode::io,
-                  fmt::format("cannot write {}: {}", path_.string(), system_message()));
-    ::close(std::exchange(descriptor_, -1));
+                  fmt::format("cannot write {}: {}", path_.string(), core::system_message(errno)));
+    file_.close();
     return {};
   }
 
  private:
-  SecretFile(fs::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+  SecretFile(fs::path path, core::FileDescriptor file)
+      : path_(std::move(path)), file_(std::move(file)) {}
 
   fs::path path_;
-  int descriptor_;
+  core::FileDescriptor file_;
 };
 
 Result<TokenRequest> request_of(const NewToken& wanted, store::Time now) {

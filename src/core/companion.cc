@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <system_error>
 
+#include "fleetfit/core/file_descriptor.h"
+
 namespace fleetfit::core {
 namespace {
 
@@ -70,8 +72,7 @@ Error become_companion(std::string_view name, const std::vector<std::string>& ar
   if (std::fflush(stdout) != 0) return {ErrorCode::io, "standard output cannot be written"};
   unblock_signals();  // an image that is replaced hands on which signals it held back
   ::execv(path->c_str(), argv.data());
-  return {ErrorCode::io, fmt::format("cannot start {}: {}", path->string(),
-                                     std::generic_category().message(errno))};
+  return {ErrorCode::io, fmt::format("cannot start {}: {}", path->string(), system_message(errno))};
 }
 
 Result<CompanionOutput> run_companion(std::string_view name,

@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
 
-#include "core/file_descriptor.h"
+#include "fleetfit/core/file_descriptor.h"
 
 namespace fleetfit::core {
 namespace {
@@ -46,16 +47,6 @@ Result<OpenFile> open_to_read(const fs::path& path, SpecialFiles special_files) 
 
 tl::unexpected<Error> too_large(const fs::path& path, std::uint64_t max_bytes) {
   return unfit(path, fmt::format("it is larger than the limit of {} bytes", max_bytes));
-}
-
-Status write_all(int fd, std::string_view content, const fs::path& path) {
-  while (!content.empty()) {
-    const auto written =
-        retry_interrupted([&] { return ::write(fd, content.data(), content.size()); });
-    if (written < 0) return cannot("write", path, errno);
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return {};
 }
 
 struct TemporaryFile {
@@ -156,7 +147,8 @@ Result<FileWriter> FileWriter::open(const fs::path& path) {
 }
 
 Status FileWriter::write(std::string_view bytes) {
-  return write_all(target_->fd.get(), bytes, target_->name);
+  if (!write_all(target_->fd, bytes)) return cannot("write", target_->name, errno);
+  return {};
 }
 
 Status FileWriter::commit(Durability durability) {

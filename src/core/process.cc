@@ -13,7 +13,7 @@
 #include <cstring>
 #include <thread>
 
-#include "core/file_descriptor.h"
+#include "fleetfit/core/file_descriptor.h"
 #include "fleetfit/core/sigpipe.h"
 
 namespace fleetfit::core {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "core/file_descriptor.h"
+#include "fleetfit/core/file_descriptor.h"
 #include "fleetfit/core/progress.h"
 
 namespace fleetfit::core {

@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "fleetfit/core/file_descriptor.h"
+
 namespace fleetfit::core {
 
 Result<ScratchFolder> ScratchFolder::create() {
@@ -19,7 +21,7 @@ Result<ScratchFolder> ScratchFolder::create() {
   std::string name = (parent / "fleetfit-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) {
     return fail(ErrorCode::io, fmt::format("cannot create a folder in {}: {}", parent.string(),
-                                           std::generic_category().message(errno)));
+                                           system_message(errno)));
   }
   return ScratchFolder(name);
 }

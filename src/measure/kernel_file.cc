@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/file_descriptor.h"
 
 namespace fleetfit::measure {
 namespace {
@@ -20,9 +21,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kSpace = " \t\r\n\v\f";
 
 tl::unexpected<Error> cannot_write(const fs::path& path, int error) {
-  return fail(
-      error == ENOENT ? ErrorCode::not_found : ErrorCode::io,
-      fmt::format("cannot write {}: {}", path.string(), std::generic_category().message(error)));
+  return fail(error == ENOENT ? ErrorCode::not_found : ErrorCode::io,
+              fmt::format("cannot write {}: {}", path.string(), core::system_message(error)));
 }
 
 }  // namespace
@@ -54,13 +54,12 @@ std::optional<std::int64_t> find_number(const fs::path& path) {
 }
 
 Status write_setting(const fs::path& path, std::string_view text) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
-  if (fd < 0) return cannot_write(path, errno);
-  const auto written = ::write(fd, text.data(), text.size());
-  const int error = written < 0 ? errno : EIO;
-  ::close(fd);
+  const core::FileDescriptor file(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+  if (!file.is_open()) return cannot_write(path, errno);
+  // In one piece: the kernel takes each as a setting of its own.
+  const auto written = ::write(file.get(), text.data(), text.size());
   if (written == static_cast<ssize_t>(text.size())) return {};
-  return cannot_write(path, error);
+  return cannot_write(path, written < 0 ? errno : EIO);
 }
 
 std::vector<std::string> words_of(std::string_view text) {

@@ -12,11 +12,11 @@
 #include <optional>
 #include <set>
 #include <sstream>
-#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/file_descriptor.h"
 #include "measure/kernel_file.h"
 
 namespace fleetfit::measure {
@@ -27,8 +27,6 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kPeriodUs = 100'000;
 constexpr std::string_view kPrefix = "fleetfit-";
 constexpr std::string_view kFrequencyPrefix = "frequency-";
-
-std::string message_of(int error) { return std::generic_category().message(error); }
 
 // --- who made a group ----------------------------------------------------------------------------
 
@@ -62,7 +60,7 @@ Status make_folder(const LimitSystem& system, const fs::path& group) {
   if (system.make_group) return system.make_group(group);
   if (::mkdir(group.c_str(), 0755) == 0) return {};
   return fail(ErrorCode::io, fmt::format("cannot create the control group {}: {}", group.string(),
-                                         message_of(errno)));
+                                         core::system_message(errno)));
 }
 
 Status remove_folder(const LimitSystem& system, const fs::path& group) {
@@ -74,7 +72,7 @@ Status remove_folder(const LimitSystem& system, const fs::path& group) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return fail(ErrorCode::io, fmt::format("cannot remove the control group {}: {}", group.string(),
-                                         message_of(errno)));
+                                         core::system_message(errno)));
 }
 
 struct Controller {
@@ -245,8 +243,8 @@ Status bind_to_cores(const LimitSystem& system, int pid, const std::vector<int>&
       found = true;
       if (::sched_setaffinity(static_cast<pid_t>(*thread), set.bytes(), set.get()) == 0) continue;
       if (errno == ESRCH) continue;
-      return fail(ErrorCode::io,
-                  fmt::format("cannot bind process {} to its cores: {}", pid, message_of(errno)));
+      return fail(ErrorCode::io, fmt::format("cannot bind process {} to its cores: {}", pid,
+                                             core::system_message(errno)));
     }
   }
   if (!bound.empty()) return {};

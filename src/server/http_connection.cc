@@ -215,10 +215,10 @@ HttpConnection::Step HttpConnection::send(const ApiReply& reply) {
 }
 
 HttpConnection::Step HttpConnection::send_file(const ApiReply& reply) {
-  file_ = Descriptor(::open(reply.file->c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  file_ = core::FileDescriptor(::open(reply.file->c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat about = {};
-  if (file_.get() < 0 || ::fstat(file_.get(), &about) != 0) {
-    file_.reset();
+  if (!file_.is_open() || ::fstat(file_.get(), &about) != 0) {
+    file_.close();
     return send(refusal(500, "internal", "the file is gone"));
   }
   file_left_ = request_.method == "HEAD" ? 0 : static_cast<std::uint64_t>(about.st_size);
@@ -279,7 +279,7 @@ HttpConnection::Step HttpConnection::write_reply() {
 }
 
 HttpConnection::Step HttpConnection::end_reply() {
-  file_.reset();
+  file_.close();
   busy_ = false;
   request_ = {};
   if (out_.capacity() > kPiece) out_ = {};

@@ -122,7 +122,7 @@ class HttpConnection {
   bool keep_alive_ = true;
   std::uint64_t body_left_ = 0;
   std::unique_ptr<UploadFile> upload_;
-  Descriptor file_;  // whose content is sent
+  core::FileDescriptor file_;  // whose content is sent
   std::uint64_t file_left_ = 0;
 
   bool counts_as_stream_ = false;

@@ -79,9 +79,9 @@ Result<Address> HttpServer::open() {
   allow_many_files();
   auto address = options_.address;
   FLEETFIT_ASSIGN(listener_, listen_on(address));
-  epoll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
-  wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (epoll_.get() < 0 || wake_.get() < 0)
+  epoll_ = core::FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
+  wake_ = core::FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!epoll_.is_open() || !wake_.is_open())
     return fail(ErrorCode::io, "the system has no more files for connections");
   watch(epoll_.get(), EPOLL_CTL_ADD, listener_.get(), kListener, EPOLLIN);
   watch(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), kWake, EPOLLIN);
@@ -94,8 +94,9 @@ void HttpServer::accept_all() {
     socklen_t size = sizeof address;
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the interface of sockets
     auto* generic = reinterpret_cast<sockaddr*>(&address);
-    Descriptor descriptor(::accept4(listener_.get(), generic, &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (descriptor.get() < 0) {
+    core::FileDescriptor descriptor(
+        ::accept4(listener_.get(), generic, &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!descriptor.is_open()) {
       // Out of files: those who wait are taken when others have gone.
       if (errno == EMFILE || errno == ENFILE) std::this_thread::sleep_for(10ms);
       return;
@@ -104,7 +105,7 @@ void HttpServer::accept_all() {
   }
 }
 
-void HttpServer::add(Descriptor descriptor, std::string peer) {
+void HttpServer::add(core::FileDescriptor descriptor, std::string peer) {
   const int fd = descriptor.get();
   const auto connection =
       std::make_shared<HttpConnection>(Socket(std::move(descriptor), tls_.get()), std::move(peer),
@@ -211,7 +212,7 @@ void HttpServer::enqueue_late() {
 void HttpServer::finish_requests() {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, wake_.get(), nullptr);
-  listener_.reset();
+  listener_.close();
   const auto end = std::chrono::steady_clock::now() + kGrace;
   constexpr int kTurnMs = 20;
   while (is_busy() && std::chrono::steady_clock::now() < end) wait_for_connections(kTurnMs);

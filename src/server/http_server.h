@@ -35,7 +35,7 @@ class HttpServer {
   using ConnectionPointer = std::shared_ptr<HttpConnection>;  // of the table and who works on it
 
   void accept_all();
-  void add(Descriptor descriptor, std::string peer);
+  void add(core::FileDescriptor descriptor, std::string peer);
   void arm(Id id, const HttpConnection& connection, Want want) const;
   void remove(Id id);
   ConnectionPointer find(Id id);
@@ -59,9 +59,9 @@ class HttpServer {
   Bell& bell_;
   TlsContext tls_;
   HttpSurroundings surroundings_;
-  Descriptor listener_;
-  Descriptor epoll_;
-  Descriptor wake_;  // an eventfd
+  core::FileDescriptor listener_;
+  core::FileDescriptor epoll_;
+  core::FileDescriptor wake_;  // an eventfd
 
   std::mutex connections_mutex_;
   std::unordered_map<Id, ConnectionPointer> connections_;

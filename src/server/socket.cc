@@ -6,12 +6,10 @@
 #include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
 namespace fleetfit::server {
@@ -65,25 +63,10 @@ Result<TlsContext> make_tls_context(const std::filesystem::path& certificate,
   return context;
 }
 
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  if (this != &other) {
-    reset();
-    fd_ = other.release();
-  }
-  return *this;
-}
-
-int Descriptor::release() { return std::exchange(fd_, -1); }
-
-void Descriptor::reset() {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
-}
-
-Result<Descriptor> listen_on(Address& address) {
+Result<core::FileDescriptor> listen_on(Address& address) {
   const auto refused = [&](int error) {
     return fail(ErrorCode::io, fmt::format("{}: the address cannot be used: {}", to_text(address),
-                                           std::generic_category().message(error)));
+                                           core::system_message(error)));
   };
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -94,8 +77,9 @@ Result<Descriptor> listen_on(Address& address) {
     return refused(EINVAL);
   }
   const std::unique_ptr<addrinfo, FreeAddresses> list(found);
-  Descriptor socket(::socket(list->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (socket.get() < 0) return refused(errno);
+  core::FileDescriptor socket(
+      ::socket(list->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket.is_open()) return refused(errno);
   const int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(socket.get(), list->ai_addr, list->ai_addrlen) != 0 ||
@@ -106,7 +90,7 @@ Result<Descriptor> listen_on(Address& address) {
   return socket;
 }
 
-Socket::Socket(Descriptor descriptor, SSL_CTX* tls) : descriptor_(std::move(descriptor)) {
+Socket::Socket(core::FileDescriptor descriptor, SSL_CTX* tls) : descriptor_(std::move(descriptor)) {
   const int on = 1;
   ::setsockopt(fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (tls == nullptr) return;

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "fleetfit/core/file_descriptor.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/server/address.h"
 
@@ -27,24 +28,8 @@ using TlsContext = std::unique_ptr<SSL_CTX, FreeTls>;
 Result<TlsContext> make_tls_context(const std::filesystem::path& certificate,
                                     const std::filesystem::path& key);
 
-/// A file descriptor that is closed at the end.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor() { reset(); }
-
-  int get() const { return fd_; }
-  int release();
-  void reset();
-
- private:
-  int fd_;
-};
-
 /// Listens; `address.port` becomes the one that it is. Fails with `io`.
-Result<Descriptor> listen_on(Address& address);
+Result<core::FileDescriptor> listen_on(Address& address);
 
 /// What reading or writing has come to.
 enum class Io : std::uint8_t { done, wait_to_read, wait_to_write, closed };
@@ -53,7 +38,7 @@ enum class Io : std::uint8_t { done, wait_to_read, wait_to_write, closed };
 class Socket {
  public:
   /// `tls` is borrowed; nothing: without.
-  Socket(Descriptor descriptor, SSL_CTX* tls);
+  Socket(core::FileDescriptor descriptor, SSL_CTX* tls);
 
   int fd() const { return descriptor_.get(); }
   bool has_tls() const { return tls_ != nullptr; }
@@ -70,7 +55,7 @@ class Socket {
  private:
   Io outcome(int result) const;
 
-  Descriptor descriptor_;
+  core::FileDescriptor descriptor_;
   std::unique_ptr<SSL, FreeTls> tls_;
 };
 

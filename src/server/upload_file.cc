@@ -13,8 +13,8 @@ namespace fleetfit::server {
 namespace {
 
 tl::unexpected<Error> problem(const std::filesystem::path& file, std::string_view what) {
-  return fail(ErrorCode::io, fmt::format("{}: {}: {}", file.string(), what,
-                                         std::generic_category().message(errno)));
+  return fail(ErrorCode::io,
+              fmt::format("{}: {}: {}", file.string(), what, core::system_message(errno)));
 }
 
 }  // namespace
@@ -22,8 +22,8 @@ tl::unexpected<Error> problem(const std::filesystem::path& file, std::string_vie
 Result<std::unique_ptr<UploadFile>> UploadFile::create(const std::filesystem::path& folder) {
   std::unique_ptr<UploadFile> upload(new UploadFile());
   auto name = (folder / "XXXXXX").string();
-  upload->file_ = Descriptor(::mkostemp(name.data(), O_CLOEXEC));
-  if (upload->file_.get() < 0) return problem(folder, "a file cannot be made there");
+  upload->file_ = core::FileDescriptor(::mkostemp(name.data(), O_CLOEXEC));
+  if (!upload->file_.is_open()) return problem(folder, "a file cannot be made there");
   upload->upload_.file = name;
   upload->digest_.reset(EVP_MD_CTX_new());
   if (!upload->digest_ || EVP_DigestInit_ex(upload->digest_.get(), EVP_sha256(), nullptr) != 1) {
@@ -42,12 +42,7 @@ Status UploadFile::write(std::string_view bytes) {
   if (EVP_DigestUpdate(digest_.get(), bytes.data(), bytes.size()) != 1)
     return fail(ErrorCode::internal, "OpenSSL cannot hash");
   upload_.bytes += bytes.size();
-  while (!bytes.empty()) {
-    const auto written = ::write(file_.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return problem(upload_.file, "cannot be written");
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
+  if (!core::write_all(file_, bytes)) return problem(upload_.file, "cannot be written");
   return {};
 }
 
@@ -58,7 +53,7 @@ Result<Upload> UploadFile::finish() {
     return fail(ErrorCode::internal, "OpenSSL cannot hash");
   for (unsigned i = 0; i < size; ++i) upload_.sha256 += fmt::format("{:02x}", hash[i]);
   if (::fsync(file_.get()) != 0) return problem(upload_.file, "cannot be written");
-  file_.reset();
+  file_.close();
   finished_ = true;
   return upload_;
 }

@@ -7,9 +7,9 @@
 #include <memory>
 #include <string_view>
 
+#include "fleetfit/core/file_descriptor.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/server/fleet_api.h"
-#include "server/socket.h"
 
 namespace fleetfit::server {
 
@@ -32,7 +32,7 @@ class UploadFile {
   struct FreeDigest {
     void operator()(EVP_MD_CTX* digest) const { EVP_MD_CTX_free(digest); }
   };
-  Descriptor file_;
+  core::FileDescriptor file_;
   std::unique_ptr<EVP_MD_CTX, FreeDigest> digest_;
   Upload upload_;
   bool finished_ = false;

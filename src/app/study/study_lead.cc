@@ -3,10 +3,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
 #include "app/study/worker_name.h"
 #include "fleetfit/tune/patience.h"
@@ -23,21 +21,20 @@ tl::unexpected<Error> tuned_by_another(const std::string& study) {
 
 }  // namespace
 
-StudyLead::StudyLead(store::StudyStore& store, const core::Clock& clock, Wish wish, int lock)
+StudyLead::StudyLead(store::StudyStore& store, const core::Clock& clock, Wish wish,
+                     core::FileDescriptor lock)
     : store_(store),
       clock_(clock),
       wish_(std::move(wish)),
       name_(fmt::format("{}:{}", host_name(),
                         std::filesystem::weakly_canonical(wish_.folder).string())),
-      lock_(lock) {}
+      lock_(std::move(lock)) {}
 
 StudyLead::~StudyLead() {
-  if (thread_.joinable()) {
-    thread_.request_stop();
-    thread_.join();
-    if (!is_lost_) static_cast<void>(renew(milliseconds(0)));
-  }
-  ::close(lock_);
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  thread_.join();
+  if (!is_lost_) static_cast<void>(renew(milliseconds(0)));
 }
 
 Result<std::unique_ptr<StudyLead>> StudyLead::take(store::StudyStore& store,
@@ -45,13 +42,14 @@ Result<std::unique_ptr<StudyLead>> StudyLead::take(store::StudyStore& store,
                                                    const std::function<void(std::string_view)>& say,
                                                    const std::stop_token& stop) {
   const auto file = wish.folder / "lead.lock";
-  const int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (lock < 0)
+  core::FileDescriptor lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!lock.is_open())
     return fail(ErrorCode::io, fmt::format("{}: cannot be opened: {}", file.string(),
-                                           std::generic_category().message(errno)));
+                                           core::system_message(errno)));
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private
-  std::unique_ptr<StudyLead> lead(new StudyLead(store, clock, std::move(wish), lock));
-  if (::flock(lock, LOCK_EX | LOCK_NB) != 0) return tuned_by_another(lead->wish_.study);
+  std::unique_ptr<StudyLead> lead(new StudyLead(store, clock, std::move(wish), std::move(lock)));
+  if (::flock(lead->lock_.get(), LOCK_EX | LOCK_NB) != 0)
+    return tuned_by_another(lead->wish_.study);
 
   tune::Patience patience(say, stop);
   const auto give_up_at = clock.now() + 3 * lead->wish_.lease;

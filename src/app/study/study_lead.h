@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "fleetfit/core/clock.h"
+#include "fleetfit/core/file_descriptor.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/store/study_store.h"
 
@@ -42,7 +43,8 @@ class StudyLead {
   bool is_lost() const { return is_lost_; }
 
  private:
-  StudyLead(store::StudyStore& store, const core::Clock& clock, Wish wish, int lock);
+  StudyLead(store::StudyStore& store, const core::Clock& clock, Wish wish,
+            core::FileDescriptor lock);
   Result<bool> renew(std::chrono::milliseconds length);
   void keep(const std::stop_token& end);
 
@@ -50,7 +52,7 @@ class StudyLead {
   const core::Clock& clock_;
   Wish wish_;
   std::string name_;
-  int lock_;
+  core::FileDescriptor lock_;
   std::atomic<bool> is_lost_ = false;
   std::jthread thread_;
 };

@@ -7,11 +7,9 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <fstream>
 #include <sstream>
-#include <system_error>
 #include <thread>
 
 namespace fleetfit::tune {
@@ -21,8 +19,8 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 tl::unexpected<Error> refused(const std::filesystem::path& file, std::string_view what) {
-  return fail(ErrorCode::io, fmt::format("{}: {}: {}", file.string(), what,
-                                         std::generic_category().message(errno)));
+  return fail(ErrorCode::io,
+              fmt::format("{}: {}: {}", file.string(), what, core::system_message(errno)));
 }
 
 std::string host_name() {
@@ -82,25 +80,13 @@ void kill_leftover(const Content& content) {
 
 }  // namespace
 
-CheckpointLock::CheckpointLock(int fd, std::filesystem::path file, Owner owner)
-    : fd_(fd), file_(std::move(file)), owner_(std::move(owner)) {}
-
-CheckpointLock::CheckpointLock(CheckpointLock&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)),
-      file_(std::move(other.file_)),
-      owner_(std::move(other.owner_)) {}
-
-// Only closed: unlocking would unlock it for the processes that still have it open, too.
-CheckpointLock::~CheckpointLock() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 Result<CheckpointLock> CheckpointLock::take(const std::filesystem::path& folder, const Owner& owner,
                                             milliseconds timeout, const std::stop_token& stop) {
   const std::filesystem::path file = folder.string() + ".lock";
-  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0) return refused(file, "cannot be opened");
-  CheckpointLock lock(fd, file, owner);
+  core::FileDescriptor opened(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!opened.is_open()) return refused(file, "cannot be opened");
+  const int fd = opened.get();
+  CheckpointLock lock(std::move(opened), file, owner);
   const auto deadline = steady_clock::now() + timeout;
   while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return refused(file, "cannot be locked");
@@ -123,8 +109,8 @@ Result<CheckpointLock> CheckpointLock::take(const std::filesystem::path& folder,
 
 Status CheckpointLock::record_group(int group) {
   const std::string start = group > 0 ? start_of(group) : "";
-  if (!write_content(fd_, fmt::format("{} {} {} {} {}", owner_.attempt, host_name(), group,
-                                      start.empty() ? "-" : start, owner_.worker)))
+  if (!write_content(lock_.get(), fmt::format("{} {} {} {} {}", owner_.attempt, host_name(), group,
+                                              start.empty() ? "-" : start, owner_.worker)))
     return refused(file_, "cannot be written");
   return {};
 }

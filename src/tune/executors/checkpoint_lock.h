@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <stop_token>
 #include <string>
+#include <utility>
 
+#include "fleetfit/core/file_descriptor.h"
 #include "fleetfit/core/result.h"
 
 namespace fleetfit::tune {
@@ -27,19 +29,17 @@ class CheckpointLock {
                                      std::chrono::milliseconds timeout,
                                      const std::stop_token& stop);
 
-  CheckpointLock(CheckpointLock&& other) noexcept;
-  CheckpointLock& operator=(CheckpointLock&&) noexcept = delete;
-  ~CheckpointLock();
-
-  int descriptor() const { return fd_; }
+  const core::FileDescriptor& descriptor() const { return lock_; }
 
   /// Tells successors which process group to kill.
   Status record_group(int group);
 
  private:
-  CheckpointLock(int fd, std::filesystem::path file, Owner owner);
+  CheckpointLock(core::FileDescriptor lock, std::filesystem::path file, Owner owner)
+      : lock_(std::move(lock)), file_(std::move(file)), owner_(std::move(owner)) {}
 
-  int fd_ = -1;
+  // Never unlocked, only closed: others that have it open would lose it, too.
+  core::FileDescriptor lock_;
   std::filesystem::path file_;
   Owner owner_;
 };

@@ -16,8 +16,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <system_error>
 
+#include "fleetfit/core/file_descriptor.h"
 #include "fleetfit/measure/device.h"
 #include "fleetfit/measure/limits.h"
 
@@ -36,43 +36,23 @@ struct Report {
   std::int32_t value = 0;  // process group; errno; status as of waitpid
 };
 
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() { close(); }
-
-  int get() const { return fd_; }
-  void close() {
-    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-  }
-
- private:
-  int fd_ = -1;
-};
-
 struct Pipe {
-  Descriptor read;
-  Descriptor write;
+  core::FileDescriptor read;
+  core::FileDescriptor write;
 };
 
 // Above the standard descriptors, which the program's are moved to.
-Descriptor above_standard(int fd) {
-  if (fd > 2) return Descriptor(fd);
-  const Descriptor low(fd);
-  return Descriptor(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+core::FileDescriptor above_standard(int fd) {
+  if (fd > 2) return core::FileDescriptor(fd);
+  const core::FileDescriptor low(fd);
+  return core::FileDescriptor(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
 }
 
 Result<Pipe> make_pipe() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0)
     return fail(ErrorCode::io,
-                fmt::format("cannot create a pipe: {}", std::generic_category().message(errno)));
+                fmt::format("cannot create a pipe: {}", core::system_message(errno)));
   return Pipe{above_standard(ends[0]), above_standard(ends[1])};
 }
 
@@ -301,10 +281,10 @@ std::optional<measure::AppliedLimits> limit_memory(pid_t pid, std::optional<std:
 struct SupervisedProcess::State {
   pid_t supervisor = -1;
   pid_t group = 0;
-  Descriptor control;
-  Descriptor reports;
-  Descriptor output;
-  Descriptor errors;
+  core::FileDescriptor control;
+  core::FileDescriptor reports;
+  core::FileDescriptor output;
+  core::FileDescriptor errors;
   std::optional<measure::AppliedLimits> limits;
   std::string start_error;
   std::optional<SupervisedEnd> end;
@@ -313,8 +293,7 @@ struct SupervisedProcess::State {
     Report first;
     if (::read(reports.get(), &first, sizeof first) != sizeof first) return;
     if (first.kind == Report::Kind::started) group = first.value;
-    if (first.kind == Report::Kind::not_started)
-      start_error = std::generic_category().message(first.value);
+    if (first.kind == Report::Kind::not_started) start_error = core::system_message(first.value);
   }
 
   void tell(char word) const {
@@ -340,7 +319,7 @@ struct SupervisedProcess::State {
       if (got < 0 && errno == EINTR) continue;
       if (got != sizeof report) break;
       if (report.kind == Report::Kind::not_started)
-        result.start_error = std::generic_category().message(report.value);
+        result.start_error = core::system_message(report.value);
       if (report.kind != Report::Kind::ended) continue;
       result.status = exit_status_of(report.value);
       result.is_known = true;
@@ -385,7 +364,7 @@ Result<SupervisedProcess> SupervisedProcess::start(const SupervisedCommand& comm
   }
   if (state->supervisor < 0)
     return fail(ErrorCode::io,
-                fmt::format("cannot start a process: {}", std::generic_category().message(errno)));
+                fmt::format("cannot start a process: {}", core::system_message(errno)));
   state->control = std::move(control->write);
   state->reports = std::move(reports->read);
   state->output = std::move(output->read);

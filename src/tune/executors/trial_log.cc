@@ -2,13 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <system_error>
-#include <utility>
 
 #include "fleetfit/core/program.h"
 
@@ -54,18 +51,12 @@ std::string as_utf8(std::string_view text) {
 
 Result<TrialLog> TrialLog::open(const std::filesystem::path& file, std::size_t max_bytes) {
   const auto name = file.empty() ? std::filesystem::path("/dev/null") : file;
-  const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd < 0)
+  core::FileDescriptor opened(
+      ::open(name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!opened.is_open())
     return fail(ErrorCode::io, fmt::format("{}: cannot be written: {}", name.string(),
-                                           std::generic_category().message(errno)));
-  return TrialLog(fd, max_bytes);
-}
-
-TrialLog::TrialLog(TrialLog&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), room_(other.room_), tail_(std::move(other.tail_)) {}
-
-TrialLog::~TrialLog() {
-  if (fd_ >= 0) ::close(fd_);
+                                           core::system_message(errno)));
+  return TrialLog(std::move(opened), max_bytes);
 }
 
 // A log that cannot be written, as on a full disk, is no reason to lose a training.
@@ -76,12 +67,7 @@ void TrialLog::add(std::string_view text) {
   std::string kept(text.substr(0, room_));
   room_ -= kept.size();
   if (room_ == 0) kept += "\n(the rest is not kept)\n";
-  for (std::string_view left = kept; !left.empty();) {
-    const auto written = ::write(fd_, left.data(), left.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) break;
-    left.remove_prefix(static_cast<std::size_t>(written));
-  }
+  static_cast<void>(core::write_all(file_, kept));
 }
 
 std::string TrialLog::end() const {

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "fleetfit/core/file_descriptor.h"
 #include "fleetfit/core/result.h"
 
 namespace fleetfit::tune {
@@ -15,19 +17,16 @@ class TrialLog {
   /// Fails with `io` if the file cannot be written.
   static Result<TrialLog> open(const std::filesystem::path& file, std::size_t max_bytes);
 
-  TrialLog(TrialLog&& other) noexcept;
-  TrialLog& operator=(TrialLog&&) noexcept = delete;
-  ~TrialLog();
-
   void add(std::string_view text);
 
   /// Its last lines as one; empty if nothing was logged.
   std::string end() const;
 
  private:
-  TrialLog(int fd, std::size_t max_bytes) : fd_(fd), room_(max_bytes) {}
+  TrialLog(core::FileDescriptor file, std::size_t max_bytes)
+      : file_(std::move(file)), room_(max_bytes) {}
 
-  int fd_ = -1;
+  core::FileDescriptor file_;
   std::size_t room_ = 0;
   std::string tail_;
 };

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <system_error>
 
+#include "fleetfit/core/file_descriptor.h"
 #include "fleetfit/core/program.h"
 #include "tune/executors/checkpoint_lock.h"
 #include "tune/executors/supervised_process.h"
@@ -26,19 +27,11 @@ using std::chrono::steady_clock;
 // Becomes readable when a stop is asked for, so that nobody has to look again and again.
 class StopSignal {
  public:
-  explicit StopSignal(const std::stop_token& stop) : callback_(stop, Raise{event_.fd}) {}
+  explicit StopSignal(const std::stop_token& stop) : callback_(stop, Raise{event_.get()}) {}
 
-  int descriptor() const { return event_.fd; }
+  int descriptor() const { return event_.get(); }
 
  private:
-  // Closed after the callback is gone.
-  struct Event {
-    int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    Event() = default;
-    Event(const Event&) = delete;
-    Event& operator=(const Event&) = delete;
-    ~Event() { ::close(fd); }
-  };
   struct Raise {
     int fd;
     void operator()() const {
@@ -47,8 +40,8 @@ class StopSignal {
     }
   };
 
-  Event event_;
-  std::stop_callback<Raise> callback_;
+  core::FileDescriptor event_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  std::stop_callback<Raise> callback_;  // gone before the event is closed
 };
 
 // Cuts a stream into lines. Of one that is too long nothing but that is kept.
@@ -298,7 +291,7 @@ Result<TrialOutcome> run_trial(const TrialJob& job, const TrialListener& listene
                                             .environment = {{"FLEETFIT_TRIAL", document}},
                                             .cores = job.cores,
                                             .memory_bytes = job.memory_bytes,
-                                            .lock = lock.descriptor()}));
+                                            .lock = lock.descriptor().get()}));
   if (process.group() > 0) {
     // Without it a successor could not kill what this one leaves; it would wait for it to end.
     FLEETFIT_TRY(lock.record_group(process.group()));
