@@ -1,14 +1,12 @@
 #include "agent/program.h"
 
 #include <fmt/format.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <array>
-#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -120,10 +118,9 @@ Result<int> run(Flags& flags) {
   return core::kDone;
 }
 
-/// A job must not outlive the agent, not fill the disk when it crashes, and be the one that the
-/// kernel ends when memory is short.
+/// A job must not fill the disk when it crashes, and be the one that the kernel ends when memory is
+/// short.
 void become_a_job() {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit none{};
   ::setrlimit(RLIMIT_CORE, &none);
   std::ofstream("/proc/self/oom_score_adj") << 1000;

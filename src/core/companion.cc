@@ -7,7 +7,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <system_error>
 
 #include "fleetfit/core/file_descriptor.h"
 
@@ -33,7 +32,7 @@ void unblock_signals() {
 // Reads while it runs, so that a companion with much to say does not wait for us for ever.
 Result<std::string> read_all(Process& process, const CompanionOptions& options) {
   std::string output;
-  const std::stop_callback pass_on(options.stop, [&] { ::kill(process.pid(), SIGTERM); });
+  const std::stop_callback pass_on(options.stop, [&] { process.ask_to_end(); });
   while (true) {
     FLEETFIT_ASSIGN(auto line, process.read_line(24h));
     if (!line) return output;

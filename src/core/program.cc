@@ -15,6 +15,11 @@ std::string one_line(std::string text) {
   return text;
 }
 
+std::string last_line(std::string_view text) {
+  text = text.substr(0, text.find_last_not_of("\n\r ") + 1);
+  return one_line(std::string(text.substr(text.rfind('\n') + 1)));
+}
+
 int exit_status(ErrorCode code) {
   switch (code) {
     case ErrorCode::invalid_input:

@@ -80,14 +80,9 @@ class ExecRuntime final : public Runtime {
     FLEETFIT_ASSIGN(auto process,
                     Process::start(options_.command, {.environment = options_.environment,
                                                       .max_line_bytes = kMostReplyBytes,
-                                                      .grace = kGrace}));
+                                                      .grace = kGrace,
+                                                      .prepare = options_.prepare}));
     process_ = std::move(process);
-    if (options_.prepare) {
-      if (auto prepared = options_.prepare(process_->pid()); !prepared) {
-        process_.reset();
-        return prepared;
-      }
-    }
     auto info = ask_info();
     if (!info) {
       process_.reset();

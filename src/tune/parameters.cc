@@ -99,16 +99,16 @@ Status check_one(std::span<const Parameter> all, std::size_t index) {
 
 // Where a range begins and ends on the axis on which all places are alike. A whole number takes the
 // room of half a step on both sides, so that the ends are not rarer than the others.
-struct Axis {
+struct Ends {
   double begin = 0;
   double end = 0;
 };
 
-Axis axis_of(const Parameter& parameter) {
+Ends ends_of(const Parameter& parameter) {
   const double half = parameter.integer ? 0.5 : 0;
   const double begin = parameter.low - half;
   const double end = parameter.high + half;
-  return parameter.log ? Axis{std::log(begin), std::log(end)} : Axis{begin, end};
+  return parameter.log ? Ends{std::log(begin), std::log(end)} : Ends{begin, end};
 }
 
 double clamp_choice(const Parameter& parameter, double value) {
@@ -293,17 +293,17 @@ void Parameters::repair(core::Random& random, Point& point) const {
 double Parameters::to_unit(std::size_t parameter, double value) const {
   const Parameter& of = parameters_[parameter];
   if (of.is_choice()) return value;
-  const Axis axis = axis_of(of);
-  if (!(axis.end > axis.begin)) return 0;
+  const Ends ends = ends_of(of);
+  if (!(ends.end > ends.begin)) return 0;
   const double at = of.log ? std::log(value) : value;
-  return std::clamp((at - axis.begin) / (axis.end - axis.begin), 0.0, 1.0);
+  return std::clamp((at - ends.begin) / (ends.end - ends.begin), 0.0, 1.0);
 }
 
 double Parameters::from_unit(std::size_t parameter, double unit) const {
   const Parameter& of = parameters_[parameter];
   if (of.is_choice()) return clamp_choice(of, unit);
-  const Axis axis = axis_of(of);
-  const double at = axis.begin + (axis.end - axis.begin) * unit;
+  const Ends ends = ends_of(of);
+  const double at = ends.begin + (ends.end - ends.begin) * unit;
   return clamp_range(of, of.log ? std::exp(at) : at);
 }
 

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
@@ -16,6 +15,7 @@
 #include "fleetfit/core/interrupt.h"
 #include "fleetfit/core/process.h"
 #include "fleetfit/core/program.h"
+#include "tests/core/temporary_folder.h"
 
 namespace fleetfit::core {
 namespace {
@@ -31,11 +31,8 @@ std::vector<std::string> only(const std::string& test) {
   return {"--gtest_also_run_disabled_tests", "--gtest_filter=CompanionItself.DISABLED_" + test};
 }
 
-// Tells the process that started it that it may be stopped now.
-std::filesystem::path ready_file(int starter) {
-  return std::filesystem::temp_directory_path() /
-         ("fleetfit-companion-is-ready-" + std::to_string(starter));
-}
+// Written by the companion when it may be stopped, where a variable of its environment says.
+constexpr const char* kReadyFile = "FLEETFIT_TEST_READY_FILE";
 
 TEST(CompanionItself, DISABLED_SaysSomethingAndFails) {
   std::puts("said something");
@@ -47,7 +44,7 @@ TEST(CompanionItself, DISABLED_WaitsUntilItIsStopped) {
   const Interrupt interrupt;
   std::puts("waits");
   std::fflush(stdout);
-  ASSERT_TRUE(write_file(ready_file(::getppid()), ""));
+  ASSERT_TRUE(write_file(std::getenv(kReadyFile), ""));
   while (!interrupt.token().stop_requested()) std::this_thread::sleep_for(5ms);
   std::puts("was stopped");
   std::fflush(stdout);
@@ -80,29 +77,31 @@ TEST(Companion, GivesOutputAndStatusOfAStep) {
 
 TEST(Companion, MayFinishItsWorkWhenItIsAskedToStop) {
   std::stop_source stop;
-  const auto ready = ready_file(::getpid());
-  std::filesystem::remove(ready);
+  const TemporaryFolder folder;
+  const auto ready = folder.path() / "ready";
   const std::jthread user([&] {
     while (!std::filesystem::exists(ready)) std::this_thread::sleep_for(5ms);
     stop.request_stop();
   });
   const auto done =
-      run_companion("core_test", only("WaitsUntilItIsStopped"), {.stop = stop.get_token()}).value();
+      run_companion("core_test", only("WaitsUntilItIsStopped"),
+                    {.stop = stop.get_token(), .environment = {{kReadyFile, ready.string()}}})
+          .value();
   EXPECT_EQ(done.status, ExitStatus{});
   EXPECT_THAT(done.output, HasSubstr("was stopped\n"));
-  std::filesystem::remove(ready);
 }
 
 TEST(Companion, TakesThePlaceOfTheProgramAndItsSignals) {
   std::vector<std::string> command{find_companion("core_test").value().string()};
   for (const auto& word : only("BecomesAnother")) command.push_back(word);
-  auto process = Process::start(command).value();
+  const TemporaryFolder folder;
+  const ProcessOptions options{.environment = {{kReadyFile, (folder.path() / "ready").string()}}};
+  auto process = Process::start(command, options).value();
   std::string said;
   while (!said.ends_with("waits")) said = process.read_line(60s).value().value();
   ::kill(process.pid(), SIGINT);
   EXPECT_EQ(process.read_line(60s).value().value(), "was stopped");
   EXPECT_EQ(process.wait(60s), ExitStatus{});
-  std::filesystem::remove(ready_file(::getpid()));
 }
 
 }  // namespace

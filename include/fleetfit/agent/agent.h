@@ -69,8 +69,7 @@ class JobProcesses {
                                                     const std::string& input) = 0;
 };
 
-/// Processes of `program job FOLDER`. One at a time; what a job leaves running is ended with it,
-/// for which this process becomes the parent of orphans.
+/// Processes of `program job FOLDER`. What a job leaves running is ended with it.
 std::unique_ptr<JobProcesses> make_job_processes(std::filesystem::path program);
 
 /// Gets a line for people; never a secret.

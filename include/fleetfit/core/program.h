@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "fleetfit/core/result.h"
 
@@ -17,6 +18,9 @@ int exit_status(ErrorCode code);
 
 /// Names in files may hold anything; a message stays one readable line.
 std::string one_line(std::string text);
+
+/// What a program said last: the last line that is not blank, as one readable line.
+std::string last_line(std::string_view text);
 
 /// Puts "fleetfit: message" on the standard error stream, as one line whatever is in the message;
 /// gives `status` back.

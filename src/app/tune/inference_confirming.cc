@@ -122,17 +122,13 @@ class EngineServer {
       : limits_(std::move(limits)), process_(std::move(process)) {}
 
   Result<std::string> next_line(milliseconds timeout, const std::stop_token& stop) {
-    constexpr milliseconds kLookAround{100};
-    for (auto left = timeout; !stop.stop_requested(); left -= kLookAround) {
-      const auto line = process_.read_line(kLookAround);
-      if (line && *line) return **line;
-      if (line || process_.wait(milliseconds(0))) {
-        return fail(ErrorCode::device_failed,
-                    fmt::format("the serving process has ended: {}", process_.error_output()));
-      }
-      if (left <= kLookAround) return tl::unexpected(line.error());
-    }
-    return fail(ErrorCode::cancelled, "the real run was stopped");
+    const auto line = process_.read_line(timeout, stop);
+    if (!line && line.error().code == ErrorCode::cancelled)
+      return fail(ErrorCode::cancelled, "the real run was stopped");
+    FLEETFIT_TRY(line);
+    if (*line) return **line;
+    return fail(ErrorCode::device_failed,
+                fmt::format("the serving process has ended: {}", process_.error_output()));
   }
 
   measure::AppliedLimits limits_;

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
-#include <sched.h>
 
-#include <algorithm>
 
 #include "fleetfit/core/process.h"
 #include "fleetfit/core/program.h"
@@ -15,21 +13,6 @@ using std::chrono::milliseconds;
 // Longer than a worker takes to end its trial, which has ten seconds.
 constexpr milliseconds kGrace{15'000};
 
-void pin(int pid, const std::vector<int>& cores) {
-  if (cores.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int core : cores) CPU_SET(static_cast<std::size_t>(core), &set);
-  // A machine that does not allow it runs the worker anywhere.
-  static_cast<void>(::sched_setaffinity(pid, sizeof set, &set));
-}
-
-std::string last_line(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  const auto begin = text.rfind('\n');
-  return core::one_line(begin == std::string::npos ? text : text.substr(begin + 1));
-}
-
 class LocalExecutor final : public Executor {
  public:
   LocalExecutor() = default;
@@ -42,8 +25,9 @@ class LocalExecutor final : public Executor {
   }
 
   Result<std::size_t> submit(const WorkerSpec& worker) override {
-    FLEETFIT_ASSIGN(auto process, core::Process::start(worker.command, {.grace = kGrace}));
-    pin(process.pid(), worker.cores);
+    FLEETFIT_ASSIGN(auto process, core::Process::start(worker.command, {.grace = kGrace,
+                                                                        .orphan_grace = kGrace,
+                                                                        .cores = worker.cores}));
     workers_.push_back({.process = std::move(process), .status = {}});
     return workers_.size() - 1;
   }
@@ -74,10 +58,9 @@ class LocalExecutor final : public Executor {
   static void look_at(Worker& worker) {
     if (!worker.process) return;
     worker.status.state = WorkerState::running;
-    const auto status = worker.process->wait(milliseconds(0));
+    const auto status = worker.process->listen(milliseconds(0));
     if (!status) return;
-    static_cast<void>(worker.process->read_line(milliseconds(0)));  // takes in its last words
-    const auto said = last_line(worker.process->error_output());
+    const auto said = core::last_line(worker.process->error_output());
     worker.status = {.state = WorkerState::ended,
                      .succeeded = status->succeeded(),
                      .killed = status->signal != 0,

@@ -12,8 +12,6 @@
 namespace fleetfit::tune {
 namespace {
 
-using nlohmann::json;
-
 // Outside of texts.
 std::string without_special_numbers(std::string_view line) {
   constexpr std::array<std::string_view, 5> kNumbers = {"-Infinity", "+Infinity", "Infinity", "NaN",
@@ -31,7 +29,7 @@ std::string without_special_numbers(std::string_view line) {
   return result;
 }
 
-std::optional<json> parse_object(std::string_view line) {
+std::optional<nlohmann::json> parse_object(std::string_view line) {
   const auto begin = line.find_first_not_of(" \t");
   if (begin == std::string_view::npos || line[begin] != '{') return std::nullopt;
   auto document = core::parse_json(line, "line");
@@ -40,7 +38,7 @@ std::optional<json> parse_object(std::string_view line) {
   return *std::move(document);
 }
 
-std::optional<double> finite_number(const json& object, const char* key) {
+std::optional<double> finite_number(const nlohmann::json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number()) return std::nullopt;
   const double value = found->get<double>();
@@ -48,13 +46,13 @@ std::optional<double> finite_number(const json& object, const char* key) {
 }
 
 // Of an object that has nothing else.
-std::optional<std::string> only_text(const json& object, const char* key) {
+std::optional<std::string> only_text(const nlohmann::json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_string() || object.size() != 1) return std::nullopt;
   return found->get<std::string>();
 }
 
-TrialMessage read_result(const json& result) {
+TrialMessage read_result(const nlohmann::json& result) {
   if (!result.is_object()) return WrongMessage{"its result is no JSON object"};
   const auto accuracy = finite_number(result, "accuracy");
   if (!accuracy)

@@ -1,20 +1,18 @@
 #include "fleetfit/tune/trial_process.h"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
+#include <sys/resource.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <csignal>
 #include <system_error>
 
-#include "fleetfit/core/file_descriptor.h"
+#include "fleetfit/core/line_splitter.h"
+#include "fleetfit/core/process.h"
 #include "fleetfit/core/program.h"
+#include "fleetfit/measure/device.h"
+#include "fleetfit/measure/limits.h"
 #include "tune/executors/checkpoint_lock.h"
-#include "tune/executors/supervised_process.h"
 #include "tune/executors/trial_log.h"
 #include "tune/executors/trial_messages.h"
 
@@ -23,60 +21,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-
-// Becomes readable when a stop is asked for, so that nobody has to look again and again.
-class StopSignal {
- public:
-  explicit StopSignal(const std::stop_token& stop) : callback_(stop, Raise{event_.get()}) {}
-
-  int descriptor() const { return event_.get(); }
-
- private:
-  struct Raise {
-    int fd;
-    void operator()() const {
-      const std::uint64_t one = 1;
-      static_cast<void>(!::write(fd, &one, sizeof one));
-    }
-  };
-
-  core::FileDescriptor event_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  std::stop_callback<Raise> callback_;  // gone before the event is closed
-};
-
-// Cuts a stream into lines. Of one that is too long nothing but that is kept.
-class Lines {
- public:
-  explicit Lines(std::size_t max_bytes) : max_bytes_(max_bytes) {}
-
-  template <class Take>
-  void add(std::string_view bytes, const Take& take) {
-    while (!bytes.empty()) {
-      const auto end = bytes.find('\n');
-      const auto part = bytes.substr(0, end);
-      too_long_ = too_long_ || pending_.size() + part.size() > max_bytes_;
-      if (!too_long_) pending_ += part;
-      bytes.remove_prefix(part.size());
-      if (end == std::string_view::npos) return;
-      bytes.remove_prefix(1);
-      finish(take);
-    }
-  }
-
-  /// A last line may lack its end.
-  template <class Take>
-  void finish(const Take& take) {
-    if (!pending_.empty()) take(std::string_view(pending_));
-    pending_.clear();
-  }
-
-  bool saw_too_long() const { return too_long_; }
-
- private:
-  std::size_t max_bytes_;
-  std::string pending_;
-  bool too_long_ = false;
-};
 
 std::string with_log(std::string reason, const TrialLog& log) {
   const auto end = log.end();
@@ -93,33 +37,45 @@ std::string found_model(const TrialJob& job, const std::string& name) {
   return std::filesystem::absolute(name, ignored).string();
 }
 
+// A control group counts the memory of all processes together; where there is none, each gets a
+// limit of its own. A machine that allows neither runs the trial with any memory.
+std::optional<measure::AppliedLimits> limit_memory(int pid, std::int64_t bytes) {
+  measure::Device device{.name = "trial"};
+  device.limits.memory_bytes = bytes;
+  if (auto applied = measure::apply_limits(pid, device)) return *std::move(applied);
+  const rlimit limit{static_cast<rlim_t>(bytes), static_cast<rlim_t>(bytes)};
+  ::prlimit(pid, RLIMIT_DATA, &limit, nullptr);
+  return std::nullopt;
+}
+
 class RunningTrial {
  public:
   RunningTrial(const TrialJob& job, const TrialListener& listener,
-               const TrialProcessOptions& options, SupervisedProcess& process, TrialLog& log)
+               const TrialProcessOptions& options, TrialLog& log)
       : job_(job),
         listener_(listener),
         options_(options),
-        process_(process),
         log_(log),
         output_(options.max_line_bytes) {}
 
-  TrialOutcome run(const std::stop_token& stop) {
-    const StopSignal stop_signal(stop);
+  void take_output(std::string_view bytes) {
+    output_.add(bytes);
+    while (const auto line = output_.next()) take_line(*line);
+  }
+
+  TrialOutcome run(core::Process& process, const std::stop_token& stop) {
     if (job_.timeout_s > 0) deadline_ = began_ + seconds(job_.timeout_s);
-    while (!wait(stop_signal)) {
-      if (stop.stop_requested() && !ending_) begin_to_end(Cause::stopped);
-      if (deadline_ && steady_clock::now() >= *deadline_) run_out_of_time();
-      if (output_.saw_too_long() && cause_ == Cause::none) {
+    std::optional<core::ExitStatus> status;
+    while (!(status = process.listen(time_left(), ending_ ? std::stop_token() : stop))) {
+      if (stop.stop_requested() && !ending_) begin_to_end(process, Cause::stopped);
+      if (deadline_ && steady_clock::now() >= *deadline_) run_out_of_time(process);
+      if ((saw_too_long_ || output_.runs_over()) && cause_ == Cause::none) {
         cause_ = Cause::line_too_long;
-        process_.kill();
+        process.kill();
       }
     }
-    const auto end = process_.collect();
-    while (read_some(process_.output()) || read_some(process_.errors())) {
-    }
-    output_.finish([this](std::string_view line) { take_line(line); });
-    return outcome(end);
+    if (const auto line = output_.rest()) take_line(*line);
+    return outcome(process, *status);
   }
 
  private:
@@ -131,53 +87,32 @@ class RunningTrial {
         std::chrono::duration<double>(std::min(value, kLongest)));
   }
 
-  void begin_to_end(Cause cause) {
+  void begin_to_end(core::Process& process, Cause cause) {
     cause_ = cause;
     ending_ = true;
     deadline_ = steady_clock::now() + options_.grace;
-    process_.ask_to_end();
+    process.ask_to_end();
   }
 
-  void run_out_of_time() {
+  void run_out_of_time(core::Process& process) {
     if (ending_) {
-      process_.kill();
+      process.kill();
       deadline_.reset();
     } else {
-      begin_to_end(result_ ? Cause::lingering : Cause::timeout);
+      begin_to_end(process, result_ ? Cause::lingering : Cause::timeout);
     }
   }
 
-  int milliseconds_left() const {
-    if (!deadline_) return -1;
-    const auto left = std::chrono::ceil<milliseconds>(*deadline_ - steady_clock::now());
-    return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
+  milliseconds time_left() const {
+    constexpr milliseconds kLong{60'000};
+    if (!deadline_) return kLong;
+    return std::clamp(std::chrono::ceil<milliseconds>(*deadline_ - steady_clock::now()),
+                      milliseconds(0), kLong);
   }
 
-  // True when it has ended.
-  bool wait(const StopSignal& stop_signal) {
-    const bool watch_stop = !ending_;
-    std::array<pollfd, 4> polled = {{{output_open_ ? process_.output() : -1, POLLIN, 0},
-                                     {errors_open_ ? process_.errors() : -1, POLLIN, 0},
-                                     {process_.end_signal(), POLLIN, 0},
-                                     {watch_stop ? stop_signal.descriptor() : -1, POLLIN, 0}}};
-    ::poll(polled.data(), polled.size(), milliseconds_left());
-    if (polled[0].revents != 0) output_open_ = read_some(process_.output());
-    if (polled[1].revents != 0) errors_open_ = read_some(process_.errors());
-    return polled[2].revents != 0;
-  }
-
-  // False if there is nothing more.
-  bool read_some(int fd) {
-    std::array<char, 65'536> buffer;
-    const auto got = ::read(fd, buffer.data(), buffer.size());
-    if (got <= 0) return false;
-    const std::string_view bytes(buffer.data(), static_cast<std::size_t>(got));
-    if (fd == process_.errors()) {
-      log_.add(bytes);
-    } else {
-      output_.add(bytes, [this](std::string_view line) { take_line(line); });
-    }
-    return true;
+  void take_line(const core::LineSplitter::Line& line) {
+    saw_too_long_ = saw_too_long_ || line.too_long;
+    if (!line.text.empty()) take_line(line.text);
   }
 
   void take_line(std::string_view line) {
@@ -205,17 +140,15 @@ class RunningTrial {
     log_.add(fmt::format("{}\n", line));
   }
 
-  std::string failure(const SupervisedEnd& end) const {
-    if (!end.start_error.empty())
-      return fmt::format("cannot start {}: {}", job_.command[0], end.start_error);
+  std::string failure(const core::ExitStatus& status) const {
     if (cause_ == Cause::line_too_long)
       return fmt::format("it printed a line of more than {} bytes", options_.max_line_bytes);
     if (cause_ == Cause::timeout)
       return with_log(fmt::format("it took longer than {:g} s", job_.timeout_s), log_);
     if (cause_ == Cause::lingering) return with_log("it gave its result and did not end", log_);
-    if (!end.status.succeeded()) {
-      const bool maybe_memory = end.status.signal == 9 && job_.memory_bytes;
-      return with_log(fmt::format("{}{}", to_string(end.status),
+    if (!status.succeeded()) {
+      const bool maybe_memory = status.signal == 9 && job_.memory_bytes;
+      return with_log(fmt::format("{}{}", to_string(status),
                                   maybe_memory ? fmt::format(" (it may have {} bytes of memory)",
                                                              *job_.memory_bytes)
                                                : ""),
@@ -225,14 +158,14 @@ class RunningTrial {
     return result_ ? "" : with_log("it ended without a result", log_);
   }
 
-  TrialOutcome outcome(const SupervisedEnd& end) const {
+  TrialOutcome outcome(const core::Process& process, const core::ExitStatus& status) const {
     TrialOutcome result;
     result.elapsed_s = std::chrono::duration<double>(steady_clock::now() - began_).count();
-    result.cpu_s = end.cpu_s;
+    result.cpu_s = process.cpu_s();
     constexpr int kShellsWordForIt = 128 + SIGTERM;
-    result.was_told_to_end = end.status.signal == SIGTERM || end.status.code == kShellsWordForIt;
+    result.was_told_to_end = status.signal == SIGTERM || status.code == kShellsWordForIt;
     result.epochs = epochs_;
-    result.reason = failure(end);
+    result.reason = failure(status);
     if (result.reason.empty()) {
       result.end = TrialOutcome::End::finished;
       result.accuracy = result_->accuracy;
@@ -242,7 +175,7 @@ class RunningTrial {
     } else if (cause_ == Cause::stopped) {
       result.end = TrialOutcome::End::stopped;
       result.reason = "it was stopped";
-    } else if (cause_ == Cause::none && !end.is_known && end.start_error.empty()) {
+    } else if (cause_ == Cause::none && process.was_guard_killed()) {
       // Not the trial's fault: somebody killed one of our own processes.
       result.end = TrialOutcome::End::stopped;
       result.reason = "the process that watches over it was killed";
@@ -253,11 +186,9 @@ class RunningTrial {
   const TrialJob& job_;
   const TrialListener& listener_;
   const TrialProcessOptions& options_;
-  SupervisedProcess& process_;
   TrialLog& log_;
-  Lines output_;
-  bool output_open_ = true;
-  bool errors_open_ = true;
+  core::LineSplitter output_;
+  bool saw_too_long_ = false;
   steady_clock::time_point began_ = steady_clock::now();
   std::optional<steady_clock::time_point> deadline_;
   bool ending_ = false;
@@ -286,17 +217,31 @@ Result<TrialOutcome> run_trial(const TrialJob& job, const TrialListener& listene
   FLEETFIT_ASSIGN(auto lock, CheckpointLock::take(job.checkpoint_folder,
                                                   {.attempt = job.attempt, .worker = job.worker},
                                                   options.grace + milliseconds(2000), stop));
-  FLEETFIT_ASSIGN(auto process,
-                  SupervisedProcess::start({.argv = job.command,
-                                            .environment = {{"FLEETFIT_TRIAL", document}},
-                                            .cores = job.cores,
-                                            .memory_bytes = job.memory_bytes,
-                                            .lock = lock.descriptor().get()}));
-  if (process.group() > 0) {
+  std::optional<measure::AppliedLimits> limits;
+  RunningTrial trial(job, listener, options, log);
+  bool is_prepared = false;
+  const auto prepare = [&](int pid) -> Status {
+    if (job.memory_bytes) limits = limit_memory(pid, *job.memory_bytes);
     // Without it a successor could not kill what this one leaves; it would wait for it to end.
-    FLEETFIT_TRY(lock.record_group(process.group()));
-  }
-  return RunningTrial(job, listener, options, process, log).run(stop);
+    FLEETFIT_TRY(lock.record_group(pid));
+    is_prepared = true;
+    return {};
+  };
+  auto process = core::Process::start(
+      job.command, {.environment = {{"FLEETFIT_TRIAL", document}},
+                    .grace = options.grace,
+                    .leftovers = core::Leftovers::all,
+                    .cores = job.cores,
+                    .keep_open = lock.descriptor().get(),
+                    .prepare = prepare,
+                    .on_output = [&](std::string_view bytes) { trial.take_output(bytes); },
+                    .on_errors = [&](std::string_view bytes) { log.add(bytes); }});
+  // What comes after the preparations is the program's own fault.
+  if (!process && is_prepared)
+    return TrialOutcome{.reason = core::one_line(process.error().message)};
+  FLEETFIT_TRY(process);
+  process->close_stdin();
+  return trial.run(*process, stop);
 }
 
 }  // namespace fleetfit::tune
