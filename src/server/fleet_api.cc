@@ -104,6 +104,9 @@ class Api final : public FleetApi {
 
   Admission admit(const ApiRequest& head) override;
   ApiReply answer(const ApiRequest& request) override;
+  ApiReply refuse(int status, std::string_view code, std::string_view message) const override {
+    return refusal(status, code, message);
+  }
   Status look_after() override;
   Result<bool> has_admin() override;
   Result<std::vector<StreamedEvent>> events_after(std::int64_t id, std::size_t most) override;
@@ -304,22 +307,6 @@ Result<std::unique_ptr<FleetApi>> make_fleet_api(app::Workplace& workplace,
 
 ApiReply refusal(int status, std::string_view code, std::string_view message) {
   return json_reply({{"error", {{"code", code}, {"message", message}}}}, status);
-}
-
-std::vector<std::pair<std::string, std::string>> security_headers(bool secure) {
-  std::vector<std::pair<std::string, std::string>> headers = {
-      {"Content-Security-Policy",
-       "default-src 'self'; img-src 'self' data:; "
-       "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"},
-      {"X-Content-Type-Options", "nosniff"},
-      {"X-Frame-Options", "DENY"},
-      {"Referrer-Policy", "no-referrer"},
-      {"Permissions-Policy", "camera=(), geolocation=(), microphone=()"},
-      {"Cross-Origin-Opener-Policy", "same-origin"},
-      {"Cross-Origin-Resource-Policy", "same-origin"}};
-  if (secure)
-    headers.emplace_back("Strict-Transport-Security", "max-age=31536000; includeSubDomains");
-  return headers;
 }
 
 }  // namespace fleetfit::server

@@ -23,6 +23,7 @@ ApiRequest request_of(const HttpHead& head, const std::string& peer) {
   return {.method = head.method,
           .path = head.path,
           .query = head.query,
+          .host = std::string(head.header("host")),
           .authorization = std::string(head.header("authorization")),
           .cookie = std::string(head.header("cookie")),
           .content_type = std::string(head.header("content-type")),
@@ -192,7 +193,7 @@ HttpConnection::Step HttpConnection::answer() {
 
 HttpConnection::Step HttpConnection::refuse(int status, std::string_view message) {
   const auto code = status == 413 ? "too_large" : status == 408 ? "too_slow" : "invalid_input";
-  return end_with(refusal(status, code, message));
+  return end_with(surroundings_.api.refuse(status, code, message));
 }
 
 /// What follows on the line cannot be understood, or is not wanted.
@@ -219,7 +220,7 @@ HttpConnection::Step HttpConnection::send_file(const ApiReply& reply) {
   struct stat about = {};
   if (!file_.is_open() || ::fstat(file_.get(), &about) != 0) {
     file_.close();
-    return send(refusal(500, "internal", "the file is gone"));
+    return send(surroundings_.api.refuse(500, "internal", "the file is gone"));
   }
   file_left_ = request_.method == "HEAD" ? 0 : static_cast<std::uint64_t>(about.st_size);
   out_ += format_head(reply, static_cast<std::uint64_t>(about.st_size),
@@ -231,7 +232,7 @@ HttpConnection::Step HttpConnection::start_stream(const ApiReply& reply) {
   keep_alive_ = false;
   if (++surroundings_.streams > surroundings_.most_streams) {
     --surroundings_.streams;
-    auto busy = refusal(503, "too_many", "there are too many streams of events");
+    auto busy = surroundings_.api.refuse(503, "too_many", "there are too many streams of events");
     busy.headers.emplace_back("Retry-After", "30");
     return send(busy);
   }

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fleetfit/server/fleet_api.h"
+#include "fleetfit/server/http_api.h"
 #include "server/http_head.h"
 #include "server/socket.h"
 #include "server/upload_file.h"
@@ -36,7 +36,7 @@ struct Patience {
 
 /// What connections work with. Borrows the API.
 struct HttpSurroundings {
-  FleetApi& api;
+  HttpApi& api;
   std::filesystem::path incoming = {};  ///< folder for uploads
   bool secure = false;
   Patience patience = {};

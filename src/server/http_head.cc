@@ -217,4 +217,20 @@ std::string format_head(const ApiReply& reply, std::optional<std::uint64_t> leng
   return text + "\r\n";
 }
 
+std::vector<std::pair<std::string, std::string>> security_headers(bool secure) {
+  std::vector<std::pair<std::string, std::string>> headers = {
+      {"Content-Security-Policy",
+       "default-src 'self'; img-src 'self' data:; "
+       "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"},
+      {"X-Content-Type-Options", "nosniff"},
+      {"X-Frame-Options", "DENY"},
+      {"Referrer-Policy", "no-referrer"},
+      {"Permissions-Policy", "camera=(), geolocation=(), microphone=()"},
+      {"Cross-Origin-Opener-Policy", "same-origin"},
+      {"Cross-Origin-Resource-Policy", "same-origin"}};
+  if (secure)
+    headers.emplace_back("Strict-Transport-Security", "max-age=31536000; includeSubDomains");
+  return headers;
+}
+
 }  // namespace fleetfit::server

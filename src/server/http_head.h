@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "fleetfit/server/fleet_api.h"
+#include "fleetfit/server/http_api.h"
 
 /// What stands before the bodies of HTTP/1.1, read strictly: what could be understood in two ways
 /// is refused.

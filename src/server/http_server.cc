@@ -63,7 +63,7 @@ void watch(int epoll, int operation, int fd, std::uint64_t id, std::uint32_t eve
 
 }  // namespace
 
-HttpServer::HttpServer(FleetApi& api, Bell& bell, const ListenOptions& options, TlsContext tls)
+HttpServer::HttpServer(HttpApi& api, Bell* bell, const ListenOptions& options, TlsContext tls)
     : options_(options),
       bell_(bell),
       tls_(std::move(tls)),
@@ -226,7 +226,9 @@ Status HttpServer::run(const std::stop_token& stop) {
   std::vector<std::jthread> workers;
   for (std::size_t i = 0; i < options_.workers; ++i) workers.emplace_back([this] { work(); });
   const std::jthread keeper([this](const std::stop_token& end) { look_after(end); });
-  const std::jthread teller([this](const std::stop_token& end) { send_events(end); });
+  std::jthread messenger;
+  if (bell_ != nullptr)
+    messenger = std::jthread([this](const std::stop_token& end) { send_events(end); });
   auto swept = std::chrono::steady_clock::now();
   constexpr int kTurnMs = 1000;
   while (!stop.stop_requested()) {
@@ -262,7 +264,7 @@ void HttpServer::look_after(const std::stop_token& stop) {
 void HttpServer::send_events(const std::stop_token& stop) {
   ignore_broken_pipes();
   while (!stop.stop_requested()) {
-    bell_.wait(1s, stop);
+    bell_->wait(1s, stop);
     if (stop.stop_requested()) return;
     if (surroundings_.streams > 0) send_events_once();
     std::this_thread::sleep_for(kBetweenEvents);
@@ -321,7 +323,7 @@ Status serve_fleet(FleetApi& api, Bell& bell, const ListenOptions& options,
     std::error_code ignored;
     std::filesystem::remove(left.path(), ignored);
   }
-  HttpServer server(api, bell, options, std::move(tls));
+  HttpServer server(api, &bell, options, std::move(tls));
   FLEETFIT_ASSIGN(const auto address, server.open());
   listening((has_tls ? "https://" : "http://") + to_text(address));
   return server.run(stop);

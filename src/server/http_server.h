@@ -22,7 +22,9 @@ namespace fleetfit::server {
 /// Waits for all connections at once (epoll) and lets a few threads advance those that can.
 class HttpServer {
  public:
-  HttpServer(FleetApi& api, Bell& bell, const ListenOptions& options, TlsContext tls);
+  /// `bell` is rung when there are new events; none if there are never any. Without `tls` anybody
+  /// on the way can read along.
+  HttpServer(HttpApi& api, Bell* bell, const ListenOptions& options, TlsContext tls);
   ~HttpServer();
 
   /// Listens, and tells the address.
@@ -56,7 +58,7 @@ class HttpServer {
   void log(const std::string& message) const;
 
   ListenOptions options_;
-  Bell& bell_;
+  Bell* bell_;
   TlsContext tls_;
   HttpSurroundings surroundings_;
   core::FileDescriptor listener_;

@@ -9,7 +9,7 @@
 
 #include "fleetfit/core/file_descriptor.h"
 #include "fleetfit/core/result.h"
-#include "fleetfit/server/fleet_api.h"
+#include "fleetfit/server/http_api.h"
 
 namespace fleetfit::server {
 

@@ -1,52 +1,13 @@
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <future>
 #include <thread>
 
 #include "fleetfit/server/fleet_http.h"
 #include "tests/server/fleet_api_fixture.h"
+#include "tests/server/line.h"
 
 namespace fleetfit::server {
 namespace {
-
-/// A connection to a port of this machine; text goes in and comes out as it is.
-class Line {
- public:
-  explicit Line(int port) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  }
-  Line(const Line&) = delete;
-  Line& operator=(const Line&) = delete;
-  ~Line() { ::close(fd_); }
-
-  void send(const std::string& text) const {
-    EXPECT_EQ(::send(fd_, text.data(), text.size(), MSG_NOSIGNAL), std::ssize(text));
-  }
-  /// Until that text has come, or the line is closed.
-  std::string read_until(const std::string& end) {
-    while (text_.find(end) == std::string::npos) {
-      char buffer[4096];
-      const auto count = ::recv(fd_, buffer, sizeof buffer, 0);
-      if (count <= 0) break;
-      text_.append(buffer, static_cast<std::size_t>(count));
-    }
-    return text_;
-  }
-  std::string read_all() { return read_until("never sent"); }
-  void forget() { text_.clear(); }
-
- private:
-  int fd_;
-  std::string text_;
-};
 
 class HttpServerTest : public FleetApiTest {
  protected:
@@ -170,6 +131,7 @@ TEST(ServeFleet, RefusesOthersWithoutTls) {
   class NoApi final : public FleetApi {
     Admission admit(const ApiRequest&) override { return {}; }
     ApiReply answer(const ApiRequest&) override { return {}; }
+    ApiReply refuse(int, std::string_view, std::string_view) const override { return {}; }
     Status look_after() override { return {}; }
     Result<bool> has_admin() override { return true; }
     Result<std::vector<StreamedEvent>> events_after(std::int64_t, std::size_t) override {

@@ -1,61 +1,19 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "fleetfit/app/workplace.h"
 #include "fleetfit/core/result.h"
+#include "fleetfit/server/http_api.h"
 
 /// A fleet's API as functions of a request (docs/fleet.md); no sockets here.
 namespace fleetfit::server {
-
-/// A body that was written to a file while it came.
-struct Upload {
-  std::filesystem::path file = {};
-  std::string sha256 = {};
-  std::uint64_t bytes = 0;
-};
-
-struct ApiRequest {
-  std::string method = {};
-  std::string path = {};   ///< as it was sent, without the query
-  std::string query = {};  ///< as it was sent, without '?'
-  std::string authorization = {};
-  std::string cookie = {};
-  std::string content_type = {};
-  std::string from_page = {};      ///< the header X-Fleetfit
-  std::string last_event_id = {};  ///< the header Last-Event-ID
-  std::string if_none_match = {};
-  std::string peer = {};  ///< address of who asks
-  std::string body = {};
-  std::optional<Upload> upload = std::nullopt;  ///< in place of a body
-};
-
-struct ApiReply {
-  int status = 200;
-  std::string type = "application/json";
-  std::vector<std::pair<std::string, std::string>> headers = {};
-  std::string body = {};
-  std::optional<std::filesystem::path> file = std::nullopt;  ///< its content in place of the body
-  /// Events with ids above this one follow as they happen, as server-sent events, in place of the
-  /// body.
-  std::optional<std::int64_t> events_after = std::nullopt;
-};
-
-/// What is known before the body of a request has come.
-struct Admission {
-  std::optional<ApiReply> refused = std::nullopt;  ///< to be answered at once
-  std::uint64_t most_bytes = 0;                    ///< of the body
-  bool to_file = false;                            ///< the body is to be an Upload
-};
 
 /// So many at once, and as many a second for ever.
 struct RateLimit {
@@ -81,40 +39,17 @@ struct FleetApiOptions {
   std::function<void()> events_added = {};
 };
 
-/// An event as it goes over the line.
-struct StreamedEvent {
-  std::int64_t id = 0;
-  std::string json = {};
-};
-
-/// Safe to use from many threads.
-class FleetApi {
+/// Also answers with the web page's files. `look_after` makes jobs whose leases have ended wait
+/// again, takes devices that are not heard of any more for offline, and forgets old events.
+class FleetApi : public HttpApi {
  public:
-  virtual ~FleetApi() = default;
-
-  /// Whether a request may come in, judged by all but its body.
-  virtual Admission admit(const ApiRequest& head) = 0;
-
-  /// Whatever the request, there is a reply. The web page's files are answered as well.
-  virtual ApiReply answer(const ApiRequest& request) = 0;
-
-  /// To be called every few seconds: jobs whose leases have ended wait again, devices that are not
-  /// heard of any more are offline, old events are forgotten.
-  virtual Status look_after() = 0;
-
   /// Whether there is somebody who may do everything.
   virtual Result<bool> has_admin() = 0;
-
-  /// Oldest first, at most `most`.
-  virtual Result<std::vector<StreamedEvent>> events_after(std::int64_t id, std::size_t most) = 0;
 };
 
 /// The workplace is borrowed. Fails with `io` if the folder cannot be made.
 Result<std::unique_ptr<FleetApi>> make_fleet_api(app::Workplace& workplace,
                                                  FleetApiOptions options);
-
-/// Headers that every answer has, whatever it is.
-std::vector<std::pair<std::string, std::string>> security_headers(bool secure);
 
 /// {"error":{"code","message"}}
 ApiReply refusal(int status, std::string_view code, std::string_view message);

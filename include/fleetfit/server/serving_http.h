@@ -7,23 +7,26 @@
 #include "fleetfit/app/serving.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/server/address.h"
+#include "fleetfit/server/http_api.h"
 
 /// Serving over HTTP, for programs on the same machine (docs/serving.md).
 namespace fleetfit::server {
 
-struct HttpRequest {
-  std::string method = {};
-  std::string path = {};
-  std::string body = {};
-};
+/// POST /v1/predict and GET /v1/status, for requests that name this machine (`Host`). What is
+/// refused is {"error": "why"}.
+class ServingApi final : public HttpApi {
+ public:
+  explicit ServingApi(app::Serving& serving) : serving_(serving) {}
 
-struct HttpReply {
-  int status = 200;
-  std::string body = {};  ///< JSON
-};
+  Admission admit(const ApiRequest& head) override;
+  ApiReply answer(const ApiRequest& request) override;
+  ApiReply refuse(int status, std::string_view code, std::string_view message) const override;
+  Status look_after() override { return {}; }
+  Result<std::vector<StreamedEvent>> events_after(std::int64_t id, std::size_t most) override;
 
-/// POST /v1/predict and GET /v1/status. Whatever the request, there is a reply.
-HttpReply respond(app::Serving& serving, const HttpRequest& request);
+ private:
+  app::Serving& serving_;
+};
 
 /// Answers requests until it is stopped. `listening` is told the address once requests can come.
 /// Fails with `io` if the address cannot be used.
