@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -17,6 +15,7 @@
 #include "fleetfit/app/workplace.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/interrupt.h"
+#include "fleetfit/core/process_info.h"
 #include "fleetfit/core/program.h"
 #include "fleetfit/core/version.h"
 #include "fleetfit/measure/device.h"
@@ -65,14 +64,12 @@ Result<fs::path> state_folder(const std::string& given) {
 }
 
 /// The machine's name, less what no name of a device has.
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "";
-  std::string text = name.data();
-  std::erase_if(text, [](unsigned char c) {
+std::string name_of_this_device() {
+  auto name = core::host_name();
+  std::erase_if(name, [](unsigned char c) {
     return (std::isalnum(c) == 0) && c != '.' && c != '_' && c != '-';
   });
-  return text;
+  return name;
 }
 
 void log_line(std::string_view text) {
@@ -84,7 +81,7 @@ Result<AgentOptions> options_of(Flags& flags) {
   if (flags.connection.server.empty()) return refuse("--server: nothing says which server to ask");
   FLEETFIT_ASSIGN(flags.connection.token, read_token(flags.token_file));
   FLEETFIT_ASSIGN(auto registration,
-                  describe_this_device(flags.name.empty() ? host_name() : flags.name));
+                  describe_this_device(flags.name.empty() ? name_of_this_device() : flags.name));
   flags.connection.device = registration.name;
   if (!flags.connection.authority.empty())
     flags.connection.authority = fs::absolute(flags.connection.authority);

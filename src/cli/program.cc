@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "fleetfit/core/companion.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/program.h"
 #include "fleetfit/core/progress_for_people.h"
@@ -113,11 +114,7 @@ void Context::print(const std::string& text) const {
 }
 
 Result<std::string> own_program() {
-  std::error_code error;
-  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error)
-    return fail(ErrorCode::io, fmt::format("cannot find fleetfit itself: {}", error.message()));
-  return path.string();
+  return core::running_program().map([](const auto& path) { return path.string(); });
 }
 
 std::string store_for_others(const Context& context) {

@@ -2,10 +2,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -15,6 +14,7 @@
 #include "fleetfit/core/interrupt.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/program.h"
+#include "fleetfit/core/sleep.h"
 #include "fleetfit/server/serving_http.h"
 
 namespace fleetfit::cli {
@@ -37,11 +37,10 @@ class Ending {
   Ending(std::stop_token interrupt, double seconds)
       : interrupt_(std::move(interrupt), [this] { stop_.request_stop(); }) {
     if (seconds <= 0) return;
-    alarm_ = std::jthread([this, seconds](const std::stop_token& end) {
-      std::mutex mutex;
-      std::unique_lock lock(mutex);
-      std::condition_variable_any woken;
-      woken.wait_for(lock, end, std::chrono::duration<double>(seconds), [] { return false; });
+    const auto time = std::chrono::ceil<std::chrono::milliseconds>(
+        std::chrono::duration<double>(std::min(seconds, kLongest)));
+    alarm_ = std::jthread([this, time](const std::stop_token& end) {
+      core::sleep_unless_stopped(time, end);
       stop_.request_stop();
     });
   }
@@ -49,6 +48,8 @@ class Ending {
   std::stop_token token() const { return stop_.get_token(); }
 
  private:
+  static constexpr double kLongest = 1e9;
+
   std::stop_source stop_;
   std::stop_callback<std::function<void()>> interrupt_;
   std::jthread alarm_;

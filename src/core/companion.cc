@@ -44,13 +44,17 @@ Result<std::string> read_all(Process& process, const CompanionOptions& options) 
 
 }  // namespace
 
-Result<fs::path> find_companion(std::string_view name) {
+Result<fs::path> running_program() {
   std::error_code error;
-  const auto self = fs::read_symlink("/proc/self/exe", error);
-  if (error) {
-    return fail(ErrorCode::io,
-                fmt::format("the running program cannot be found: {}", error.message()));
-  }
+  auto self = fs::read_symlink("/proc/self/exe", error);
+  if (!error) return self;
+  return fail(ErrorCode::io,
+              fmt::format("the running program cannot be found: {}", error.message()));
+}
+
+Result<fs::path> find_companion(std::string_view name) {
+  FLEETFIT_ASSIGN(const auto self, running_program());
+  std::error_code error;
   auto path = self.parent_path() / name;
   if (::access(path.c_str(), X_OK) != 0 || !fs::is_regular_file(path, error)) {
     return fail(ErrorCode::not_found,

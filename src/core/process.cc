@@ -85,7 +85,9 @@ struct Process::State {
       : program(std::move(name)),
         options(given),
         guard(std::move(started)),
-        lines(options.max_line_bytes) {}
+        lines(options.max_line_bytes) {
+    options.prepare = {};  // what it borrows may be gone by now
+  }
 
   std::string program;
   ProcessOptions options;

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "fleetfit/core/csv.h"
+#include "fleetfit/core/process_info.h"
 #include "fleetfit/measure/energy.h"
 #include "measure/kernel_file.h"
 
@@ -32,21 +32,6 @@ double own_cpu_seconds() {
   return sum;
 }
 
-// utime and stime of /proc/PID/stat. The name of the program is in parentheses and may hold spaces.
-Result<double> cpu_seconds_of(const fs::path& root, int pid) {
-  const auto path = root / "proc" / std::to_string(pid) / "stat";
-  FLEETFIT_ASSIGN(const auto text, read_setting(path));
-  const auto end = text.rfind(')');
-  const auto words = words_of(end == std::string::npos ? "" : text.substr(end + 1));
-  const auto user = words.size() > 12 ? to_number(words[11]) : std::nullopt;
-  const auto system = words.size() > 12 ? to_number(words[12]) : std::nullopt;
-  if (user && system) {
-    return static_cast<double>(*user + *system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
-  }
-  return fail(ErrorCode::invalid_input,
-              fmt::format("{}: does not tell the CPU time", path.string()));
-}
-
 class ModelledMeter final : public EnergyMeter {
  public:
   ModelledMeter(std::string name, double power_mw, const EnergyOptions& options)
@@ -67,7 +52,9 @@ class ModelledMeter final : public EnergyMeter {
 
  private:
   Result<double> cpu_seconds() const {
-    return pid_ == 0 ? Result<double>(own_cpu_seconds()) : cpu_seconds_of(root_, pid_);
+    if (pid_ == 0) return own_cpu_seconds();
+    FLEETFIT_ASSIGN(const auto info, core::process_info(pid_, root_ / "proc"));
+    return info.cpu_s;
   }
 
   std::string name_;

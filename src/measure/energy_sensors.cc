@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 #include <utility>
 
+#include "fleetfit/core/sleep.h"
 #include "fleetfit/measure/energy.h"
 #include "measure/kernel_file.h"
 
@@ -133,10 +132,7 @@ class GaugeMeter final : public EnergyMeter {
   }
 
   void run(const std::stop_token& stop) {
-    std::mutex mutex;
-    std::unique_lock lock(mutex);
-    std::condition_variable_any wake;
-    while (!wake.wait_for(lock, stop, period_, [&] { return stop.stop_requested(); })) take();
+    while (core::sleep_unless_stopped(period_, stop)) take();
   }
 
   std::string name_;

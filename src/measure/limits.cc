@@ -17,6 +17,7 @@
 
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/file_descriptor.h"
+#include "fleetfit/core/process_info.h"
 #include "measure/kernel_file.h"
 
 namespace fleetfit::measure {
@@ -30,12 +31,9 @@ constexpr std::string_view kFrequencyPrefix = "frequency-";
 
 // --- who made a group ----------------------------------------------------------------------------
 
-// When the process started: with its number it names a process for good, as numbers are used again.
 std::optional<std::string> start_of(const LimitSystem& system, std::int64_t pid) {
-  const auto text = find_setting(system.proc / std::to_string(pid) / "stat");
-  if (!text) return std::nullopt;
-  const auto words = words_of(text->substr(text->rfind(')') + 1));
-  return words.size() > 19 ? std::optional(words[19]) : std::nullopt;
+  const auto info = core::process_info(pid, system.proc);
+  return info ? std::optional(fmt::to_string(info->start_ticks)) : std::nullopt;
 }
 
 // "PID-START", as it stands in the names of groups and files.

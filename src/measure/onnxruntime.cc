@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "fleetfit/core/companion.h"
+
 namespace fleetfit::measure {
 namespace {
 
@@ -20,10 +22,9 @@ std::vector<fs::path> runtime_folders() {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here changes the environment
   const char* named = std::getenv("FLEETFIT_RUNTIMES");
   if (named != nullptr && *named != '\0') return {named};
-  std::error_code error;
-  const auto program = fs::read_symlink("/proc/self/exe", error);
-  if (error) return {};
-  const auto folder = program.parent_path();
+  const auto program = core::running_program();
+  if (!program) return {};
+  const auto folder = program->parent_path();
   return {(folder / "../../runtimes").lexically_normal(),
           (folder / "../lib/fleetfit/runtimes").lexically_normal()};
 }

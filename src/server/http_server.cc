@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 #include <netdb.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -16,6 +14,9 @@
 #include <map>
 #include <system_error>
 #include <utility>
+
+#include "fleetfit/core/sigpipe.h"
+#include "fleetfit/core/sleep.h"
 
 namespace fleetfit::server {
 namespace {
@@ -35,14 +36,6 @@ void allow_many_files() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-/// OpenSSL writes to connections that the other side has closed.
-void ignore_broken_pipes() {
-  sigset_t set{};
-  sigemptyset(&set);
-  sigaddset(&set, SIGPIPE);
-  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
 std::string address_text(const sockaddr_storage& address, socklen_t size) {
@@ -165,7 +158,7 @@ std::optional<HttpServer::Id> HttpServer::dequeue() {
 }
 
 void HttpServer::work() {
-  ignore_broken_pipes();
+  const core::SigpipeBlocked blocked;  // OpenSSL writes to connections that others have closed
   while (const auto id = dequeue()) {
     try {
       advance(*id);
@@ -248,21 +241,17 @@ Status HttpServer::run(const std::stop_token& stop) {
 }
 
 void HttpServer::look_after(const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any never;
   std::string last_problem;
-  while (!stop.stop_requested()) {
+  do {
     const auto done = surroundings_.api.look_after();
     const auto problem = done ? std::string() : done.error().message;
     if (!problem.empty() && problem != last_problem) log(problem);
     last_problem = problem;
-    std::unique_lock lock(mutex);
-    never.wait_for(lock, stop, kLookAfter, [] { return false; });
-  }
+  } while (core::sleep_unless_stopped(kLookAfter, stop));
 }
 
 void HttpServer::send_events(const std::stop_token& stop) {
-  ignore_broken_pipes();
+  const core::SigpipeBlocked blocked;  // OpenSSL writes to connections that others have closed
   while (!stop.stop_requested()) {
     bell_->wait(1s, stop);
     if (stop.stop_requested()) return;

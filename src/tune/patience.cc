@@ -6,24 +6,21 @@ namespace fleetfit::tune {
 
 using std::chrono::milliseconds;
 
-GrowingPause pause_between_questions(const store::StudyStore& store) {
-  constexpr milliseconds kWoken{1000};
-  return store.hears_of_changes() ? GrowingPause(kWoken) : GrowingPause();
+core::GrowingPause pause_between_questions(const store::StudyStore& store) {
+  return {milliseconds(5), milliseconds(store.hears_of_changes() ? 1000 : 100)};
 }
 
 bool Patience::waited(const Error& error) {
-  constexpr milliseconds kLongest{2000};
   if (!waiting_ && say_)
     say_(fmt::format("waiting until the store can be used again: {}", error.message));
   waiting_ = true;
-  const auto pause = std::exchange(pause_, std::min(pause_ * 2, kLongest));
-  return sleep_unless_stopped(pause, stop_);
+  return sleep_unless_stopped(pause_.take(), stop_);
 }
 
 void Patience::answered() {
   if (waiting_ && say_) say_("the store can be used again");
   waiting_ = false;
-  pause_ = milliseconds(100);
+  pause_.something_happened();
 }
 
 }  // namespace fleetfit::tune

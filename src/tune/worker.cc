@@ -122,7 +122,8 @@ class Worker {
         meter_(clock) {}
 
   Status work() {
-    GrowingPause pause = pause_between_questions(store_);
+    constexpr milliseconds kLong{100};  // only then it is asked whether the study is done
+    auto pause = pause_between_questions(store_);
     auto idle_since = clock_.now();
     while (!stop_.stop_requested()) {
       auto claimed = patience_.keep_trying([&] {
@@ -136,13 +137,13 @@ class Worker {
         idle_since = clock_.now();
         continue;
       }
-      if (pause.is_long()) {
+      if (pause.next() >= kLong) {
         const auto done = is_done();
         if (!done) return unless_stopped(done.error());
         if (*done) return {};
       }
       if (options_.idle_limit && clock_.now() - idle_since > *options_.idle_limit) return {};
-      store_.wait_for_news(study_.name, store::News::queued, pause.next(), stop_);
+      store_.wait_for_news(study_.name, store::News::queued, pause.take(), stop_);
     }
     return {};
   }
@@ -309,6 +310,25 @@ class Worker {
 };
 
 }  // namespace
+
+LeaseClock::LeaseClock(const core::Clock& clock, milliseconds lease)
+    : clock_(clock), lease_(lease), last_now_(clock.now()), last_date_(clock.date()) {}
+
+store::Time LeaseClock::run_out_before() {
+  const auto now = clock_.now();
+  const auto date = clock_.date();
+  const auto jump = (date - last_date_) - (now - last_now_);
+  last_now_ = now;
+  last_date_ = date;
+  // Others will renew their leases by the new date before they count again.
+  if (std::chrono::abs(jump) > lease_ / 2) quiet_until_ = now + 2 * lease_;
+  if (now < quiet_until_) return store::Time{};
+  return std::chrono::floor<milliseconds>(date) - lease_;
+}
+
+store::Time LeaseClock::end_of_lease() const { return date() + lease_; }
+
+store::Time LeaseClock::date() const { return std::chrono::floor<milliseconds>(clock_.date()); }
 
 Status work_on_study(store::StudyStore& store, const Study& study, const core::Clock& clock,
                      const WorkerOptions& options, const WorkerHooks& hooks,

@@ -15,6 +15,9 @@
 /// "fleetfit-train is not installed beside fleetfit".
 namespace fleetfit::core {
 
+/// The path of the running program, which may have been replaced meanwhile.
+Result<std::filesystem::path> running_program();
+
 /// The companion's path.
 Result<std::filesystem::path> find_companion(std::string_view name);
 

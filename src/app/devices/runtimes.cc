@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "fleetfit/core/companion.h"
 #include "fleetfit/measure/exec_runtime.h"
 #include "fleetfit/measure/onnxruntime.h"
 
@@ -26,15 +27,13 @@ Result<std::vector<std::string>> command_of(std::string_view runtime, const Prog
 
 Result<std::vector<std::string>> own_command(const Programs& programs,
                                              std::vector<std::string> arguments) {
-  std::error_code error;
-  auto self = programs.self.empty() ? std::filesystem::read_symlink("/proc/self/exe", error)
-                                    : programs.self;
-  if (error) {
-    return fail(ErrorCode::io,
-                fmt::format("the running program cannot be found: {}", error.message()));
+  auto self = programs.self;
+  if (self.empty()) {
+    FLEETFIT_ASSIGN(self, core::running_program());
+    // A program that was replaced by a newer one while it works goes on with itself.
+    std::error_code ignored;
+    if (!std::filesystem::exists(self, ignored)) self = "/proc/self/exe";
   }
-  // A program that was replaced by a newer one while it works goes on with itself.
-  if (programs.self.empty() && !std::filesystem::exists(self, error)) self = "/proc/self/exe";
   arguments.insert(arguments.begin(), self.string());
   return arguments;
 }

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "app/study/worker_name.h"
+#include "fleetfit/core/process_info.h"
 #include "fleetfit/tune/patience.h"
 
 namespace fleetfit::app {
@@ -26,7 +27,7 @@ StudyLead::StudyLead(store::StudyStore& store, const core::Clock& clock, Wish wi
     : store_(store),
       clock_(clock),
       wish_(std::move(wish)),
-      name_(fmt::format("{}:{}", host_name(),
+      name_(fmt::format("{}:{}", core::host_name(),
                         std::filesystem::weakly_canonical(wish_.folder).string())),
       lock_(std::move(lock)) {}
 

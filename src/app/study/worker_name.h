@@ -5,8 +5,6 @@
 
 namespace fleetfit::app {
 
-std::string host_name();
-
 /// The name of this process as a worker: "w1@host:4711".
 std::string name_of_this_worker(std::string_view as);
 

@@ -112,9 +112,10 @@ class Tuning {
                        const std::stop_token& stop) {
     tune::Patience patience([this](std::string_view text) { progress_.say(text); }, stop);
     // A single worker waits for each decision.
-    auto pause = request_.workers == 1 && !store_.hears_of_changes()
-                     ? tune::GrowingPause(std::chrono::milliseconds(20))
-                     : tune::pause_between_questions(store_);
+    auto pause =
+        request_.workers == 1 && !store_.hears_of_changes()
+            ? core::GrowingPause(std::chrono::milliseconds(5), std::chrono::milliseconds(20))
+            : tune::pause_between_questions(store_);
     began_ = workplace_.clock.now();
     while (!stop.stop_requested()) {
       if (lead.is_lost())
@@ -130,7 +131,7 @@ class Tuning {
       if (*step == Conductor::Step::moved) {
         pause.something_happened();
       } else {
-        conductor.wait(pause.next(), stop);
+        conductor.wait(pause.take(), stop);
       }
       if (progress_.is_due())
         progress_.look(conductor.running().size(), conductor.rungs(), words_of(conductor));

@@ -8,9 +8,10 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <fstream>
 #include <sstream>
 #include <thread>
+
+#include "fleetfit/core/process_info.h"
 
 namespace fleetfit::tune {
 namespace {
@@ -23,26 +24,10 @@ tl::unexpected<Error> refused(const std::filesystem::path& file, std::string_vie
               fmt::format("{}: {}: {}", file.string(), what, core::system_message(errno)));
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
-// When a process began, in ticks since the machine did; with its id it is never the same twice.
-// Empty if there is none.
+// Empty if there is no such process.
 std::string start_of(int pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text;
-  std::getline(file, text);
-  const auto name_end = text.rfind(')');
-  if (name_end == std::string::npos) return "";
-  std::istringstream fields(text.substr(name_end + 1));
-  std::string field;
-  constexpr int kStartTime = 20;  // the fields after the name count from 3; this one is 22
-  for (int i = 0; i < kStartTime && fields >> field; ++i) {
-  }
-  return field;
+  const auto info = core::process_info(pid);
+  return info ? fmt::to_string(info->start_ticks) : "";
 }
 
 // "ATTEMPT HOST GROUP START WORKER"
@@ -72,7 +57,7 @@ bool write_content(int fd, std::string text) {
 }
 
 void kill_leftover(const Content& content) {
-  if (content.group <= 1 || content.host != host_name()) return;
+  if (content.group <= 1 || content.host != core::host_name()) return;
   const std::string start = start_of(content.group);
   // A leader that is gone keeps its id taken as long as others are in the group.
   if (start.empty() || start == content.start) ::kill(-content.group, SIGKILL);
@@ -109,8 +94,8 @@ Result<CheckpointLock> CheckpointLock::take(const std::filesystem::path& folder,
 
 Status CheckpointLock::record_group(int group) {
   const std::string start = group > 0 ? start_of(group) : "";
-  if (!write_content(lock_.get(), fmt::format("{} {} {} {} {}", owner_.attempt, host_name(), group,
-                                              start.empty() ? "-" : start, owner_.worker)))
+  if (!write_content(lock_.get(), fmt::format("{} {} {} {} {}", owner_.attempt, core::host_name(),
+                                              group, start.empty() ? "-" : start, owner_.worker)))
     return refused(file_, "cannot be written");
   return {};
 }

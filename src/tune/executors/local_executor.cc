@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-
 #include "fleetfit/core/process.h"
 #include "fleetfit/core/program.h"
 #include "fleetfit/tune/executor.h"
@@ -73,6 +72,21 @@ class LocalExecutor final : public Executor {
 };
 
 }  // namespace
+
+Result<std::vector<std::size_t>> Executor::submit_all(std::span<const WorkerSpec> workers) {
+  std::vector<std::size_t> handles;
+  for (const auto& worker : workers) {
+    FLEETFIT_ASSIGN(const auto handle, submit(worker));
+    handles.push_back(handle);
+  }
+  return handles;
+}
+
+Status Executor::cancel_all() {
+  FLEETFIT_ASSIGN(const auto workers, poll());
+  for (std::size_t i = 0; i < workers.size(); ++i) FLEETFIT_TRY(cancel(i));
+  return {};
+}
 
 std::unique_ptr<Executor> make_local_executor() { return std::make_unique<LocalExecutor>(); }
 

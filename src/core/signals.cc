@@ -5,7 +5,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <ctime>
+
+#include "fleetfit/core/sigpipe.h"
 
 namespace fleetfit::core {
 namespace {
@@ -55,6 +58,22 @@ void Interrupt::watch(const std::stop_token& end) {
       static_cast<void>(std::raise(signal));
     }
   }
+}
+
+SigpipeBlocked::SigpipeBlocked() {
+  sigset_t pending;
+  ::sigemptyset(&set_);
+  ::sigaddset(&set_, SIGPIPE);
+  ::sigpending(&pending);
+  was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
+  ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
+}
+
+SigpipeBlocked::~SigpipeBlocked() {
+  const timespec at_once{};
+  while (!was_pending_ && ::sigtimedwait(&set_, nullptr, &at_once) < 0 && errno == EINTR) {
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 }  // namespace fleetfit::core
