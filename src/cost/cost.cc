@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "fleetfit/graph/operator_facts.h"
 #include "fleetfit/graph/shape_inference.h"
 
 namespace fleetfit::cost {
@@ -36,109 +37,11 @@ class Count {
   bool overflowed_ = false;
 };
 
-Count product(std::initializer_list<std::int64_t> factors) {
-  Count count(1);
-  for (const auto factor : factors) count *= factor;
-  return count;
-}
-
-/// Shapes of a node's operands; all of them are known.
-struct Shapes {
-  const Graph& graph;
-  const Node& node;
-
-  const Shape& in(std::size_t i) const { return *graph.tensor(node.inputs[i]).shape; }
-  const Shape& out(std::size_t i) const { return *graph.tensor(node.outputs[i]).shape; }
-  bool has(std::size_t i) const { return i < node.inputs.size() && node.inputs[i] != kNoTensor; }
-};
-
-struct MultiplyAccumulates {
-  const Shapes& shapes;
-
-  /// Each output element sums over one filter.
-  Count operator()(const Conv&) const {
-    const auto& weights = shapes.in(1);
-    Count count(elements(shapes.out(0)));
-    if (weights.front() > 0) count *= elements(weights) / weights.front();
-    return count;
-  }
-  /// Each input element is spread by one filter.
-  Count operator()(const ConvTranspose& op) const {
-    const auto& x = shapes.in(0);
-    const auto& weights = shapes.in(1);
-    const auto channels = x[channel_axis(x, op.layout)];
-    Count count(elements(x));
-    if (channels > 0) count *= elements(weights) / channels;
-    return count;
-  }
-  Count operator()(const Gemm& op) const {
-    const auto& b = shapes.in(1);
-    return product({elements(shapes.out(0)), op.trans_b ? b[1] : b[0]});
-  }
-  Count operator()(const MatMul& op) const {
-    const auto& a = shapes.in(0);
-    const auto depth = op.trans_a && a.size() > 1 ? a[a.size() - 2] : a.back();
-    return product({elements(shapes.out(0)), depth});
-  }
-  Count operator()(const MultiHeadAttention&) const {
-    Count count;
-    for (std::size_t i = 0; i < 3; ++i)
-      count += product({elements(shapes.in(i)), shapes.in(3 + 2 * i).front()});
-    const auto& q = shapes.in(0);
-    const auto queries = q[q.size() - 2];
-    const auto keys = shapes.in(1)[q.size() - 2];
-    const auto batch = q.size() == 3 ? q[0] : 1;
-    count += product({batch, queries, keys, shapes.in(3).front()});
-    count += product({batch, queries, keys, shapes.in(7).front()});
-    count += product({elements(shapes.out(0)), shapes.in(9).back()});
-    return count;
-  }
-  template <class Op>
-  Count operator()(const Op&) const {
-    return 0;
-  }
-};
-
-/// The inputs that hold trained weights, if they are constant.
-struct TrainedInputs {
-  const Node& node;
-
-  std::vector<std::size_t> operator()(const Conv&) const { return {1, 2}; }
-  std::vector<std::size_t> operator()(const ConvTranspose&) const { return {1, 2}; }
-  std::vector<std::size_t> operator()(const Gemm&) const { return {0, 1, 2}; }
-  std::vector<std::size_t> operator()(const MatMul&) const { return {0, 1}; }
-  std::vector<std::size_t> operator()(const MultiHeadAttention&) const {
-    return {3, 4, 5, 6, 7, 8, 9, 10};
-  }
-  std::vector<std::size_t> operator()(const BatchNorm&) const { return {1, 2}; }
-  std::vector<std::size_t> operator()(const InstanceNorm&) const { return {1, 2}; }
-  std::vector<std::size_t> operator()(const LayerNorm&) const { return {1, 2}; }
-  std::vector<std::size_t> operator()(const PRelu&) const { return {1}; }
-  std::vector<std::size_t> operator()(const Gather&) const { return {0}; }
-  std::vector<std::size_t> operator()(const Expand&) const { return {0}; }
-  std::vector<std::size_t> operator()(const Elementwise&) const { return all(); }
-  std::vector<std::size_t> operator()(const Concat&) const { return all(); }
-  template <class Op>
-  std::vector<std::size_t> operator()(const Op&) const {
-    return {};
-  }
-
- private:
-  std::vector<std::size_t> all() const {
-    std::vector<std::size_t> positions(node.inputs.size());
-    for (std::size_t i = 0; i < positions.size(); ++i) positions[i] = i;
-    return positions;
-  }
-};
-
 /// Factors and bounds written into element-wise operators are single numbers or whole ones; nobody
 /// trains those.
 bool looks_trained(const Node& node, const Tensor& tensor) {
-  const bool free_form =
-      std::holds_alternative<Elementwise>(node.op) || std::holds_alternative<Concat>(node.op) ||
-      std::holds_alternative<Gather>(node.op) || std::holds_alternative<Expand>(node.op);
   const bool real = is_float(tensor.dtype) || tensor.quantization.has_value();
-  return !free_form || (real && elements(*tensor.shape) > 1);
+  return !takes_any_factor(node.op) || (real && elements(*tensor.shape) > 1);
 }
 
 std::int64_t bytes_of(const Tensor& tensor) {
@@ -157,8 +60,8 @@ bool all_shapes_known(const Graph& graph, const Node& node) {
 std::set<TensorId> trained_operands(const Graph& graph, const Node& node,
                                     const std::vector<bool>& is_static) {
   std::set<TensorId> trained;
-  for (const auto i : std::visit(TrainedInputs{node}, node.op)) {
-    if (i >= node.inputs.size() || node.inputs[i] == kNoTensor) continue;
+  for (const auto i : trained_inputs(node)) {
+    if (node.inputs[i] == kNoTensor) continue;
     const auto id = node.inputs[i];
     const auto& tensor = graph.tensor(id);
     if (is_static[static_cast<std::size_t>(id)] && tensor.shape && looks_trained(node, tensor))
@@ -201,9 +104,10 @@ class Counter {
                     [&](TensorId id) { return id == kNoTensor || is_static(id); })) {
       return std::optional(cost);
     }
-    auto flops = std::visit(MultiplyAccumulates{Shapes{graph_, node}}, node.op);
+    const auto products = multiply_accumulates(graph_, node);
+    Count flops(products.value_or(0));
     flops *= 2;
-    if (!flops.value())
+    if (!products || !flops.value())
       return fail(
           ErrorCode::invalid_input,
           fmt::format("{} is absurdly large: its cost does not fit into 64 bits", describe(node)));

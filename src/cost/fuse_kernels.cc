@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cost/prepare.h"
+#include "fleetfit/graph/operator_facts.h"
 #include "fleetfit/graph/shape_inference.h"
 
 namespace fleetfit::cost {
@@ -12,20 +13,6 @@ namespace {
 using namespace graph;  // the operators
 
 std::size_t slot(int index) { return static_cast<std::size_t>(index); }
-
-bool is_activation(const Operator& op) {
-  return std::holds_alternative<Activate>(op) || std::holds_alternative<PRelu>(op);
-}
-
-/// Whether what the node makes may be the memory of what it reads, or the other way round.
-bool shares_memory(const Operator& op) {
-  return std::visit(
-      Overloaded{[](const Reshape&) { return true; }, [](const Flatten&) { return true; },
-                 [](const Squeeze&) { return true; }, [](const Unsqueeze&) { return true; },
-                 [](const Identity&) { return true; }, [](const Dropout&) { return true; },
-                 [](const Concat&) { return true; }, [](const auto&) { return false; }},
-      op);
-}
 
 /// How heavily an operator weighs in a kernel: that of the least value gives the kernel its kind.
 std::ptrdiff_t rank(const Graph& graph, const Node& node) {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "cost/convolution_shape.h"
+#include "fleetfit/graph/operator_facts.h"
 #include "fleetfit/graph/shape_inference.h"
 
 namespace fleetfit::cost {
@@ -16,47 +17,6 @@ using namespace graph;  // the operators
 namespace {
 
 std::size_t slot(int index) { return static_cast<std::size_t>(index); }
-
-enum class Price : std::uint8_t { nothing, cheap, costly };
-
-Price price_of(ActivationKind kind) {
-  switch (kind) {
-    case ActivationKind::none:
-      return Price::nothing;
-    case ActivationKind::relu:
-    case ActivationKind::clip:
-    case ActivationKind::leaky_relu:
-    case ActivationKind::hard_sigmoid:
-    case ActivationKind::hard_swish:
-      return Price::cheap;
-    default:
-      return Price::costly;
-  }
-}
-
-Price price_of(UnaryKind kind) {
-  switch (kind) {
-    case UnaryKind::exp:
-    case UnaryKind::log:
-    case UnaryKind::erf:
-    case UnaryKind::sin:
-    case UnaryKind::cos:
-      return Price::costly;
-    default:
-      return Price::cheap;
-  }
-}
-
-/// The dearer of what an operator is and of what it applies to its output.
-Price price_of(const Node& node) {
-  Price price = price_of(node.activation.kind);
-  if (const auto* activate = std::get_if<Activate>(&node.op))
-    price = std::max(price, price_of(activate->function.kind));
-  if (const auto* unary = std::get_if<Unary>(&node.op))
-    price = std::max(price, price_of(unary->kind));
-  if (std::holds_alternative<PRelu>(node.op)) price = std::max(price, Price::cheap);
-  return price;
-}
 
 ImageExtents image_extents(const Shape& shape, Layout layout) {
   const auto extent = [&](std::size_t axis) { return static_cast<double>(shape[axis]); };

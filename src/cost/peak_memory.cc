@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "fleetfit/cost/cost.h"
+#include "fleetfit/graph/operator_facts.h"
 
 namespace fleetfit::cost {
 namespace {
@@ -15,11 +16,7 @@ using namespace graph;  // the operators
 constexpr std::size_t kMostStates = 50'000;
 constexpr std::size_t kMostStepsCompared = 20'000;
 
-bool is_view(const Node& node) {
-  return std::holds_alternative<Reshape>(node.op) || std::holds_alternative<Flatten>(node.op) ||
-         std::holds_alternative<Squeeze>(node.op) || std::holds_alternative<Unsqueeze>(node.op) ||
-         std::holds_alternative<Identity>(node.op) || std::holds_alternative<Dropout>(node.op);
-}
+bool is_view(const Node& node) { return only_reshapes(node.op); }
 
 /// A set of steps.
 class StepSet {

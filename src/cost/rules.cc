@@ -11,6 +11,7 @@
 #include "cost/quantities.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
+#include "fleetfit/graph/operator_facts.h"
 #include "fleetfit/graph/passes.h"
 
 namespace fleetfit::cost {
@@ -71,10 +72,7 @@ std::set<std::string> expanded(const std::vector<std::string>& types) {
       all.insert(type);
       continue;
     }
-    for (int kind = 1; kind <= static_cast<int>(graph::ActivationKind::mish); ++kind) {
-      all.emplace(graph::type_name(static_cast<graph::ActivationKind>(kind)));
-    }
-    all.insert("PRelu");
+    for (const auto name : graph::activation_names()) all.emplace(name);
   }
   return all;
 }

@@ -14,6 +14,7 @@
 #include "engine/libraries.h"
 #include "engine/own/own.h"
 #include "engine/threads.h"
+#include "fleetfit/graph/operator_facts.h"
 
 namespace fleetfit::engine {
 namespace {
@@ -43,13 +44,6 @@ bool has_costly_activation(const Task& task) {
                                Kind::mish, Kind::elu,     Kind::gelu_tanh};
   return task.outputs[0].dtype == graph::DType::f32 &&
          std::ranges::find(kCostly, task.node.activation.kind) != kCostly.end();
-}
-
-/// Heavy work that the libraries do better: a kernel of our own is for what they decline.
-bool is_for_libraries(const graph::Operator& op) {
-  return std::holds_alternative<graph::Conv>(op) || std::holds_alternative<graph::Gemm>(op) ||
-         std::holds_alternative<graph::MatMul>(op) ||
-         std::holds_alternative<graph::ConvTranspose>(op);
 }
 
 /// Ways to do a task, best guess first.
@@ -256,7 +250,7 @@ KernelPtr Chooser::kernel_for(const Task& task) {
   std::vector<KernelPtr> kernels;
   for (const Candidate& candidate : all) {
     const bool declined = kernels.empty();
-    if (candidate.label == "own" && !declined && is_for_libraries(task.node.op)) continue;
+    if (candidate.label == "own" && !declined && graph::is_layer(task.node.op)) continue;
     auto kernel = candidate.make();
     if (!kernel) continue;
     if (options_.choosing == Choosing::fixed || candidate.label == known) return kernel;

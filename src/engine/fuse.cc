@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include "fleetfit/graph/operator_facts.h"
 
 namespace fleetfit::engine {
 namespace {
@@ -148,14 +149,7 @@ class Fuser {
   /// Whether the tensor may share memory with another one, whose readers are not looked at here.
   bool renamed(TensorId id) const {
     const auto is_movement = [&](int index) {
-      const auto& op = graph_.nodes[static_cast<std::size_t>(index)].op;
-      return std::holds_alternative<graph::Reshape>(op) ||
-             std::holds_alternative<graph::Flatten>(op) ||
-             std::holds_alternative<graph::Squeeze>(op) ||
-             std::holds_alternative<graph::Unsqueeze>(op) ||
-             std::holds_alternative<graph::Identity>(op) ||
-             std::holds_alternative<graph::Dropout>(op) ||
-             std::holds_alternative<graph::Concat>(op);
+      return graph::shares_memory(graph_.nodes[static_cast<std::size_t>(index)].op);
     };
     return is_movement(maker_[static_cast<std::size_t>(id)]) ||
            std::ranges::any_of(readers_[static_cast<std::size_t>(id)], is_movement);

@@ -8,6 +8,7 @@
 
 #include "engine/fuse.h"
 #include "engine/libraries.h"
+#include "fleetfit/graph/operator_facts.h"
 #include "fleetfit/graph/passes.h"
 #include "fleetfit/graph/quantize.h"
 #include "fleetfit/graph/shape_inference.h"
@@ -31,17 +32,6 @@ bool is_float_image(const graph::Tensor& tensor) {
 /// One value for each channel, or one for all: what can be combined with a blocked image.
 bool is_per_channel(const Shape& shape, std::int64_t channels) {
   return shape.size() == 4 && shape[1] == channels && shape[2] == 1 && shape[3] == 1;
-}
-
-/// Same bytes under another shape.
-bool only_renames(const graph::Operator& op) {
-  return std::visit(
-      Overloaded{
-          [](const graph::Reshape&) { return true; }, [](const graph::Flatten&) { return true; },
-          [](const graph::Squeeze&) { return true; }, [](const graph::Unsqueeze&) { return true; },
-          [](const graph::Identity&) { return true; }, [](const graph::Dropout&) { return true; },
-          [](const auto&) { return false; }},
-      op);
 }
 
 /// Walks the graph in order, gives every tensor a format and puts reorders between steps that
@@ -183,7 +173,7 @@ class Planner {
   void add(const FusedNode& fused) {
     const Node& node = fused.node;
     if (std::holds_alternative<graph::Constant>(node.op)) return;
-    if (only_renames(node.op) && !node.activation && rename(node)) return;
+    if (graph::only_reshapes(node.op) && !node.activation && rename(node)) return;
     if (fused.adds_last_input && !adds_in_place(fused)) {
       for (const Node& part : fused.apart) add({part, part.name});
       return;

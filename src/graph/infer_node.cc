@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/operands.h"
+#include "graph/operators/traits.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -13,46 +14,6 @@ std::vector<double> as_doubles(const TensorData& data) {
   for (const auto value : data.as<From>()) numbers.push_back(static_cast<double>(value));
   return numbers;
 }
-
-/// Same type and shape as the first input.
-Outcomes like_first(const Operands& in) {
-  return one(in.dtype(0), in.shape(0) ? std::optional<Shape>(*in.shape(0)) : std::nullopt);
-}
-
-Outcomes first_shape_as(DType dtype, const Operands& in) {
-  auto outcomes = like_first(in);
-  outcomes->front().dtype = dtype;
-  return outcomes;
-}
-
-struct Infer {
-  const Node& node;
-  const Operands& in;
-
-  Outcomes operator()(const Unknown&) const { return std::vector<Outcome>(node.outputs.size()); }
-  Outcomes operator()(const InstanceNorm&) const { return like_first(in); }
-  Outcomes operator()(const PRelu&) const { return like_first(in); }
-  Outcomes operator()(const Lrn&) const { return like_first(in); }
-  Outcomes operator()(const Activate&) const { return like_first(in); }
-  Outcomes operator()(const Unary&) const { return like_first(in); }
-  Outcomes operator()(const Identity&) const { return like_first(in); }
-  Outcomes operator()(const Cast& op) const { return first_shape_as(op.to, in); }
-  Outcomes operator()(const Requantize& op) const { return first_shape_as(op.to, in); }
-  Outcomes operator()(const QuantizeLinear&) const {
-    return first_shape_as(in.has(2) ? in.dtype(2) : DType::u8, in);
-  }
-  Outcomes operator()(const DequantizeLinear&) const { return first_shape_as(DType::f32, in); }
-  Outcomes operator()(const Constant&) const { return std::vector<Outcome>(1); }
-  Outcomes operator()(const Dropout&) const {
-    auto outcomes = like_first(in);
-    outcomes->push_back({DType::boolean, outcomes->front().shape});
-    return outcomes;
-  }
-  template <class Op>
-  Outcomes operator()(const Op& op) const {
-    return infer(op, node, in);
-  }
-};
 
 }  // namespace
 
@@ -108,9 +69,36 @@ Result<Shape> broadcast(const Shape& a, const Shape& b) {
   return result;
 }
 
+Result<std::set<std::size_t>> resolve_axes(const Ints& axes, std::size_t rank) {
+  std::set<std::size_t> resolved;
+  for (const auto axis : axes) {
+    FLEETFIT_ASSIGN(const auto index, resolve_axis(axis, rank));
+    if (!resolved.insert(index).second) return misfit("axis {} is named twice", axis);
+  }
+  return resolved;
+}
+
+Shape without_axes(const Shape& shape, const std::set<std::size_t>& axes) {
+  Shape kept;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (!axes.contains(i)) kept.push_back(shape[i]);
+  }
+  return kept;
+}
+
+Outcomes infer_like_first(const Operator&, const Node&, const Operands& in) {
+  return first_shape_as(in.dtype(0), in);
+}
+
+Outcomes first_shape_as(DType dtype, const Operands& in) {
+  return one(dtype, in.shape(0) ? std::optional<Shape>(*in.shape(0)) : std::nullopt);
+}
+
 Result<std::vector<Outcome>> infer_node(const Node& node, std::span<const Operand> inputs) {
   const Operands in(inputs);
-  auto outcomes = std::visit(Infer{node, in}, node.op);
+  const auto infer = traits(node.op).infer;
+  if (infer == nullptr) return std::vector<Outcome>(node.outputs.size());
+  auto outcomes = infer(node.op, node, in);
   if (!outcomes) return outcomes;
   for (const auto& outcome : *outcomes) {
     if (!outcome.shape) continue;

@@ -27,4 +27,10 @@ struct Outcome {
 /// would be absurdly large.
 Result<std::vector<Outcome>> infer_node(const Node& node, std::span<const Operand> inputs);
 
+/// The extents that a ShapeOf takes of a shape; bounds beyond the ends are cut.
+Ints extents_of(const ShapeOf& op, const Shape& shape);
+
+/// The same as the operator's result.
+TensorData extents_data(const ShapeOf& op, const Shape& shape);
+
 }  // namespace fleetfit::graph

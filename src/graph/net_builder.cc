@@ -240,10 +240,6 @@ TensorId NetBuilder::layer_norm(TensorId x, float epsilon) {
                 "LayerNorm");
 }
 
-TensorId NetBuilder::prelu(TensorId x) {
-  return append(PRelu{}, {x, parameter("PRelu.slope", {channels(x), 1, 1}, 0.05, 0.25)}, "PRelu");
-}
-
 TensorId NetBuilder::activate(TensorId x, const Activation& activation) {
   switch (activation.kind) {
     case ActivationKind::none:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -53,45 +54,13 @@ Result<std::size_t> resolve_axis(std::int64_t axis, std::size_t rank);
 /// Numpy's broadcasting of two shapes.
 Result<Shape> broadcast(const Shape& a, const Shape& b);
 
-// One overload for each operator; see infer_node.
-Outcomes infer(const Conv&, const Node&, const Operands&);
-Outcomes infer(const ConvTranspose&, const Node&, const Operands&);
-Outcomes infer(const Gemm&, const Node&, const Operands&);
-Outcomes infer(const MatMul&, const Node&, const Operands&);
-Outcomes infer(const MultiHeadAttention&, const Node&, const Operands&);
-Outcomes infer(const BatchNorm&, const Node&, const Operands&);
-Outcomes infer(const LayerNorm&, const Node&, const Operands&);
-Outcomes infer(const Pool&, const Node&, const Operands&);
-Outcomes infer(const GlobalPool&, const Node&, const Operands&);
-Outcomes infer(const Softmax&, const Node&, const Operands&);
-Outcomes infer(const LpNormalization&, const Node&, const Operands&);
-Outcomes infer(const Elementwise&, const Node&, const Operands&);
-Outcomes infer(const Where&, const Node&, const Operands&);
-Outcomes infer(const Concat&, const Node&, const Operands&);
-Outcomes infer(const Split&, const Node&, const Operands&);
-Outcomes infer(const Slice&, const Node&, const Operands&);
-Outcomes infer(const Pad&, const Node&, const Operands&);
-Outcomes infer(const Resize&, const Node&, const Operands&);
-Outcomes infer(const Transpose&, const Node&, const Operands&);
-Outcomes infer(const Reshape&, const Node&, const Operands&);
-Outcomes infer(const Flatten&, const Node&, const Operands&);
-Outcomes infer(const Squeeze&, const Node&, const Operands&);
-Outcomes infer(const Unsqueeze&, const Node&, const Operands&);
-Outcomes infer(const Expand&, const Node&, const Operands&);
-Outcomes infer(const Tile&, const Node&, const Operands&);
-Outcomes infer(const Gather&, const Node&, const Operands&);
-Outcomes infer(const Stack&, const Node&, const Operands&);
-Outcomes infer(const Unstack&, const Node&, const Operands&);
-Outcomes infer(const DepthToSpace&, const Node&, const Operands&);
-Outcomes infer(const SpaceToDepth&, const Node&, const Operands&);
-Outcomes infer(const SpaceToBatch&, const Node&, const Operands&);
-Outcomes infer(const BatchToSpace&, const Node&, const Operands&);
-Outcomes infer(const ChannelShuffle&, const Node&, const Operands&);
-Outcomes infer(const Reduce&, const Node&, const Operands&);
-Outcomes infer(const ArgExtreme&, const Node&, const Operands&);
-Outcomes infer(const TopK&, const Node&, const Operands&);
-Outcomes infer(const ConstantOfShape&, const Node&, const Operands&);
-Outcomes infer(const ShapeOf&, const Node&, const Operands&);
-Outcomes infer(const Range&, const Node&, const Operands&);
+/// Axes as sorted indices; `invalid_input` if one is out of range or named twice.
+Result<std::set<std::size_t>> resolve_axes(const Ints& axes, std::size_t rank);
+
+Shape without_axes(const Shape& shape, const std::set<std::size_t>& axes);
+
+/// The first input's shape, and its type or another.
+Outcomes infer_like_first(const Operator&, const Node&, const Operands& in);
+Outcomes first_shape_as(DType dtype, const Operands& in);
 
 }  // namespace fleetfit::graph

@@ -6,7 +6,6 @@
 #include "fleetfit/graph/evaluate.h"
 #include "graph/infer_node.h"
 #include "graph/is_one_of.h"
-#include "graph/shape_of.h"
 
 namespace fleetfit::graph {
 namespace {

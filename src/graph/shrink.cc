@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "fleetfit/graph/channels.h"
+#include "fleetfit/graph/operator_facts.h"
 #include "fleetfit/graph/reindex.h"
 
 namespace fleetfit::graph {
@@ -32,10 +33,7 @@ std::vector<double> slice_norms(const Tensor& tensor, std::size_t axis) {
   return sums;
 }
 
-bool has_weights(const Node& node) {
-  return std::holds_alternative<Conv>(node.op) || std::holds_alternative<ConvTranspose>(node.op) ||
-         std::holds_alternative<Gemm>(node.op) || std::holds_alternative<MatMul>(node.op);
-}
+bool has_weights(const Node& node) { return is_layer(node.op); }
 
 class Importance {
  public:

@@ -13,6 +13,7 @@
 
 #include "fleetfit/core/sha256.h"
 #include "graph/operator_fields.h"
+#include "graph/operators/traits.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -72,11 +73,8 @@ class Text {
 };
 
 void add_operator(Text& text, const Operator& op) {
-  text.add(op.index());
-  const auto add = [&](const auto& held) {
-    if constexpr (!std::is_empty_v<std::remove_cvref_t<decltype(held)>>) text.add_all(fields(held));
-  };
-  std::visit(add, op);
+  text.add(traits(op).number);
+  std::visit([&](const auto& held) { text.add_all(fields(held)); }, op);
 }
 
 /// Digests of tensors and nodes, each made of those before it.

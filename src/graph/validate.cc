@@ -3,69 +3,12 @@
 #include <algorithm>
 
 #include "fleetfit/graph/graph.h"
-#include "graph/arity.h"
+#include "graph/operators/traits.h"
 
 namespace fleetfit::graph {
-namespace {
-
-constexpr std::size_t kAny = 1'000'000;
-
-/// How many inputs and outputs an operator takes; the first `least_inputs` may not be left out.
-struct Arity {
-  std::size_t least_inputs = 1;
-  std::size_t most_inputs = 1;
-  std::size_t most_outputs = 1;
-};
-
-struct ArityOf {
-  Arity operator()(const Unknown&) const { return {0, kAny, kAny}; }
-  Arity operator()(const Conv&) const { return {2, 3}; }
-  Arity operator()(const ConvTranspose&) const { return {2, 3}; }
-  Arity operator()(const Gemm&) const { return {2, 3}; }
-  Arity operator()(const MatMul&) const { return {2, 2}; }
-  Arity operator()(const MultiHeadAttention&) const { return {11, 11}; }
-  Arity operator()(const BatchNorm&) const { return {5, 5}; }
-  Arity operator()(const InstanceNorm&) const { return {3, 3}; }
-  Arity operator()(const LayerNorm&) const { return {2, 3, 3}; }
-  Arity operator()(const PRelu&) const { return {2, 2}; }
-  Arity operator()(const Pool&) const { return {1, 1, 2}; }
-  Arity operator()(const Elementwise& op) const {
-    const bool any_number = op.kind == ElementwiseKind::min || op.kind == ElementwiseKind::max ||
-                            op.kind == ElementwiseKind::sum || op.kind == ElementwiseKind::mean;
-    return any_number ? Arity{1, kAny} : Arity{2, 2};
-  }
-  Arity operator()(const Where&) const { return {3, 3}; }
-  Arity operator()(const QuantizeLinear&) const { return {2, 3}; }
-  Arity operator()(const DequantizeLinear&) const { return {2, 3}; }
-  Arity operator()(const Concat&) const { return {1, kAny}; }
-  Arity operator()(const Split&) const { return {1, 2, kAny}; }
-  Arity operator()(const Slice&) const { return {3, 5}; }
-  Arity operator()(const Pad&) const { return {2, 3}; }
-  Arity operator()(const Resize&) const { return {1, 4}; }
-  Arity operator()(const Reshape&) const { return {2, 2}; }
-  Arity operator()(const Squeeze&) const { return {1, 2}; }
-  Arity operator()(const Unsqueeze&) const { return {2, 2}; }
-  Arity operator()(const Expand&) const { return {2, 2}; }
-  Arity operator()(const Tile&) const { return {2, 2}; }
-  Arity operator()(const Gather&) const { return {2, 2}; }
-  Arity operator()(const Stack&) const { return {1, kAny}; }
-  Arity operator()(const Unstack&) const { return {1, 1, kAny}; }
-  Arity operator()(const SpaceToBatch&) const { return {3, 3}; }
-  Arity operator()(const BatchToSpace&) const { return {3, 3}; }
-  Arity operator()(const TopK&) const { return {2, 2, 2}; }
-  Arity operator()(const Constant&) const { return {0, 0}; }
-  Arity operator()(const Range&) const { return {3, 3}; }
-  Arity operator()(const Dropout&) const { return {1, 1, 2}; }
-  template <class Op>
-  Arity operator()(const Op&) const {
-    return {};
-  }
-};
-
-}  // namespace
-
 Status check_arity(const Node& node) {
-  const auto arity = std::visit(ArityOf{}, node.op);
+  const auto& entry = traits(node.op);
+  const auto arity = entry.arity_of != nullptr ? entry.arity_of(node.op) : entry.arity;
   const auto inputs = node.inputs.size();
   if (inputs < arity.least_inputs || inputs > arity.most_inputs) {
     return refuse(fmt::format("{} has {} inputs", describe(node), inputs));

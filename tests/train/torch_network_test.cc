@@ -127,7 +127,9 @@ TEST(TorchNetwork, TakesExtentsThatAreTheGraphsBatchForTheBatchAtHand) {
 TEST(TorchNetwork, KnowsFurtherOperators) {
   NetBuilder net("further", 3);
   const auto x = net.input("x", {1, 6, 8, 8});
-  auto y = net.prelu(net.conv_transpose(x, {.out = 4, .kernel = 3, .stride = 2, .pad = 1}));
+  auto y = net.conv_transpose(x, {.out = 4, .kernel = 3, .stride = 2, .pad = 1});
+  const auto slope = net.parameter("slope", {4, 1, 1}, 0.05, 0.25);
+  y = net.append(graph::PRelu{}, {y, slope}, "PRelu");
   y = net.resize(y, 2, graph::ResizeMode::linear);
   y = net.resize(y, 0.5, graph::ResizeMode::nearest);
   y = net.lrn(y, {.size = 3, .alpha = 0.5F, .beta = 0.75F, .bias = 1});

@@ -58,7 +58,6 @@ class NetBuilder {
   TensorId linear(TensorId x, std::int64_t out);  ///< over the last dimension, with bias
   TensorId linear_no_bias(TensorId x, std::int64_t out);
   TensorId layer_norm(TensorId x, float epsilon = 1e-5F);  ///< over the last dimension
-  TensorId prelu(TensorId x);                              ///< one slope per channel
 
   // Layers without.
   TensorId activate(TensorId x, const Activation& activation);
@@ -95,12 +94,14 @@ class NetBuilder {
   std::int64_t height(TensorId id) const;
   std::int64_t width(TensorId id) const;
 
+  /// Any other operator; nodes are named by their role. Gives its first output.
+  TensorId append(Operator op, std::vector<TensorId> inputs, std::string_view role);
+
   void output(TensorId id, std::string name);
 
   Result<Graph> finish() &&;
 
  private:
-  TensorId append(Operator op, std::vector<TensorId> inputs, std::string_view role);
   std::vector<TensorId> append_many(Operator op, std::vector<TensorId> inputs,
                                     std::string_view role, int outputs);
   std::uint64_t next_seed() const;

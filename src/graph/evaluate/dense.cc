@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "graph/evaluate/kernels.h"
 #include "graph/evaluate/reals.h"
+#include "graph/evaluate/references.h"
 #include "graph/operands.h"
 
 namespace fleetfit::graph::interpreter {
@@ -180,7 +180,7 @@ Status check_attention(const Call& call) {
 
 }  // namespace
 
-Values run(const Gemm& op, const Call& call) {
+Values run_gemm(const Gemm& op, const Call& call) {
   const auto& b = call.input(1);
   const auto depth = op.trans_b ? b.shape[1] : b.shape[0];
   const auto a = op.trans_a ? swapped(call.input(0)) : call.input(0);
@@ -196,7 +196,7 @@ Values run(const Gemm& op, const Call& call) {
   return one(write(call.result(), sums));
 }
 
-Values run(const MatMul& op, const Call& call) {
+Values run_matmul(const MatMul& op, const Call& call) {
   auto a = call.input(0);
   auto b = call.input(1);
   if (a.shape.size() == 1) a.shape.insert(a.shape.begin(), 1);
@@ -207,7 +207,7 @@ Values run(const MatMul& op, const Call& call) {
   return one(multiply_batch(a, b, batch, call.result()));
 }
 
-Values run(const MultiHeadAttention& op, const Call& call) {
+Values run_attention(const MultiHeadAttention& op, const Call& call) {
   FLEETFIT_TRY(check_attention(call));
   const auto q = project(call.input(0), call.input(3), call.input(4));
   const auto k = project(call.input(1), call.input(5), call.input(6));

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <functional>
 
-#include "graph/evaluate/kernels.h"
+#include "graph/evaluate/references.h"
 #include "graph/operands.h"
 
 namespace fleetfit::graph::interpreter {
@@ -230,7 +230,7 @@ bool needs_reals(UnaryKind kind) {
 
 }  // namespace
 
-Values run(const Unary& op, const Call& call) {
+Values run_unary(const Unary& op, const Call& call) {
   const auto& x = call.input(0);
   if (needs_reals(op.kind) && !is_float(x.dtype)) {
     return misfit("the function is not defined for {}", to_string(x.dtype));
@@ -242,41 +242,12 @@ Values run(const Unary& op, const Call& call) {
   });
 }
 
-Values run(const Elementwise& op, const Call& call) {
+Values run_elementwise(const Elementwise& op, const Call& call) {
   for (const auto* input : call.inputs) {
     if (input == nullptr) return misfit("an operand is missing");
   }
   return with_arithmetic(arithmetic_type(call),
                          [&]<class T>(T) { return combine_all<T>(op.kind, call); });
 }
-
-Values run(const Where&, const Call& call) {
-  const auto& shape = call.result().shape;
-  const auto condition = broadcast(call.input(0), shape);
-  const auto yes = broadcast(call.input(1), shape);
-  const auto no = broadcast(call.input(2), shape);
-  if (!condition || !yes || !no) return misfit("operands do not go together");
-  if (yes->dtype != no->dtype) return misfit("the two choices are of different types");
-  const auto chosen = read<std::int64_t>(*condition);
-  // The two side by side, of which each element takes one.
-  std::vector<std::byte> both(yes->data.bytes().begin(), yes->data.bytes().end());
-  both.insert(both.end(), no->data.bytes().begin(), no->data.bytes().end());
-  const auto count = static_cast<std::int64_t>(chosen.size());
-  Ints places(chosen.size());
-  for (std::int64_t i = 0; i < count; ++i) places[i] = chosen[i] != 0 ? i : count + i;
-  const Value source{yes->dtype, {2 * count}, TensorData::own(std::move(both)), {}};
-  return one(reshaped(take(source, {places}), shape));
-}
-
-Values run(const PRelu&, const Call& call) {
-  auto x = read<double>(call.input(0));
-  FLEETFIT_ASSIGN(const auto slopes, operand<double>(call, 1));
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    if (x[i] < 0) x[i] *= slopes[i];
-  }
-  return one(write(call.result(), x));
-}
-
-Values run(const Cast& op, const Call& call) { return one(converted(call.input(0), op.to)); }
 
 }  // namespace fleetfit::graph::interpreter

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 
-#include "graph/arity.h"
 #include "graph/evaluate/kernels.h"
-#include "graph/evaluate/quantization.h"
 #include "graph/infer_node.h"
 #include "graph/is_one_of.h"
 #include "graph/operands.h"
+#include "graph/operators/traits.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -83,24 +82,17 @@ Result<std::vector<Form>> infer_forms(const Node& node, std::span<const Value* c
   return forms;
 }
 
-/// Operators that copy elements and never look at them.
-bool only_moves(const Operator& op) {
-  return is_one_of<Concat, Split, Slice, Transpose, Reshape, Flatten, Squeeze, Unsqueeze, Expand,
-                   Tile, Gather, Stack, Unstack, DepthToSpace, SpaceToDepth, BatchToSpace,
-                   ChannelShuffle, Identity, Dropout>(op);
-}
-
 /// Whether results may be copies of stored numbers: nothing is computed, and all the numbers mean
 /// the same.
 bool keeps_stored(const Node& node, std::span<const Value* const> inputs,
                   std::span<const std::optional<Quantization>> outputs) {
   if (is_one_of<QuantizeLinear, DequantizeLinear, ShapeOf>(node.op)) return true;
-  if (!only_moves(node.op) || node.activation) return false;
+  if (!traits(node.op).only_moves || node.activation) return false;
   const auto& common = inputs[0]->quantization;
   if (common && common->axis) return false;
   const auto fits = [&](const std::optional<Quantization>& q) { return !q || q == common; };
   // Only joins take several tensors; what else is there are indices and shapes, never quantized.
-  const bool joins = is_one_of<Concat, Stack>(node.op);
+  const bool joins = traits(node.op).data_inputs == DataInputs::joined;
   return std::all_of(outputs.begin(), outputs.end(), fits) &&
          std::all_of(inputs.begin(), inputs.end(), [&](const Value* value) {
            return value == nullptr ||
@@ -150,20 +142,6 @@ Result<Plain> plain(const Node& node, std::span<const Value* const> inputs,
   return p;
 }
 
-struct Run {
-  const Call& call;
-
-  Values operator()(const Unknown& op) const { return fail(ErrorCode::unsupported, op.reason); }
-  Values operator()(const Constant&) const {
-    return fail(ErrorCode::unsupported, "a constant is not computed");
-  }
-  Values operator()(const Requantize&) const { return interpreter::one(call.input(0)); }
-  template <class Op>
-  Values operator()(const Op& op) const {
-    return run(op, call);
-  }
-};
-
 bool gives_nothing(const Call& call) {
   return std::all_of(call.results.begin(), call.results.end(),
                      [](const Form& form) { return elements(form.shape) == 0; });
@@ -181,7 +159,11 @@ std::vector<Value> nothing(const Call& call) {
 
 Values compute(const Node& node, const Call& call) {
   if (gives_nothing(call)) return nothing(call);
-  auto values = std::visit(Run{call}, node.op);
+  const auto run = traits(node.op).run;
+  if (run == nullptr) {
+    return fail(ErrorCode::unsupported, fmt::format("a {} is not computed", type_name(node.op)));
+  }
+  auto values = run(node.op, call);
   if (!values) return values;
   for (std::size_t i = 0; i < values->size(); ++i) {
     const auto& value = (*values)[i];

@@ -2,8 +2,7 @@
 
 #include "fleetfit/core/random.h"
 #include "fleetfit/graph/evaluate.h"
-#include "graph/evaluate/quantization.h"
-#include "graph/evaluate/values.h"
+#include "graph/evaluate/kernels.h"
 #include "graph/operands.h"
 
 namespace fleetfit::graph {

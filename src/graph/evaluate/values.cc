@@ -86,6 +86,17 @@ Ints channels_to_back(std::size_t rank) {
   return perm;
 }
 
+/// The index that an index before or behind the extent takes.
+std::int64_t padded_index(PadMode mode, std::int64_t index, std::int64_t extent) {
+  if (index >= 0 && index < extent) return index;
+  if (mode == PadMode::constant) return kFill;
+  if (mode == PadMode::edge) return index < 0 ? 0 : extent - 1;
+  if (extent == 1) return 0;
+  const auto period = 2 * (extent - 1);
+  const auto within = ((index % period) + period) % period;
+  return within < extent ? within : period - within;
+}
+
 }  // namespace
 
 Value reshaped(const Value& value, Shape shape) {
@@ -167,6 +178,30 @@ Shape to_channels_first(const Shape& shape, Layout layout) {
   Shape out;
   for (const auto axis : channels_to_front(shape.size())) out.push_back(shape[axis]);
   return out;
+}
+
+Ints counting(std::int64_t count) {
+  Ints all(count);
+  std::iota(all.begin(), all.end(), std::int64_t{0});
+  return all;
+}
+
+Offsets everything(const Shape& shape) {
+  Offsets all;
+  for (const auto extent : shape) all.push_back(counting(extent));
+  return all;
+}
+
+Result<Offsets> padded(PadMode mode, const Ints& pads, const Shape& from, const Shape& to) {
+  Offsets indices;
+  for (std::size_t axis = 0; axis < to.size(); ++axis) {
+    if (mode != PadMode::constant && from[axis] == 0 && to[axis] > 0) {
+      return misfit("dimension {} has nothing to pad with", axis);
+    }
+    auto& along = indices.emplace_back(counting(to[axis]));
+    for (auto& index : along) index = padded_index(mode, index - pads[axis], from[axis]);
+  }
+  return indices;
 }
 
 }  // namespace fleetfit::graph::interpreter

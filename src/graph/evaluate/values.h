@@ -157,6 +157,16 @@ Value take(const Value& source, const Offsets& offsets, std::span<const std::byt
 /// Like `take`, but lists for each axis the index to take, in range, or kFill.
 Value pick(const Value& source, Offsets indices, std::span<const std::byte> fill = {});
 
+/// 0, 1, …, count - 1.
+Ints counting(std::int64_t count);
+
+/// Indices that take a whole tensor.
+Offsets everything(const Shape& shape);
+
+/// Indices that take a tensor of `from` padded to `to`, with `pads` before each dimension. Fails if
+/// a dimension has nothing to pad with.
+Result<Offsets> padded(PadMode mode, const Ints& pads, const Shape& from, const Shape& to);
+
 /// Axis i of the result is axis perm[i] of the source. `perm` must be a permutation.
 Value permuted(const Value& source, const Ints& perm);
 

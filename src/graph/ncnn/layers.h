@@ -46,6 +46,9 @@ struct Pair {
 };
 Pair broadcast(Conversion& c, const Blob& a, const Blob& b);
 
+/// The shape that makes one value for each index of the outermost dimension broadcast over a blob.
+Shape per_channel(const Blob& blob, std::int64_t count);
+
 /// Gives the result of an element-wise operator the form of its operands: one by one only if all
 /// are.
 void output_like(Conversion& c, TensorId y, const Blob& a);

@@ -12,14 +12,6 @@ std::int64_t channels(Conversion& c, int id) {
   return c.params().integer({.id = id, .name = "channels", .fallback = 1, .low = 1});
 }
 
-/// The shape that makes one value for each index of the outermost dimension broadcast over a blob.
-Shape per_channel(const Blob& blob, std::int64_t count) {
-  Shape shape{count};
-  if (blob.one_by_one) return {count, 1, 1};
-  for (int i = 1; i < blob.dims; ++i) shape.push_back(1);
-  return shape;
-}
-
 void batch_norm(Conversion& c) {
   const Shape shape{channels(c, 0)};
   const auto blob = c.blob(0);
@@ -56,13 +48,6 @@ void layer_norm(Conversion& c) {
     shape = {extents[1], extents[2]};
   }
   c.output(0, c.add(op, {x, c.filled("gamma", shape, 1), c.filled("beta", shape, 0)}));
-}
-
-void prelu(Conversion& c) {
-  const auto blob = c.blob(0);
-  const auto count = c.params().integer({.id = 0, .name = "num_slope", .fallback = 1, .low = 1});
-  const auto shape = count == 1 ? Shape{1} : per_channel(blob, count);
-  output_like(c, c.add(PRelu{}, {blob.tensor, c.filled("slope", shape, 0.25)}), blob);
 }
 
 void scale(Conversion& c) {
@@ -103,17 +88,23 @@ void lrn(Conversion& c) {
   c.output(0, c.add(op, {x}));
 }
 
-constexpr std::array<LayerType, 7> kLayers = {{
+constexpr std::array<LayerType, 6> kLayers = {{
     {"BatchNorm", batch_norm},
     {"InstanceNorm", instance_norm},
     {"LayerNorm", layer_norm},
-    {"PReLU", prelu},
     {"Scale", scale},
     {"Bias", bias},
     {"LRN", lrn},
 }};
 
 }  // namespace
+
+Shape per_channel(const Blob& blob, std::int64_t count) {
+  Shape shape{count};
+  if (blob.one_by_one) return {count, 1, 1};
+  for (int i = 1; i < blob.dims; ++i) shape.push_back(1);
+  return shape;
+}
 
 std::span<const LayerType> normalization_layers() { return kLayers; }
 

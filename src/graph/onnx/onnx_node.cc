@@ -2,7 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <unordered_map>
+
+#include "graph/operators/traits.h"
+
 namespace fleetfit::graph::onnx_format {
+namespace {
+
+using Readers = std::unordered_map<std::string_view, const OnnxReader*>;
+
+Readers collect_readers() {
+  Readers readers;
+  for (const auto& family : operator_families()) {
+    for (const auto& reader : family.onnx) readers.emplace(reader.type, &reader);
+  }
+  return readers;
+}
+
+}  // namespace
 
 const AttributeMessage* NodeReader::attribute(std::string_view name) const {
   for (const auto& attribute : message_.attributes) {
@@ -49,6 +66,24 @@ void NodeReader::set_input(std::size_t i, std::string_view role, const std::vect
 
 void NodeReader::keep_inputs(std::size_t count) {
   if (node_.inputs.size() > count) node_.inputs.resize(count);
+}
+
+Operator unknown(const NodeReader& reader, std::string reason) {
+  return Unknown{.domain = {},
+                 .type = std::string(reader.type()),
+                 .attributes = {},
+                 .reason = std::move(reason)};
+}
+
+tl::unexpected<Error> bad_attribute(std::string_view name) {
+  return fail(ErrorCode::invalid_input, fmt::format("attribute {} has no valid value", name));
+}
+
+Result<Operator> convert_operator(NodeReader& reader) {
+  static const auto kReaders = collect_readers();
+  const auto found = kReaders.find(reader.type());
+  if (found == kReaders.end()) return unknown(reader, "no such operator is known");
+  return found->second->convert(reader);
 }
 
 }  // namespace fleetfit::graph::onnx_format

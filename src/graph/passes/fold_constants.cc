@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "fleetfit/graph/evaluate.h"
+#include "graph/infer_node.h"
 #include "graph/passes/all_passes.h"
 #include "graph/passes/rewriter.h"
-#include "graph/shape_of.h"
 
 namespace fleetfit::graph::rewrite {
 namespace {

@@ -1,3 +1,4 @@
+#include "fleetfit/graph/operator_facts.h"
 #include "graph/passes/all_passes.h"
 #include "graph/passes/rewriter.h"
 
@@ -25,9 +26,7 @@ bool computes_numbers(ElementwiseKind kind) {
 bool can_apply(const Operator& op) {
   if (const auto* elementwise = std::get_if<Elementwise>(&op))
     return computes_numbers(elementwise->kind);
-  return std::holds_alternative<Conv>(op) || std::holds_alternative<ConvTranspose>(op) ||
-         std::holds_alternative<Gemm>(op) || std::holds_alternative<MatMul>(op) ||
-         std::holds_alternative<BatchNorm>(op) || std::holds_alternative<Pool>(op);
+  return is_layer(op) || std::holds_alternative<BatchNorm>(op) || std::holds_alternative<Pool>(op);
 }
 
 // On a quantized tensor the activation works on rounded values. Bounds commute with rounding to one

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fleetfit/graph/operator_facts.h"
 #include "graph/passes/all_passes.h"
 #include "graph/passes/layout_forms.h"
 
@@ -8,18 +9,7 @@ namespace fleetfit::graph::rewrite {
 namespace {
 
 bool in_other_layout(const Operator& op, Layout wanted) {
-  const bool nhwc_only =
-      std::holds_alternative<SpaceToBatch>(op) || std::holds_alternative<BatchToSpace>(op);
-  if (nhwc_only) return wanted == Layout::nchw;
-  return std::visit(
-      [&](const auto& known) {
-        if constexpr (requires { known.layout; }) {
-          return known.layout != wanted;
-        } else {
-          return false;
-        }
-      },
-      op);
+  return layout_of(op).value_or(wanted) != wanted;
 }
 
 Result<bool> convert(Graph& graph, Layout wanted) {

@@ -1,169 +1,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/operators/traits.h"
 #include "graph/passes/constants.h"
-#include "graph/passes/layout_forms.h"
+#include "graph/passes/layout_adaptation.h"
 
 namespace fleetfit::graph::rewrite {
 namespace {
 
-// The operator that does to moved tensors what the node does to plain ones. Inputs that list
-// something per dimension are replaced; the form of results is decided.
-class Adaptation {
- public:
-  Adaptation(LayoutForms& forms, const Node& node, std::size_t rank)
-      : inputs(node.inputs),
-        forms_(forms),
-        outputs_(node.outputs.size()),
-        rank_(rank),
-        perm_(forms.perm(rank)),
-        place_(inverse(perm_)) {}
-
-  std::vector<TensorId> inputs;  ///< as the node's, with adapted ones in place
-  bool plain_result = false;     ///< the result has no image dimensions left to be moved
-
-  /// Whether an input was replaced by a tensor of the new graph.
-  bool is_replaced(std::size_t input) const {
-    return std::find(replaced_.begin(), replaced_.end(), input) != replaced_.end();
-  }
-
-  // Element-wise operators.
-  std::optional<Operator> operator()(const Elementwise& op) { return op; }
-  std::optional<Operator> operator()(const Activate& op) { return op; }
-  std::optional<Operator> operator()(const Unary& op) { return op; }
-  std::optional<Operator> operator()(const Where& op) { return op; }
-  std::optional<Operator> operator()(const Cast& op) { return op; }
-  std::optional<Operator> operator()(const Identity& op) { return op; }
-  std::optional<Operator> operator()(const Requantize& op) { return op; }
-  std::optional<Operator> operator()(const PRelu& op) { return op; }
-  std::optional<Operator> operator()(const Dropout& op) {
-    return outputs_ == 1 ? std::optional<Operator>(op) : std::nullopt;
-  }
-
-  // Operators with an axis.
-  std::optional<Operator> operator()(const Concat& op) { return along(op); }
-  std::optional<Operator> operator()(const Split& op) { return along(op); }
-  std::optional<Operator> operator()(const LpNormalization& op) { return along(op); }
-  std::optional<Operator> operator()(const QuantizeLinear& op) { return along(op); }
-  std::optional<Operator> operator()(const DequantizeLinear& op) { return along(op); }
-  std::optional<Operator> operator()(const ArgExtreme& op) {
-    return op.keep_dims ? along(op) : std::nullopt;
-  }
-  std::optional<Operator> operator()(const Softmax& op) {
-    const bool one_axis =
-        !op.to_end || normalized_axis(op.axis, rank_) + 1 == static_cast<std::int64_t>(rank_);
-    if (!one_axis) return std::nullopt;
-    auto adapted = op;
-    adapted.to_end = false;
-    return along(adapted);
-  }
-
-  std::optional<Operator> operator()(const Reduce& op) {
-    if (op.axes.empty()) {
-      plain_result = !op.keep_dims;
-      return op;
-    }
-    auto adapted = op;
-    for (auto& axis : adapted.axes) axis = placed(axis);
-    plain_result = !op.keep_dims;
-    return plain_result && !keeps_order(adapted.axes) ? std::nullopt
-                                                      : std::optional<Operator>(adapted);
-  }
-
-  // Operators with inputs that say something for each dimension.
-  std::optional<Operator> operator()(const Pad& op) { return reorder(1, 2) ? some(op) : none(); }
-  std::optional<Operator> operator()(const Tile& op) { return reorder(1, 1) ? some(op) : none(); }
-  std::optional<Operator> operator()(const Expand& op) { return reorder(1, 1) ? some(op) : none(); }
-  std::optional<Operator> operator()(const Resize& op) {
-    return reorder(1, 2) && reorder(2, 1) && reorder(3, 1) ? some(op) : none();
-  }
-  std::optional<Operator> operator()(const Slice& op) {
-    return op.squeezed.empty() && place_axes() ? some(op) : none();
-  }
-
-  std::optional<Operator> operator()(const auto&) { return none(); }
-
- private:
-  static std::optional<Operator> none() { return std::nullopt; }
-  static std::optional<Operator> some(const Operator& op) { return op; }
-
-  std::int64_t placed(std::int64_t axis) const {
-    return place_[static_cast<std::size_t>(normalized_axis(axis, rank_))];
-  }
-
-  std::optional<Operator> along(auto op) const {
-    op.axis = placed(op.axis);
-    return op;
-  }
-
-  // Whether the dimensions that are not reduced have the same order in both layouts.
-  bool keeps_order(const Ints& moved_axes) const {
-    std::int64_t last = -1;
-    for (std::size_t d = 0; d < rank_; ++d) {
-      const auto dimension = static_cast<std::int64_t>(d);
-      if (std::find(moved_axes.begin(), moved_axes.end(), dimension) != moved_axes.end()) continue;
-      if (perm_[d] < last) return false;
-      last = perm_[d];
-    }
-    return true;
-  }
-
-  // Reorders a constant of `lists` lists with one entry per dimension.
-  bool reorder(std::size_t input, std::size_t lists) {
-    if (input >= inputs.size() || inputs[input] == kNoTensor) return true;
-    const auto tensor = forms_.graph().tensor(inputs[input]);
-    if (!tensor.is_constant() || !tensor.shape) return false;
-    const auto count = static_cast<std::size_t>(elements(*tensor.shape));
-    if (count == 0) return true;
-    if (count != lists * rank_) return false;
-    const auto unit = size_of(tensor.dtype);
-    std::vector<std::byte> bytes(count * unit);
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto from = i / rank_ * rank_ + static_cast<std::size_t>(perm_[i % rank_]);
-      std::memcpy(&bytes[i * unit], &tensor.data->bytes()[from * unit], unit);
-    }
-    auto moved = tensor;
-    moved.data = TensorData::own(std::move(bytes));
-    inputs[input] = forms_.graph().add_tensor(std::move(moved));
-    replaced_.push_back(input);
-    return true;
-  }
-
-  bool place_axes() {
-    auto& graph = forms_.graph();
-    const bool given = inputs.size() > 3 && inputs[3] != kNoTensor;
-    Ints axes;
-    if (given) {
-      const auto constant = constant_ints(graph, inputs[3]);
-      if (!constant) return false;
-      axes = *constant;
-    } else {
-      const auto& starts = graph.tensor(inputs[1]).shape;
-      if (!starts) return false;
-      for (std::int64_t axis = 0; axis < elements(*starts); ++axis) axes.push_back(axis);
-    }
-    for (auto& axis : axes) axis = placed(axis);
-    inputs.resize(std::max<std::size_t>(inputs.size(), 4), kNoTensor);
-    inputs[3] = graph.add_ints("axes", axes);
-    replaced_.push_back(3);
-    return true;
-  }
-
-  LayoutForms& forms_;
-  std::size_t outputs_;
-  std::size_t rank_;
-  Ints perm_;
-  Ints place_;
-  std::vector<std::size_t> replaced_;
-};
-
-bool reads_all_inputs_alike(const Operator& op) {
-  return std::holds_alternative<Elementwise>(op) || std::holds_alternative<Where>(op) ||
-         std::holds_alternative<PRelu>(op) || std::holds_alternative<Concat>(op);
-}
-
 std::size_t data_inputs(const Node& node) {
-  return reads_all_inputs_alike(node.op) ? node.inputs.size() : 1;
+  return traits(node.op).data_inputs == DataInputs::first ? 1 : node.inputs.size();
 }
 
 bool is_single(const Tensor& tensor) { return tensor.shape && elements(*tensor.shape) == 1; }
@@ -177,7 +23,7 @@ struct Effort {
 std::optional<Effort> effort(const LayoutForms& forms, const Node& node, std::size_t rank) {
   Effort effort;
   bool any_moved = false;
-  const bool broadcasts = !std::holds_alternative<Concat>(node.op);
+  const bool broadcasts = traits(node.op).data_inputs != DataInputs::joined;
   for (std::size_t i = 0; i < data_inputs(node); ++i) {
     const auto id = node.inputs[i];
     if (id == kNoTensor || !forms.graph().tensor(id).shape) return std::nullopt;
@@ -219,14 +65,83 @@ std::size_t image_rank(const Graph& graph, const Node& node) {
 
 }  // namespace
 
+Adaptation::Adaptation(LayoutForms& forms, const Node& node, std::size_t rank)
+    : inputs(node.inputs),
+      forms_(forms),
+      outputs_(node.outputs.size()),
+      rank_(rank),
+      perm_(forms.perm(rank)),
+      place_(inverse(perm_)) {}
+
+bool Adaptation::is_replaced(std::size_t input) const {
+  return std::find(replaced_.begin(), replaced_.end(), input) != replaced_.end();
+}
+
+std::int64_t Adaptation::placed(std::int64_t axis) const {
+  return place_[static_cast<std::size_t>(normalized_axis(axis, rank_))];
+}
+
+bool Adaptation::keeps_order(const Ints& moved_axes) const {
+  std::int64_t last = -1;
+  for (std::size_t d = 0; d < rank_; ++d) {
+    const auto dimension = static_cast<std::int64_t>(d);
+    if (std::find(moved_axes.begin(), moved_axes.end(), dimension) != moved_axes.end()) continue;
+    if (perm_[d] < last) return false;
+    last = perm_[d];
+  }
+  return true;
+}
+
+bool Adaptation::reorder(std::size_t input, std::size_t lists) {
+  if (input >= inputs.size() || inputs[input] == kNoTensor) return true;
+  const auto tensor = forms_.graph().tensor(inputs[input]);
+  if (!tensor.is_constant() || !tensor.shape) return false;
+  const auto count = static_cast<std::size_t>(elements(*tensor.shape));
+  if (count == 0) return true;
+  if (count != lists * rank_) return false;
+  const auto unit = size_of(tensor.dtype);
+  std::vector<std::byte> bytes(count * unit);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto from = i / rank_ * rank_ + static_cast<std::size_t>(perm_[i % rank_]);
+    std::memcpy(&bytes[i * unit], &tensor.data->bytes()[from * unit], unit);
+  }
+  auto moved = tensor;
+  moved.data = TensorData::own(std::move(bytes));
+  inputs[input] = forms_.graph().add_tensor(std::move(moved));
+  replaced_.push_back(input);
+  return true;
+}
+
+bool Adaptation::place_axes() {
+  auto& graph = forms_.graph();
+  const bool given = inputs.size() > 3 && inputs[3] != kNoTensor;
+  Ints axes;
+  if (given) {
+    const auto constant = constant_ints(graph, inputs[3]);
+    if (!constant) return false;
+    axes = *constant;
+  } else {
+    const auto& starts = graph.tensor(inputs[1]).shape;
+    if (!starts) return false;
+    for (std::int64_t axis = 0; axis < elements(*starts); ++axis) axes.push_back(axis);
+  }
+  for (auto& axis : axes) axis = placed(axis);
+  inputs.resize(std::max<std::size_t>(inputs.size(), 4), kNoTensor);
+  inputs[3] = graph.add_ints("axes", axes);
+  replaced_.push_back(3);
+  return true;
+}
+
 bool move_follower(LayoutForms& forms, const Node& node) {
   if (node.inputs.empty()) return false;
+  const auto follow = traits(node.op).follow;
+  if (follow == nullptr) return false;
   const auto rank = image_rank(forms.graph(), node);
   if (rank < 3) return false;
   const auto cost = effort(forms, node, rank);
   if (!cost || cost->moved > cost->plain) return false;
   Adaptation adaptation(forms, node, rank);
-  const auto op = std::visit(adaptation, node.op);
+  const auto op = follow(node.op, adaptation);
   if (!op) return false;
   if (!adaptation.plain_result && !results_can_move(forms.graph(), node, rank)) return false;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "fleetfit/graph/operator_facts.h"
 #include "graph/passes/rewriter.h"
 
 namespace fleetfit::graph::quantization {
@@ -10,11 +11,6 @@ namespace {
 
 using rewrite::kNoNode;
 using rewrite::Rewriter;
-
-bool is_layer(const Operator& op) {
-  return std::holds_alternative<Conv>(op) || std::holds_alternative<ConvTranspose>(op) ||
-         std::holds_alternative<Gemm>(op) || std::holds_alternative<MatMul>(op);
-}
 
 /// The layer without an activation that makes a quantized tensor; kNoNode if there is none.
 int plain_layer(Rewriter& rewriter, TensorId x) {

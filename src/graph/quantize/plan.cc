@@ -26,79 +26,6 @@ bool has_fixed_bias(const Graph& graph, const Node& node) {
   return !has(node, 2) || is_float_constant(graph, node.inputs[2]);
 }
 
-class RoleOf {
- public:
-  RoleOf(const Graph& graph, const Node& node) : graph_(graph), node_(node) {}
-
-  Role operator()(const Conv&) const { return layer(); }
-  Role operator()(const ConvTranspose&) const { return layer(); }
-
-  Role operator()(const Gemm& op) const {
-    if (op.alpha != 1 || op.beta != 1 || op.trans_a || op.keep_leading) return Role::floats;
-    const auto& b = graph_.tensor(node_.inputs[1]);
-    if (!b.shape || b.shape->size() != 2 || !has_row_bias((*b.shape)[op.trans_b ? 0 : 1]))
-      return Role::floats;
-    return layer();
-  }
-
-  Role operator()(const MatMul&) const { return Role::computes; }
-  Role operator()(const GlobalPool&) const { return Role::computes; }
-  Role operator()(const Activate&) const { return Role::computes; }
-  Role operator()(const Pool& op) const {
-    return op.kind == PoolKind::max && !node_.activation ? Role::moves : Role::computes;
-  }
-  Role operator()(const Reduce& op) const {
-    return op.kind == ReduceKind::mean ? Role::computes : Role::floats;
-  }
-  Role operator()(const Elementwise& op) const {
-    const bool known = op.kind == ElementwiseKind::add || op.kind == ElementwiseKind::mul;
-    return known ? Role::computes : Role::floats;
-  }
-
-  Role operator()(const Pad& op) const {
-    if (op.mode != PadMode::constant || !has(node_, 2)) return Role::moves;
-    return rewrite::single_value(graph_, node_.inputs[2]) == 0.0 ? Role::moves : Role::floats;
-  }
-  Role operator()(const Resize& op) const {
-    return op.mode == ResizeMode::cubic ? Role::floats : Role::moves;
-  }
-  Role operator()(const Concat&) const { return Role::moves; }
-  Role operator()(const Split&) const { return Role::moves; }
-  Role operator()(const Slice&) const { return Role::moves; }
-  Role operator()(const Transpose&) const { return Role::moves; }
-  Role operator()(const Reshape&) const { return Role::moves; }
-  Role operator()(const Flatten&) const { return Role::moves; }
-  Role operator()(const Squeeze&) const { return Role::moves; }
-  Role operator()(const Unsqueeze&) const { return Role::moves; }
-  Role operator()(const Expand&) const { return Role::moves; }
-  Role operator()(const Tile&) const { return Role::moves; }
-  Role operator()(const Gather&) const { return Role::moves; }
-  Role operator()(const Stack&) const { return Role::moves; }
-  Role operator()(const Unstack&) const { return Role::moves; }
-  Role operator()(const DepthToSpace&) const { return Role::moves; }
-  Role operator()(const SpaceToDepth&) const { return Role::moves; }
-  Role operator()(const SpaceToBatch&) const { return Role::moves; }
-  Role operator()(const BatchToSpace&) const { return Role::moves; }
-  Role operator()(const ChannelShuffle&) const { return Role::moves; }
-  Role operator()(const Identity&) const { return Role::moves; }
-  Role operator()(const auto&) const { return Role::floats; }
-
- private:
-  Role layer() const {
-    return has_weights(graph_, node_) && has_fixed_bias(graph_, node_) ? Role::computes
-                                                                       : Role::floats;
-  }
-
-  bool has_row_bias(std::int64_t columns) const {
-    if (!has(node_, 2)) return true;
-    const auto& shape = graph_.tensor(node_.inputs[2]).shape;
-    return shape && !shape->empty() && shape->back() == columns && elements(*shape) == columns;
-  }
-
-  const Graph& graph_;
-  const Node& node_;
-};
-
 /// Nodes on other numbers than floats, on constants alone, or with results that nobody can tell
 /// apart from them, stay as they are.
 bool works_on_floats(const Graph& graph, const Node& node) {
@@ -113,19 +40,21 @@ bool works_on_floats(const Graph& graph, const Node& node) {
 }
 
 Role role_of(const Graph& graph, const Node& node) {
-  const Role role = std::visit(RoleOf(graph, node), node.op);
+  const auto& entry = traits(node.op);
+  const Role role =
+      entry.quantized_of != nullptr ? entry.quantized_of(node.op, graph, node) : entry.quantized;
   if (role != Role::floats && !works_on_floats(graph, node)) return Role::floats;
   return role;
 }
 
 }  // namespace
 
+Role role_of_layer(const Operator&, const Graph& graph, const Node& node) {
+  return has_weights(graph, node) && has_fixed_bias(graph, node) ? Role::computes : Role::floats;
+}
+
 bool has_weights(const Graph& graph, const Node& node) {
-  const auto& op = node.op;
-  const bool layer = std::holds_alternative<Conv>(op) ||
-                     std::holds_alternative<ConvTranspose>(op) ||
-                     std::holds_alternative<Gemm>(op) || std::holds_alternative<MatMul>(op);
-  return layer && is_float_constant(graph, node.inputs[1]) &&
+  return traits(node.op).is_layer && is_float_constant(graph, node.inputs[1]) &&
          graph.tensor(node.inputs[1]).shape->size() >= 2;
 }
 

@@ -4,14 +4,9 @@
 #include <vector>
 
 #include "fleetfit/graph/quantize.h"
+#include "graph/operators/traits.h"
 
 namespace fleetfit::graph::quantization {
-
-enum class Role : std::uint8_t {
-  floats,    ///< computes with floats
-  computes,  ///< computes with whole numbers: all that it reads and makes is quantized
-  moves,     ///< has the same values, or some between them, in its result
-};
 
 /// What is quantized in a network, and which tensors have their scale in common.
 class Plan {
@@ -43,6 +38,9 @@ class Plan {
 
 /// Positions of the inputs of a node that hold activations, not weights, shapes and the like.
 std::vector<std::size_t> data_inputs(const Graph& graph, const Node& node);
+
+/// The role of a layer, by what is known of its weights and bias.
+Role role_of_layer(const Operator& op, const Graph& graph, const Node& node);
 
 /// Whether the layer's weights are a constant that is quantized for itself.
 bool has_weights(const Graph& graph, const Node& node);

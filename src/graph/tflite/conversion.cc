@@ -1,5 +1,9 @@
 #include "graph/tflite/conversion.h"
 
+#include <flatbuffers/minireflect.h>
+
+#include "tflite_generated.h"
+
 namespace fleetfit::graph::tflite {
 namespace {
 
@@ -27,6 +31,21 @@ std::optional<std::int64_t> Conversion::integer(std::size_t i) const {
   return values->front();
 }
 
+Options Conversion::options(std::string_view type) const {
+  const auto* table = static_cast<const flatbuffers::Table*>(source.builtin_options());
+  const auto* types = file::BuiltinOptionsTypeTable();
+  const auto index = flatbuffers::LookupEnum(
+      static_cast<std::int64_t>(source.builtin_options_type()), types->values, types->num_elems);
+  if (table == nullptr || index < 1 || types->names[index] != type) return {};
+  return {table, types->type_refs[types->type_codes[index].sequence_ref]()};
+}
+
+std::span<const std::uint8_t> Conversion::custom_options() const {
+  const auto* bytes = source.custom_options();
+  return bytes == nullptr ? std::span<const std::uint8_t>()
+                          : std::span(bytes->data(), bytes->size());
+}
+
 TensorId Conversion::add_ints(std::string_view role, const Ints& values) {
   return graph.add_ints(fmt::format("{}/{}", name, role), values);
 }
@@ -44,21 +63,36 @@ TensorId Conversion::add_before(Operator op, std::vector<TensorId> op_inputs, st
   return output;
 }
 
-std::optional<Activation> fused(file::ActivationFunctionType type) {
-  switch (type) {
-    case file::ActivationFunctionType::NONE:
-      return Activation{};
-    case file::ActivationFunctionType::RELU:
-      return kRelu;
-    case file::ActivationFunctionType::RELU_N1_TO_1:
-      return Activation{ActivationKind::clip, -1, 1};
-    case file::ActivationFunctionType::RELU6:
-      return kRelu6;
-    case file::ActivationFunctionType::TANH:
-      return kTanh;
-    default:
-      return std::nullopt;
+std::optional<Activation> fused(const Options& options) {
+  if (!options) return Activation{};
+  const auto name = options.name("fused_activation_function");
+  if (name == "NONE") return Activation{};
+  if (name == "RELU") return kRelu;
+  if (name == "RELU_N1_TO_1") return Activation{ActivationKind::clip, -1, 1};
+  if (name == "RELU6") return kRelu6;
+  if (name == "TANH") return kTanh;
+  return std::nullopt;
+}
+
+Result<Window> window(Ints kernel, const Steps& steps, std::string_view padding) {
+  Window w{.kernel = std::move(kernel),
+           .strides = {steps.stride_h, steps.stride_w},
+           .dilations = {steps.dilation_h, steps.dilation_w},
+           .pads_begin = {0, 0},
+           .pads_end = {0, 0}};
+  for (const auto* values : {&w.kernel, &w.strides, &w.dilations}) {
+    if ((*values)[0] < 1 || (*values)[1] < 1)
+      return refuse("kernel, strides and dilations must be positive");
   }
+  if (padding != "SAME" && padding != "VALID")
+    return refuse("its padding is neither SAME nor VALID");
+  w.auto_pad = padding == "SAME" ? AutoPad::same_upper : AutoPad::valid;
+  return w;
+}
+
+std::vector<TensorId> with_optional(std::vector<TensorId> inputs, TensorId optional) {
+  if (optional != kNoTensor) inputs.push_back(optional);
+  return inputs;
 }
 
 }  // namespace fleetfit::graph::tflite

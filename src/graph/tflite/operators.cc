@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
+#include "graph/operators/traits.h"
 #include "graph/tflite/attributes.h"
 #include "graph/tflite/conversion.h"
 
@@ -13,132 +13,24 @@ namespace {
 
 using Code = file::BuiltinOperator;
 
-constexpr std::size_t kAnyNumber = 100'000;
-
-/// How one operator of the file is read, and how many tensors it has.
-struct Row {
-  Code code;
-  Converter convert;
-  std::size_t required_inputs = 1;
-  std::size_t most_inputs = 1;
-  std::size_t most_outputs = 1;
-};
-
-constexpr Activation kRelu0To1{ActivationKind::clip, 0, 1};
-constexpr Activation kReluN1To1{ActivationKind::clip, -1, 1};
-constexpr Activation kElu{ActivationKind::elu, 1};
-
-constexpr auto kRows = std::to_array<Row>({
-    {Code::CONV_2D, convert_conv_2d, 2, 3},
-    {Code::DEPTHWISE_CONV_2D, convert_depthwise_conv_2d, 2, 3},
-    {Code::TRANSPOSE_CONV, convert_transpose_conv, 3, 4},
-    {Code::FULLY_CONNECTED, convert_fully_connected, 2, 3},
-    {Code::BATCH_MATMUL, convert_batch_matmul, 2, 2},
-    {Code::AVERAGE_POOL_2D, convert_average_pool_2d},
-    {Code::MAX_POOL_2D, convert_max_pool_2d},
-    {Code::SOFTMAX, convert_softmax},
-    {Code::LOG_SOFTMAX, convert_log_softmax},
-    {Code::L2_NORMALIZATION, convert_l2_normalization},
-    {Code::LOCAL_RESPONSE_NORMALIZATION, convert_local_response_normalization},
-
-    {Code::LOGISTIC, convert_activation<kSigmoid>},
-    {Code::TANH, convert_activation<kTanh>},
-    {Code::RELU, convert_activation<kRelu>},
-    {Code::RELU6, convert_activation<kRelu6>},
-    {Code::RELU_0_TO_1, convert_activation<kRelu0To1>},
-    {Code::RELU_N1_TO_1, convert_activation<kReluN1To1>},
-    {Code::ELU, convert_activation<kElu>},
-    {Code::HARD_SWISH, convert_activation<kHardSwish>},
-    {Code::LEAKY_RELU, convert_leaky_relu},
-    {Code::GELU, convert_gelu},
-    {Code::PRELU, convert_prelu, 2, 2},
-
-    {Code::ADD, convert_add, 2, 2},
-    {Code::SUB, convert_sub, 2, 2},
-    {Code::MUL, convert_mul, 2, 2},
-    {Code::DIV, convert_div, 2, 2},
-    {Code::ADD_N, convert_elementwise<ElementwiseKind::sum>, 1, kAnyNumber},
-    {Code::POW, convert_elementwise<ElementwiseKind::pow>, 2, 2},
-    {Code::MINIMUM, convert_elementwise<ElementwiseKind::min>, 2, 2},
-    {Code::MAXIMUM, convert_elementwise<ElementwiseKind::max>, 2, 2},
-    {Code::SQUARED_DIFFERENCE, convert_elementwise<ElementwiseKind::squared_difference>, 2, 2},
-    {Code::EQUAL, convert_elementwise<ElementwiseKind::equal>, 2, 2},
-    {Code::NOT_EQUAL, convert_not_equal, 2, 2},
-    {Code::GREATER, convert_elementwise<ElementwiseKind::greater>, 2, 2},
-    {Code::GREATER_EQUAL, convert_elementwise<ElementwiseKind::greater_or_equal>, 2, 2},
-    {Code::LESS, convert_elementwise<ElementwiseKind::less>, 2, 2},
-    {Code::LESS_EQUAL, convert_elementwise<ElementwiseKind::less_or_equal>, 2, 2},
-    {Code::LOGICAL_AND, convert_elementwise<ElementwiseKind::logical_and>, 2, 2},
-    {Code::LOGICAL_OR, convert_elementwise<ElementwiseKind::logical_or>, 2, 2},
-    {Code::FLOOR_DIV, convert_floor_div, 2, 2},
-    {Code::FLOOR_MOD, convert_floor_mod, 2, 2},
-
-    {Code::ABS, convert_unary<UnaryKind::abs>},
-    {Code::NEG, convert_unary<UnaryKind::neg>},
-    {Code::EXP, convert_unary<UnaryKind::exp>},
-    {Code::LOG, convert_unary<UnaryKind::log>},
-    {Code::SQRT, convert_unary<UnaryKind::sqrt>},
-    {Code::RSQRT, convert_unary<UnaryKind::rsqrt>},
-    {Code::SQUARE, convert_unary<UnaryKind::square>},
-    {Code::FLOOR, convert_unary<UnaryKind::floor>},
-    {Code::CEIL, convert_unary<UnaryKind::ceil>},
-    {Code::ROUND, convert_unary<UnaryKind::round>},
-    {Code::SIN, convert_unary<UnaryKind::sin>},
-    {Code::COS, convert_unary<UnaryKind::cos>},
-    {Code::SIGN, convert_unary<UnaryKind::sign>},
-    {Code::LOGICAL_NOT, convert_unary<UnaryKind::logical_not>},
-
-    {Code::MEAN, convert_reduce<ReduceKind::mean>, 2, 2},
-    {Code::SUM, convert_reduce<ReduceKind::sum>, 2, 2},
-    {Code::REDUCE_MAX, convert_reduce<ReduceKind::max>, 2, 2},
-    {Code::REDUCE_MIN, convert_reduce<ReduceKind::min>, 2, 2},
-    {Code::REDUCE_PROD, convert_reduce<ReduceKind::prod>, 2, 2},
-    {Code::ARG_MAX, convert_arg_max, 2, 2},
-    {Code::ARG_MIN, convert_arg_min, 2, 2},
-    {Code::TOPK_V2, convert_topk_v2, 2, 2, 2},
-
-    {Code::CAST, convert_cast},
-    {Code::QUANTIZE, convert_quantize},
-    {Code::DEQUANTIZE, convert_dequantize},
-    {Code::SELECT, convert_select, 3, 3},
-    {Code::SELECT_V2, convert_select_v2, 3, 3},
-    {Code::SHAPE, convert_shape},
-    {Code::RANGE, convert_range, 3, 3},
-    {Code::FILL, convert_fill, 2, 2},
-
-    {Code::CONCATENATION, convert_concatenation, 1, kAnyNumber},
-    {Code::SPLIT, convert_split, 2, 2, kAnyNumber},
-    {Code::SPLIT_V, convert_split_v, 3, 3, kAnyNumber},
-    {Code::SLICE, convert_slice, 3, 3},
-    {Code::STRIDED_SLICE, convert_strided_slice, 4, 4},
-    {Code::PAD, convert_pad, 2, 2},
-    {Code::PADV2, convert_pad, 3, 3},
-    {Code::MIRROR_PAD, convert_mirror_pad, 2, 2},
-    {Code::RESIZE_BILINEAR, convert_resize_bilinear, 2, 2},
-    {Code::RESIZE_NEAREST_NEIGHBOR, convert_resize_nearest_neighbor, 2, 2},
-    {Code::RESHAPE, convert_reshape, 1, 2},
-    {Code::SQUEEZE, convert_squeeze},
-    {Code::EXPAND_DIMS, convert_expand_dims, 2, 2},
-    {Code::TRANSPOSE, convert_transpose, 2, 2},
-    {Code::TILE, convert_tile, 2, 2},
-    {Code::BROADCAST_TO, convert_broadcast_to, 2, 2},
-    {Code::GATHER, convert_gather, 2, 2},
-    {Code::PACK, convert_pack, 1, kAnyNumber},
-    {Code::UNPACK, convert_unpack, 1, 1, kAnyNumber},
-    {Code::SPACE_TO_DEPTH, convert_space_to_depth},
-    {Code::DEPTH_TO_SPACE, convert_depth_to_space},
-    {Code::SPACE_TO_BATCH_ND, convert_space_to_batch_nd, 3, 3},
-    {Code::BATCH_TO_SPACE_ND, convert_batch_to_space_nd, 3, 3},
-});
-
-constexpr Row kMediapipeTransposeConv{Code::CUSTOM, convert_mediapipe_transpose_conv, 2, 3};
-
 /// What the file calls an operator.
 struct OperatorKind {
   Code code = Code::CUSTOM;
   std::string type;
-  const Row* row = nullptr;  ///< null: no counterpart in a graph
+  const TfliteReader* reader = nullptr;  ///< null: no counterpart in a graph
 };
+
+// The one custom operator that is known; all others are of the schema.
+constexpr std::string_view kMediapipeTransposeConv = "Convolution2DTransposeBias";
+
+const TfliteReader* find_reader(std::string_view code) {
+  for (const auto& family : operator_families()) {
+    for (const auto& reader : family.tflite) {
+      if (reader.code == code) return &reader;
+    }
+  }
+  return nullptr;
+}
 
 OperatorKind kind_of(const file::OperatorCode& source) {
   constexpr std::size_t kLongestCustomCode = 256;
@@ -148,14 +40,12 @@ OperatorKind kind_of(const file::OperatorCode& source) {
   if (kind.code == Code::CUSTOM) {
     const auto* custom = source.custom_code();
     if (custom != nullptr) kind.type = custom->string_view().substr(0, kLongestCustomCode);
-    if (kind.type == "Convolution2DTransposeBias") kind.row = &kMediapipeTransposeConv;
+    if (kind.type == kMediapipeTransposeConv) kind.reader = find_reader(kind.type);
     return kind;
   }
   kind.type = file::EnumNameBuiltinOperator(kind.code);
   if (kind.type.empty()) kind.type = fmt::format("BUILTIN_{}", static_cast<int>(kind.code));
-  const auto row =
-      std::find_if(kRows.begin(), kRows.end(), [&](const Row& r) { return r.code == kind.code; });
-  if (row != kRows.end()) kind.row = &*row;
+  kind.reader = find_reader(kind.type);
   return kind;
 }
 
@@ -261,18 +151,18 @@ class OperatorsReader {
   }
 
   static Result<Converted> convert(Conversion& conversion, const OperatorKind& kind) {
-    if (kind.row == nullptr) return not_known(why_not_known(kind));
-    const auto& row = *kind.row;
+    if (kind.reader == nullptr) return not_known(why_not_known(kind));
+    const auto& arity = kind.reader->arity;
     const auto count = conversion.inputs.size();
-    if (count < row.required_inputs || count > row.most_inputs)
+    if (count < arity.least_inputs || count > arity.most_inputs)
       return refuse(fmt::format("it has {} inputs", count));
-    if (conversion.outputs.empty() || conversion.outputs.size() > row.most_outputs)
+    if (conversion.outputs.empty() || conversion.outputs.size() > arity.most_outputs)
       return refuse(fmt::format("it has {} outputs", conversion.outputs.size()));
-    const auto required = row.most_inputs == kAnyNumber ? count : row.required_inputs;
+    const auto required = arity.most_inputs == kAnyNumber ? count : arity.least_inputs;
     const auto end = conversion.inputs.begin() + static_cast<std::ptrdiff_t>(required);
     if (std::find(conversion.inputs.begin(), end, kNoTensor) != end)
       return refuse("an input that it needs is left out");
-    return row.convert(conversion);
+    return kind.reader->convert(conversion);
   }
 
   void describe_unknown(const Conversion& conversion, const OperatorKind& kind, Unknown& unknown,

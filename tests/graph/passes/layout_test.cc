@@ -36,7 +36,7 @@ TEST(Layout, KeepsTransposesAtTheBorderOnly) {
   x = b.batch_norm(b.conv(x, {.out = 8, .kernel = 3, .groups = 4}));
   x = b.activate(b.add(x, skip), kRelu);
   x = b.max_pool(x, {.kernel = 3, .stride = 1, .pad = 1});
-  b.output(b.prelu(x), "y");
+  b.output(b.append(PRelu{}, {x, b.parameter("slope", {8, 1, 1}, 0.05, 0.25)}, "PRelu"), "y");
   const auto nhwc = there_and_back(finished(std::move(b)));
   EXPECT_THAT(node_types(nhwc), ElementsAre("Transpose", "Conv", "Conv", "BatchNormalization",
                                             "Add", "Relu", "MaxPool", "PRelu", "Transpose"));

@@ -90,7 +90,8 @@ TEST(ToQuantizedTensors, LeavesFloatOperatorsBetweenRequantizes) {
   NetBuilder net("mixed", 3);
   const auto x = net.input("x", {1, 4, 6, 6});
   const auto y = net.lrn(net.conv(x, {.out = 4}), {.size = 3});
-  net.output(net.conv(net.prelu(y), {.out = 4}), "z");
+  const auto slope = net.parameter("slope", {4, 1, 1}, 0.05, 0.25);
+  net.output(net.conv(net.append(PRelu{}, {y, slope}, "PRelu"), {.out = 4}), "z");
   const auto before = quantized(prepared(finished(std::move(net))));
   const auto after = absorbed(before);
   // The LRN has no weights and is taken in with its neighbours' scales if both sides are rounded;

@@ -23,8 +23,14 @@ constexpr Network kNetworks[] = {
 constexpr std::int64_t kBranches = 4;
 constexpr PoolSpec kHalve{.kernel = 3, .stride = 2, .pad = 1};
 
+/// With one slope per channel.
+TensorId prelu(NetBuilder& net, TensorId x) {
+  const auto slope = net.parameter("PRelu.slope", {net.channels(x), 1, 1}, 0.05, 0.25);
+  return net.append(PRelu{}, {x, slope}, "PRelu");
+}
+
 TensorId conv_bn_prelu(NetBuilder& net, TensorId x, const ConvSpec& spec) {
-  return net.prelu(net.conv_bn(x, spec));
+  return prelu(net, net.conv_bn(x, spec));
 }
 
 /// Dilations of the four depthwise branches: 1, 2, … up to `largest`, and 1 for the rest.
@@ -50,7 +56,7 @@ TensorId pyramid(NetBuilder& net, TensorId x, const ConvSpec& spec) {
         {.out = part, .kernel = 3, .stride = spec.stride, .groups = part, .dilation = dilation});
     branches.push_back(branches.empty() ? y : net.add(y, branches.back()));
   }
-  const TensorId all = net.prelu(net.batch_norm(net.concat(branches)));
+  const TensorId all = prelu(net, net.batch_norm(net.concat(branches)));
   return net.conv_bn(all, {.out = spec.out, .groups = kBranches});
 }
 
@@ -61,7 +67,7 @@ TensorId down(NetBuilder& net, TensorId x, TensorId image, const ConvSpec& spec)
       pyramid(net, x, {.out = spec.out - net.channels(x), .stride = 2, .dilation = spec.dilation});
   const TensorId from_image = conv_bn_prelu(net, image, {.out = net.channels(image), .kernel = 3});
   const TensorId joined = net.concat({pooled, added});
-  return net.prelu(net.add(joined, net.conv_bn(from_image, {.out = spec.out})));
+  return prelu(net, net.add(joined, net.conv_bn(from_image, {.out = spec.out})));
 }
 
 TensorId espnet(NetBuilder& net, TensorId x, const NetOptions& options, const Network& row) {
@@ -76,7 +82,7 @@ TensorId espnet(NetBuilder& net, TensorId x, const NetOptions& options, const Ne
     image = net.average_pool(image, kHalve);
     x = down(net, x, image, {.out = out, .dilation = largest});
     for (int i = 1; i < kDepth[stage]; ++i) {
-      x = net.prelu(net.add(pyramid(net, x, {.out = out, .dilation = largest - 1}), x));
+      x = prelu(net, net.add(pyramid(net, x, {.out = out, .dilation = largest - 1}), x));
     }
   }
   x = conv_bn_prelu(net, x, {.out = net.channels(x), .kernel = 3, .groups = net.channels(x)});
