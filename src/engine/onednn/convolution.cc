@@ -329,19 +329,22 @@ bool takes_winograd(const Task& task) {
          all(conv->window.dilations, 1);
 }
 
-bool can_convolve(const Task& task, const Conv& conv) {
-  return has_constant_weights(task) && (is_quantized(task) || is_float(task)) &&
-         way_of(task, conv, dnnl::algorithm::convolution_direct).has_value();
+bool can_convolve(const Task& task) {
+  const auto* conv = std::get_if<Conv>(&task.node.op);
+  return conv != nullptr && has_constant_weights(task) && (is_quantized(task) || is_float(task)) &&
+         way_of(task, *conv, dnnl::algorithm::convolution_direct).has_value();
 }
 
-KernelPtr make_convolution(const Task& task, const Conv& conv, dnnl::algorithm algorithm) {
-  if (!has_constant_weights(task) || (!is_quantized(task) && !is_float(task))) return nullptr;
-  const auto way = way_of(task, conv, algorithm);
+KernelPtr make_convolution(const Task& task, dnnl::algorithm algorithm) {
+  const auto* conv = std::get_if<Conv>(&task.node.op);
+  if (conv == nullptr || !has_constant_weights(task) || (!is_quantized(task) && !is_float(task)))
+    return nullptr;
+  const auto way = way_of(task, *conv, algorithm);
   if (!way) return nullptr;
   const Operand& weights = task.inputs[kWeights];
   if (way->joined == 1)
     return make(task, way->problem, way->chosen, weights.constant->bytes().data());
-  const auto wide = joined_weights(weights, conv, way->joined);
+  const auto wide = joined_weights(weights, *conv, way->joined);
   return make(task, way->problem, way->chosen, wide.data());
 }
 

@@ -1,5 +1,6 @@
 // Matrix products.
 #include <algorithm>
+#include <array>
 
 #include "engine/onednn/onednn.h"
 
@@ -27,8 +28,6 @@ memory::desc transposed(const Operand& operand) {
   std::swap(order[order.size() - 1], order[order.size() - 2]);
   return desc.permute_axes(order);
 }
-
-}  // namespace
 
 /// A constant second matrix: an inner product with packed weights.
 KernelPtr make_gemm(const Task& task, const graph::Gemm& gemm) {
@@ -95,6 +94,16 @@ KernelPtr make_matmul(const Task& task, const graph::MatMul& matmul) {
                           {{DNNL_ARG_SRC, Argument::Role::input, 0, left},
                            {DNNL_ARG_WEIGHTS, Argument::Role::input, 1, right},
                            {DNNL_ARG_DST, Argument::Role::output, 0, result}});
+}
+
+}  // namespace
+
+std::span<const KernelEntry> dense_kernels() {
+  static constexpr std::array kEntries{
+      entry<graph::Gemm, make_gemm>(),
+      entry<graph::MatMul, make_matmul>(),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::onednn

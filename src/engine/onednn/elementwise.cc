@@ -1,5 +1,6 @@
 // Activations on their own, and two tensors combined element by element.
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "engine/onednn/onednn.h"
@@ -39,8 +40,6 @@ dnnl::memory::desc desc_of(const Operand& operand) {
 bool is_plain_float(const Operand& operand) {
   return operand.dtype == DType::f32 && !operand.quantization;
 }
-
-}  // namespace
 
 KernelPtr make_activation(const Task& task, const graph::Activate& activate) {
   if (!is_plain_float(task.inputs[0]) || !is_plain_float(task.outputs[0])) return nullptr;
@@ -91,6 +90,16 @@ KernelPtr make_elementwise(const Task& task, const graph::Elementwise& op) {
                           {{DNNL_ARG_SRC_0, Argument::Role::input, 0, first},
                            {DNNL_ARG_SRC_1, Argument::Role::input, 1, second},
                            {DNNL_ARG_DST, Argument::Role::output, 0, result}});
+}
+
+}  // namespace
+
+std::span<const KernelEntry> elementwise_kernels() {
+  static constexpr std::array kEntries{
+      entry<graph::Activate, make_activation>(),
+      entry<graph::Elementwise, make_elementwise>(),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::onednn

@@ -1,9 +1,11 @@
 // Changes of format, and tensors joined along their channels.
 #include <algorithm>
+#include <array>
 
 #include "engine/onednn/onednn.h"
 
 namespace fleetfit::engine::onednn {
+namespace {
 
 KernelPtr make_reorder(const Task& task) {
   const Operand& from = task.inputs[0];
@@ -32,6 +34,16 @@ KernelPtr make_concat(const Task& task, const graph::Concat& concat) {
   const dnnl::concat::primitive_desc chosen(result, static_cast<int>(concat.axis), sources, cpu(),
                                             attributes());
   return primitive_kernel(chosen, dnnl::concat(chosen), std::move(arguments));
+}
+
+}  // namespace
+
+std::span<const KernelEntry> movement_kernels() {
+  static constexpr std::array kEntries{
+      entry<graph::Identity>(make_reorder),
+      entry<graph::Concat, make_concat>(),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::onednn

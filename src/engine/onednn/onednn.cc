@@ -62,6 +62,12 @@ memory::dims channels_first(const graph::Shape& shape, graph::Layout layout) {
   return dims;
 }
 
+const graph::OperatorTable<KernelEntry>& table() {
+  static const graph::OperatorTable<KernelEntry> kTable{dense_kernels(), elementwise_kernels(),
+                                                        movement_kernels(), pooling_kernels()};
+  return kTable;
+}
+
 }  // namespace
 
 const dnnl::engine& cpu() {
@@ -214,35 +220,20 @@ std::vector<std::string> onednn_ways(const Task& task) {
 }
 
 KernelPtr make_onednn_kernel(const Task& task, std::string_view way) {
-  using graph::Overloaded;
   const auto algorithm = way == "winograd" ? dnnl::algorithm::convolution_winograd
                                            : dnnl::algorithm::convolution_direct;
   try {
-    return std::visit(
-        Overloaded{
-            [&](const graph::Conv& conv) {
-              return onednn::make_convolution(task, conv, algorithm);
-            },
-            [&](const graph::Activate& op) { return onednn::make_activation(task, op); },
-            [&](const graph::Elementwise& op) { return onednn::make_elementwise(task, op); },
-            [&](const graph::Pool& op) { return onednn::make_pool(task, op); },
-            [&](const graph::GlobalPool& op) { return onednn::make_global_pool(task, op); },
-            [&](const graph::Gemm& op) { return onednn::make_gemm(task, op); },
-            [&](const graph::MatMul& op) { return onednn::make_matmul(task, op); },
-            [&](const graph::Concat& op) { return onednn::make_concat(task, op); },
-            [&](const graph::Identity&) { return onednn::make_reorder(task); },
-            [](const auto&) { return KernelPtr(); },
-        },
-        task.node.op);
+    if (auto convolution = onednn::make_convolution(task, algorithm)) return convolution;
+    const auto* entry = onednn::table().find(task.node.op);
+    return entry != nullptr ? entry->make(task) : nullptr;
   } catch (const dnnl::error&) {
     return nullptr;  // the library says in this way that it has no such kernel
   }
 }
 
 bool onednn_can(const Task& task) {
-  const auto* conv = std::get_if<graph::Conv>(&task.node.op);
   try {
-    return conv != nullptr && onednn::can_convolve(task, *conv);
+    return onednn::can_convolve(task);
   } catch (const dnnl::error&) {
     return false;
   }

@@ -2,12 +2,13 @@
 
 #include <dnnl.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/aligned_memory.h"
-#include "engine/kernel.h"
+#include "engine/kernel_entry.h"
 #include "fleetfit/graph/operators.h"
 
 /// What the oneDNN kernels share.
@@ -103,18 +104,18 @@ KernelPtr primitive_kernel(const Description& chosen, dnnl::primitive primitive,
                              std::move(arguments), std::move(weights), shares_input});
 }
 
-// Kernels by file. Each gives nothing where the library cannot do the task.
+// Convolutions can be done in more than one way.
 bool takes_winograd(const Task& task);
-bool can_convolve(const Task& task, const graph::Conv& conv);
-KernelPtr make_convolution(const Task& task, const graph::Conv& conv, dnnl::algorithm algorithm);
-KernelPtr make_activation(const Task& task, const graph::Activate& activate);
-KernelPtr make_elementwise(const Task& task, const graph::Elementwise& op);
-KernelPtr make_pool(const Task& task, const graph::Pool& pool);
-KernelPtr make_global_pool(const Task& task, const graph::GlobalPool& pool);
-KernelPtr make_gemm(const Task& task, const graph::Gemm& gemm);
+bool can_convolve(const Task& task);
+/// Nothing for a task that is no convolution, or that the library cannot do.
+KernelPtr make_convolution(const Task& task, dnnl::algorithm algorithm);
+
 KernelPtr make_quantized_gemm(const Task& task, const graph::Gemm& gemm);
-KernelPtr make_matmul(const Task& task, const graph::MatMul& matmul);
-KernelPtr make_concat(const Task& task, const graph::Concat& concat);
-KernelPtr make_reorder(const Task& task);
+
+// What the other files have kernels for.
+std::span<const KernelEntry> dense_kernels();
+std::span<const KernelEntry> elementwise_kernels();
+std::span<const KernelEntry> movement_kernels();
+std::span<const KernelEntry> pooling_kernels();
 
 }  // namespace fleetfit::engine::onednn

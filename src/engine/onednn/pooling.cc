@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "engine/onednn/onednn.h"
 #include "fleetfit/graph/shape_inference.h"
@@ -50,8 +51,6 @@ memory::dims padding_end(const PoolWindow& window, const graph::Ints& in, const 
   return end;
 }
 
-}  // namespace
-
 KernelPtr make_pool(const Task& task, const graph::Pool& pool) {
   if (task.outputs.size() > 1) return nullptr;  // with the indices of the largest
   const auto in = graph::spatial_extents(task.inputs[0].shape, pool.layout);
@@ -82,6 +81,16 @@ KernelPtr make_global_pool(const Task& task, const graph::GlobalPool& pool) {
       pool.kind == graph::PoolKind::max ? algorithm::pooling_max
                                         : algorithm::pooling_avg_exclude_padding,
       {.kernel = extents, .strides = extents, .dilations = zeros, .begin = zeros, .end = zeros});
+}
+
+}  // namespace
+
+std::span<const KernelEntry> pooling_kernels() {
+  static constexpr std::array kEntries{
+      entry<graph::Pool, make_pool>(),
+      entry<graph::GlobalPool, make_global_pool>(),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::onednn

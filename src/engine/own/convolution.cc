@@ -1,6 +1,7 @@
 // Convolutions of any kind as products of matrices: each output pixel is a row of what the kernel
 // covers.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
 
@@ -238,8 +239,6 @@ graph::Padding leading_pads(const graph::ConvTranspose& op, const Ints& in, cons
   return padding;
 }
 
-}  // namespace
-
 KernelPtr make_convolution(const Task& task, const graph::Conv& op) {
   const auto in = image_shape(task.inputs[0].shape, op.layout);
   const auto out = image_shape(task.outputs[0].shape, op.layout);
@@ -264,6 +263,16 @@ KernelPtr make_transposed_convolution(const Task& task, const graph::ConvTranspo
                    .transposed = true,
                    .groups = op.groups},
                   op.layout);
+}
+
+}  // namespace
+
+std::span<const OwnKernels> convolution_kernels() {
+  static constexpr std::array kEntries{
+      kernels<graph::Conv, make_convolution>({.adds = true}),
+      kernels<graph::ConvTranspose, make_transposed_convolution>({.adds = true}),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::own

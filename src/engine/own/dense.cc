@@ -1,5 +1,6 @@
 // Products of matrices, and attention.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "engine/own/broadcast.h"
@@ -103,8 +104,6 @@ Stack stack_of(Shape shape, bool transposed, const Shape& leading) {
   return stack;
 }
 
-}  // namespace
-
 KernelPtr make_gemm(const Task& task, const graph::Gemm& op) {
   if (!all_real(task)) return nullptr;
   const Shape& b = task.inputs[1].shape;
@@ -177,8 +176,6 @@ KernelPtr make_matmul(const Task& task, const graph::MatMul& op) {
       bytes_of_floats(packed * matrices));
 }
 
-namespace {
-
 /// Extents of an attention, and what lies where in scratch memory.
 struct Attention {
   std::int64_t batch = 1;
@@ -239,8 +236,6 @@ bool projections_fit(const Task& task, std::int64_t width) {
   }
   return task.inputs[9].shape[1] == width;
 }
-
-}  // namespace
 
 KernelPtr make_attention(const Task& task, const graph::MultiHeadAttention& op) {
   if (!all_real(task) || task.inputs.size() != 11) return nullptr;
@@ -303,6 +298,17 @@ KernelPtr make_attention(const Task& task, const graph::MultiHeadAttention& op) 
         project(3, attended, query_rows, memory.out<float>());
       },
       scratch, held);
+}
+
+}  // namespace
+
+std::span<const OwnKernels> dense_kernels() {
+  static constexpr std::array kEntries{
+      kernels<graph::Gemm, make_gemm>(),
+      kernels<graph::MatMul, make_matmul>(),
+      kernels<graph::MultiHeadAttention, make_attention>(),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::own

@@ -1,9 +1,11 @@
 // Tensors combined element by element, with numpy's broadcasting.
+#include <array>
 #include <cstring>
 #include <type_traits>
 
 #include "engine/own/broadcast.h"
 #include "engine/own/own.h"
+#include "engine/own/quantized.h"
 #include "engine/own/rows.h"
 
 namespace fleetfit::engine::own {
@@ -193,8 +195,6 @@ KernelPtr choose(const Task& task, const Broadcast& broadcast) {
   });
 }
 
-}  // namespace
-
 KernelPtr make_elementwise(const Task& task, const graph::Elementwise& op) {
   if (task.inputs.size() < 2) return nullptr;
   const auto broadcast = Broadcast::make(shapes_of(task.inputs), task.outputs[0].shape);
@@ -207,7 +207,7 @@ KernelPtr make_elementwise(const Task& task, const graph::Elementwise& op) {
   return combine_floats(task, op.kind, *broadcast);
 }
 
-KernelPtr make_where(const Task& task) {
+KernelPtr make_where(const Task& task, const graph::Where&) {
   if (task.inputs.size() != 3 || task.inputs[0].dtype != DType::boolean || task.node.activation ||
       task.inputs[1].dtype != task.inputs[2].dtype || task.inputs[1].quantization ||
       task.inputs[2].quantization || task.outputs[0].quantization) {
@@ -227,16 +227,28 @@ KernelPtr make_where(const Task& task) {
   }
 }
 
-KernelPtr make_prelu(const Task& task) {
+KernelPtr make_prelu(const Task& task, const graph::PRelu&) {
   if (!all_real(task)) return nullptr;
   const auto broadcast = Broadcast::make(shapes_of(task.inputs), task.outputs[0].shape);
   if (!broadcast) return nullptr;
   return function_kernel(task, "prelu", [=, plan = *broadcast](const Memory& memory) {
     plan.for_each_panel([&](const Extents& extents, const Broadcast::Offsets& at, std::int64_t to) {
-      prelu_rows(plan.rows(memory.in<float>(0), 0, at), plan.rows(memory.in<float>(1), 1, at),
+      slope_rows(plan.rows(memory.in<float>(0), 0, at), plan.rows(memory.in<float>(1), 1, at),
                  memory.out<float>() + to, extents);
     });
   });
+}
+
+}  // namespace
+
+std::span<const OwnKernels> elementwise_kernels() {
+  static constexpr std::array kEntries{
+      kernels<graph::Elementwise, make_elementwise>(
+          {.stored = make_of<graph::Elementwise, make_quantized_elementwise>, .activates = true}),
+      kernels<graph::Where, make_where>(),
+      kernels<graph::PRelu, make_prelu>(),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::own

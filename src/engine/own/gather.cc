@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <array>
 #include <cstring>
 
 #include "engine/own/own.h"
@@ -35,8 +36,6 @@ struct Gathering {
   }
 };
 
-}  // namespace
-
 KernelPtr make_gather(const Task& task, const graph::Gather& op) {
   const Operand& x = task.inputs[0];
   const DType index_type = task.inputs[1].dtype;
@@ -56,6 +55,15 @@ KernelPtr make_gather(const Task& task, const graph::Gather& op) {
     return fail(ErrorCode::invalid_input,
                 fmt::format("there is no index {} among {}", *wrong, gathering.source.extent));
   });
+}
+
+}  // namespace
+
+std::span<const OwnKernels> gather_kernels() {
+  static constexpr std::array kEntries{
+      movement<graph::Gather, make_gather>(),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::own

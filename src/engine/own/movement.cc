@@ -1,9 +1,11 @@
 // Operators that copy elements and never look at them.
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "engine/own/own.h"
 #include "engine/own/picked_copy.h"
+#include "engine/own/quantized.h"
 #include "engine/own/strided_copy.h"
 #include "engine/threads.h"
 
@@ -11,7 +13,6 @@ namespace fleetfit::engine::own {
 namespace {
 
 using graph::Layout;
-using graph::Overloaded;
 
 /// A copy between an input and an output, with the bytes that lie before the box on both sides.
 struct Move {
@@ -144,7 +145,7 @@ Moves slice(const Task& task, const graph::Slice& op) {
   return one_move(task, std::move(dims), offset);
 }
 
-Moves expand(const Task& task) {
+Moves expand(const Task& task, const graph::Expand&) {
   const Shape& result = task.outputs[0].shape;
   Shape shape(result.size() - task.inputs[0].shape.size(), 1);
   shape.insert(shape.end(), task.inputs[0].shape.begin(), task.inputs[0].shape.end());
@@ -157,7 +158,7 @@ Moves expand(const Task& task) {
   return one_move(task, std::move(dims));
 }
 
-Moves tile(const Task& task) {
+Moves tile(const Task& task, const graph::Tile&) {
   const Shape& shape = task.inputs[0].shape;
   const Shape& result = task.outputs[0].shape;
   const Ints from = strides_of(shape);
@@ -206,52 +207,84 @@ Moves space_to_depth(const Task& task, const graph::SpaceToDepth& op) {
   return regroup(task, {x[0], x[1], x[2] / b, b, x[3] / b, b}, {0, 3, 5, 1, 2, 4});
 }
 
-Moves moves_of(const Task& task) {
-  return std::visit(Overloaded{
-                        [&](const graph::Reshape&) { return whole(task); },
-                        [&](const graph::Flatten&) { return whole(task); },
-                        [&](const graph::Squeeze&) { return whole(task); },
-                        [&](const graph::Unsqueeze&) { return whole(task); },
-                        [&](const graph::Identity&) { return whole(task); },
-                        [&](const graph::Dropout&) { return whole(task); },
-                        [&](const graph::Transpose& op) { return transpose(task, op); },
-                        [&](const graph::Slice& op) { return slice(task, op); },
-                        [&](const graph::Expand&) { return expand(task); },
-                        [&](const graph::Tile&) { return tile(task); },
-                        [&](const graph::ChannelShuffle& op) { return channel_shuffle(task, op); },
-                        [&](const graph::DepthToSpace& op) { return depth_to_space(task, op); },
-                        [&](const graph::SpaceToDepth& op) { return space_to_depth(task, op); },
-                        [&](const graph::Concat& op) {
-                          return along_axis(op.axis, task.outputs[0].shape,
-                                            [&](std::size_t axis) { return join(task, axis); });
-                        },
-                        [&](const graph::Stack& op) {
-                          return along_axis(op.axis, task.outputs[0].shape,
-                                            [&](std::size_t axis) { return join(task, axis); });
-                        },
-                        [&](const graph::Split& op) {
-                          return along_axis(op.axis, task.inputs[0].shape,
-                                            [&](std::size_t axis) { return cut(task, axis); });
-                        },
-                        [&](const graph::Unstack& op) {
-                          return along_axis(op.axis, task.inputs[0].shape,
-                                            [&](std::size_t axis) { return cut(task, axis); });
-                        },
-                        [](const auto&) { return Moves(); },
-                    },
-                    task.node.op);
-}
-
-}  // namespace
-
-KernelPtr make_move(const Task& task) {
-  auto moves = moves_of(task);
+/// Runs the copies one after the other.
+KernelPtr copies(const Task& task, Moves moves) {
   if (!moves) return nullptr;
   return function_kernel(task, "copy", [moves = *std::move(moves)](const Memory& memory) {
     for (const Move& move : moves) {
       move.copy.run(memory.inputs[move.input] + move.from, memory.outputs[move.output] + move.to);
     }
   });
+}
+
+template <class Op, Moves (*moves)(const Task&, const Op&)>
+KernelPtr make_copies(const Task& task, const Op& op) {
+  return copies(task, moves(task, op));
+}
+
+template <class Op>
+Moves whole_of(const Task& task, const Op&) {
+  return whole(task);
+}
+
+template <class Op>
+Moves join_along(const Task& task, const Op& op) {
+  return along_axis(op.axis, task.outputs[0].shape,
+                    [&](std::size_t axis) { return join(task, axis); });
+}
+
+template <class Op>
+Moves cut_along(const Task& task, const Op& op) {
+  return along_axis(op.axis, task.inputs[0].shape,
+                    [&](std::size_t axis) { return cut(task, axis); });
+}
+
+KernelPtr make_shuffle(const Task& task, const graph::ChannelShuffle& op) {
+  return is_joined_shuffle(task) ? make_joined_shuffle(task, op)
+                                 : copies(task, channel_shuffle(task, op));
+}
+
+KernelPtr make_stored_concat(const Task& task, const graph::Concat& op) {
+  constexpr auto kCopies = make_copies<graph::Concat, join_along<graph::Concat>>;
+  return keeps_stored(task) ? make_movement<graph::Concat, kCopies>(task)
+                            : make_quantized_concat(task, op);
+}
+
+/// Copies that follow from the operator by `moves`.
+template <class Op, Moves (*moves)(const Task&, const Op&)>
+constexpr OwnKernels copied() {
+  return movement<Op, make_copies<Op, moves>>();
+}
+
+constexpr OwnKernels concat() {
+  auto concat = copied<graph::Concat, join_along<graph::Concat>>();
+  concat.stored = make_of<graph::Concat, make_stored_concat>;
+  return concat;
+}
+
+}  // namespace
+
+std::span<const OwnKernels> movement_kernels() {
+  static constexpr std::array kEntries{
+      copied<graph::Reshape, whole_of<graph::Reshape>>(),
+      copied<graph::Flatten, whole_of<graph::Flatten>>(),
+      copied<graph::Squeeze, whole_of<graph::Squeeze>>(),
+      copied<graph::Unsqueeze, whole_of<graph::Unsqueeze>>(),
+      copied<graph::Identity, whole_of<graph::Identity>>(),
+      copied<graph::Dropout, whole_of<graph::Dropout>>(),
+      copied<graph::Transpose, transpose>(),
+      copied<graph::Slice, slice>(),
+      copied<graph::Expand, expand>(),
+      copied<graph::Tile, tile>(),
+      copied<graph::DepthToSpace, depth_to_space>(),
+      copied<graph::SpaceToDepth, space_to_depth>(),
+      movement<graph::ChannelShuffle, make_shuffle>(),
+      concat(),
+      copied<graph::Stack, join_along<graph::Stack>>(),
+      copied<graph::Split, cut_along<graph::Split>>(),
+      copied<graph::Unstack, cut_along<graph::Unstack>>(),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::own

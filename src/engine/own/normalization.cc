@@ -1,5 +1,6 @@
 // Softmax and normalizations.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "engine/own/own.h"
@@ -84,8 +85,6 @@ void divide_by_norm(std::int64_t p, const float* x, float* out, std::int64_t ext
 bool fills(const Operand& operand, std::int64_t count) {
   return !operand.present || graph::elements(operand.shape) == count;
 }
-
-}  // namespace
 
 KernelPtr make_softmax(const Task& task, const graph::Softmax& op) {
   if (!all_real(task)) return nullptr;
@@ -244,6 +243,20 @@ KernelPtr make_lrn(const Task& task, const graph::Lrn& op) {
                }
              });
   });
+}
+
+}  // namespace
+
+std::span<const OwnKernels> normalization_kernels() {
+  static constexpr std::array kEntries{
+      kernels<graph::Softmax, make_softmax>(),
+      kernels<graph::LayerNorm, make_layer_norm>(),
+      kernels<graph::InstanceNorm, make_instance_norm>(),
+      kernels<graph::BatchNorm, make_batch_norm>(),
+      kernels<graph::LpNormalization, make_lp_normalization>(),
+      kernels<graph::Lrn, make_lrn>(),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::own

@@ -1,13 +1,15 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "engine/kernel.h"
+#include "engine/kernel_entry.h"
 #include "fleetfit/graph/operators.h"
 
 /// What our own kernels share.
@@ -122,43 +124,58 @@ std::int64_t grain_of(std::int64_t cost);
 /// if the output does not hold floats.
 KernelPtr activated(KernelPtr kernel, const graph::Activation& activation, const Operand& output);
 
-// --- Kernels by file. Each gives nothing for a task that it does not cover.
+// --- Kernels.
 
-KernelPtr make_move(const Task& task);
+/// Our kernels for one type of operators.
+struct OwnKernels {
+  std::size_t type = 0;         ///< graph::kTypeOf
+  MakeKernel plain = nullptr;   ///< on tensors that stand for themselves
+  MakeKernel stored = nullptr;  ///< a fast way for quantized tensors
+  bool activates = false;       ///< they apply the node's activation themselves
+  bool adds = false;            ///< they may add the last input
+  /// `plain` does tasks of all kinds: operands say how numbers are stored, whatever else is known
+  /// of the tensors.
+  bool takes_all = false;
+  bool on_reals = true;  ///< quantized tensors may be brought to floats for `plain`, and back
+};
+
+template <class Op, KernelPtr (*make)(const Task&, const Op&)>
+constexpr OwnKernels kernels(OwnKernels further = {}) {
+  further.type = graph::kTypeOf<Op>;
+  further.plain = make_of<Op, make>;
+  return further;
+}
+
+/// Whether results may be copies of stored numbers: all of them mean the same.
+bool keeps_stored(const Task& task);
+
+/// What copies stored numbers, whatever they mean, if all of them mean the same.
+template <class Op, KernelPtr (*make)(const Task&, const Op&)>
+KernelPtr make_movement(const Task& task) {
+  const bool fits = !task.inputs.empty() && task.inputs[0].present && keeps_stored(task);
+  return fits ? make_of<Op, make>(task) : nullptr;
+}
+template <class Op, KernelPtr (*make)(const Task&, const Op&)>
+constexpr OwnKernels movement() {
+  constexpr MakeKernel kMake = make_movement<Op, make>;
+  return {.type = graph::kTypeOf<Op>, .plain = kMake, .stored = kMake};
+}
+
 /// A shuffle with several inputs joins them, with several outputs it is cut into them.
 KernelPtr make_joined_shuffle(const Task& task, const graph::ChannelShuffle& op);
-KernelPtr make_pad(const Task& task, const graph::Pad& op);
-KernelPtr make_space_to_batch(const Task& task);
-KernelPtr make_batch_to_space(const Task& task);
-KernelPtr make_gather(const Task& task, const graph::Gather& op);
 
-// These apply the node's activation themselves.
-KernelPtr make_elementwise(const Task& task, const graph::Elementwise& op);
-KernelPtr make_activate(const Task& task, const graph::Activate& op);
-KernelPtr make_unary(const Task& task, const graph::Unary& op);
-
-KernelPtr make_where(const Task& task);
-KernelPtr make_prelu(const Task& task);
-KernelPtr make_cast(const Task& task);
-KernelPtr make_softmax(const Task& task, const graph::Softmax& op);
-KernelPtr make_layer_norm(const Task& task, const graph::LayerNorm& op);
-KernelPtr make_instance_norm(const Task& task, const graph::InstanceNorm& op);
-KernelPtr make_batch_norm(const Task& task, const graph::BatchNorm& op);
-KernelPtr make_lp_normalization(const Task& task, const graph::LpNormalization& op);
-KernelPtr make_lrn(const Task& task, const graph::Lrn& op);
-KernelPtr make_reduce(const Task& task, const graph::Reduce& op);
-KernelPtr make_global_pool(const Task& task, const graph::GlobalPool& op);
-KernelPtr make_arg_extreme(const Task& task, const graph::ArgExtreme& op);
-KernelPtr make_top_k(const Task& task, const graph::TopK& op);
-KernelPtr make_pool(const Task& task, const graph::Pool& op);
-KernelPtr make_gemm(const Task& task, const graph::Gemm& op);
-KernelPtr make_matmul(const Task& task, const graph::MatMul& op);
-KernelPtr make_attention(const Task& task, const graph::MultiHeadAttention& op);
-/// With the addition of the last input, if the task says so.
-KernelPtr make_convolution(const Task& task, const graph::Conv& op);
-KernelPtr make_transposed_convolution(const Task& task, const graph::ConvTranspose& op);
-/// Copies stored numbers, whatever they mean.
-KernelPtr make_nearest_resize(const Task& task, const graph::Resize& op);
-KernelPtr make_smooth_resize(const Task& task, const graph::Resize& op);
+// What each file has kernels for.
+std::span<const OwnKernels> convolution_kernels();
+std::span<const OwnKernels> dense_kernels();
+std::span<const OwnKernels> elementwise_kernels();
+std::span<const OwnKernels> gather_kernels();
+std::span<const OwnKernels> movement_kernels();
+std::span<const OwnKernels> normalization_kernels();
+std::span<const OwnKernels> padding_kernels();
+std::span<const OwnKernels> pooling_kernels();
+std::span<const OwnKernels> quantized_kernels();
+std::span<const OwnKernels> reduction_kernels();
+std::span<const OwnKernels> resize_kernels();
+std::span<const OwnKernels> unary_kernels();
 
 }  // namespace fleetfit::engine::own

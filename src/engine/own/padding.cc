@@ -1,4 +1,5 @@
 // Padding, and blocks of space moved to the batch and back.
+#include <array>
 #include <cstring>
 
 #include "engine/own/own.h"
@@ -71,8 +72,6 @@ std::optional<Blocks> blocks_of(const Task& task) {
   return Blocks{*block, *margins, block->size(), graph::elements(Shape(first_rest, x.end()))};
 }
 
-}  // namespace
-
 KernelPtr make_pad(const Task& task, const graph::Pad& op) {
   const auto pads = constant_ints(task.inputs[1]);
   auto fill = fill_of(task);
@@ -86,7 +85,7 @@ KernelPtr make_pad(const Task& task, const graph::Pad& op) {
   });
 }
 
-KernelPtr make_space_to_batch(const Task& task) {
+KernelPtr make_space_to_batch(const Task& task, const graph::SpaceToBatch&) {
   const auto blocks = blocks_of(task);
   if (!blocks) return nullptr;
   const Operand& x = task.inputs[0];
@@ -122,7 +121,7 @@ KernelPtr make_space_to_batch(const Task& task) {
       scratch);
 }
 
-KernelPtr make_batch_to_space(const Task& task) {
+KernelPtr make_batch_to_space(const Task& task, const graph::BatchToSpace&) {
   const auto blocks = blocks_of(task);
   if (!blocks) return nullptr;
   const Operand& x = task.inputs[0];
@@ -157,6 +156,17 @@ KernelPtr make_batch_to_space(const Task& task) {
         crop.run(memory.scratch, memory.outputs[0]);
       },
       storage_bytes(x));
+}
+
+}  // namespace
+
+std::span<const OwnKernels> padding_kernels() {
+  static constexpr std::array kEntries{
+      movement<graph::Pad, make_pad>(),
+      movement<graph::SpaceToBatch, make_space_to_batch>(),
+      movement<graph::BatchToSpace, make_batch_to_space>(),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::own

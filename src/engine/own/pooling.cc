@@ -1,5 +1,6 @@
 // Maxima and averages under a sliding window.
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "engine/own/own.h"
@@ -88,8 +89,6 @@ float pool_one(const Pooling& p, const float* image, const Pooling::Cover& cover
   return cover.count > 0 ? sum / static_cast<float>(cover.count) : 0.0F;
 }
 
-}  // namespace
-
 KernelPtr make_pool(const Task& task, const graph::Pool& op) {
   if (!all_real(task) || task.outputs.size() != 1) return nullptr;
   const auto in = image_shape(task.inputs[0].shape, op.layout);
@@ -122,6 +121,15 @@ KernelPtr make_pool(const Task& task, const graph::Pool& op) {
                }
              });
   });
+}
+
+}  // namespace
+
+std::span<const OwnKernels> pooling_kernels() {
+  static constexpr std::array kEntries{
+      kernels<graph::Pool, make_pool>(),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::own

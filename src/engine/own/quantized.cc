@@ -2,6 +2,7 @@
 #include "engine/own/quantized.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "engine/own/broadcast.h"
@@ -133,59 +134,6 @@ bool touches_quantized(const Task& task) {
          std::ranges::any_of(task.outputs, has_scale);
 }
 
-KernelPtr make_requantize(const Task& task) {
-  const Operand& from = task.inputs[0];
-  const Operand& to = task.outputs[0];
-  if (task.node.activation) return nullptr;
-  const std::int64_t count = graph::elements(from.shape);
-  if (is_real(from) && is_quantized(to)) {
-    return function_kernel(task, "quantize", [=, scale = scale_of(to)](const Memory& memory) {
-      parallel(count, grain_of(1), [&](std::int64_t begin, std::int64_t end) {
-        quantize_row(scale, memory.in<float>() + begin, memory.out<std::uint8_t>() + begin,
-                     end - begin);
-      });
-    });
-  }
-  if (is_quantized(from) && is_real(to)) {
-    return function_kernel(task, "dequantize", [=, scale = scale_of(from)](const Memory& memory) {
-      parallel(count, grain_of(1), [&](std::int64_t begin, std::int64_t end) {
-        dequantize_row(scale, memory.in<std::uint8_t>() + begin, memory.out<float>() + begin,
-                       end - begin);
-      });
-    });
-  }
-  if (!is_quantized(from) || !is_quantized(to)) return nullptr;
-  return function_kernel(task, "requantize",
-                         [=, before = scale_of(from), after = scale_of(to)](const Memory& memory) {
-                           parallel(count, grain_of(1), [&](std::int64_t begin, std::int64_t end) {
-                             requantize_row(before, memory.in<std::uint8_t>() + begin, after,
-                                            memory.out<std::uint8_t>() + begin, end - begin);
-                           });
-                         });
-}
-
-KernelPtr make_quantize_linear(const Task& task, const graph::QuantizeLinear& op) {
-  const auto scaling = scaling_of(task, task.outputs[0].dtype, op.axis);
-  if (!scaling || !is_real(task.inputs[0]) || task.node.activation) return nullptr;
-  const std::int64_t count = graph::elements(task.inputs[0].shape);
-  return function_kernel(task, "quantize", [=, scaling = *scaling](const Memory& memory) {
-    for_each_piece(scaling, count, [&](const Scale& scale, std::int64_t first, std::int64_t n) {
-      quantize_row(scale, memory.in<float>() + first, memory.out<std::uint8_t>() + first, n);
-    });
-  });
-}
-
-KernelPtr make_dequantize_linear(const Task& task, const graph::DequantizeLinear& op) {
-  const auto scaling = scaling_of(task, task.inputs[0].dtype, op.axis);
-  if (!scaling || !is_real(task.outputs[0]) || task.node.activation) return nullptr;
-  const std::int64_t count = graph::elements(task.inputs[0].shape);
-  return function_kernel(task, "dequantize", [=, scaling = *scaling](const Memory& memory) {
-    for_each_piece(scaling, count, [&](const Scale& scale, std::int64_t first, std::int64_t n) {
-      dequantize_row(scale, memory.in<std::uint8_t>() + first, memory.out<float>() + first, n);
-    });
-  });
-}
-
 KernelPtr make_quantized_elementwise(const Task& task, const graph::Elementwise& op) {
   const bool fits = std::ranges::all_of(task.inputs, is_quantized) &&
                     is_quantized(task.outputs[0]) && task.inputs.size() >= 2;
@@ -243,6 +191,63 @@ KernelPtr make_quantized_table(const Task& task) {
   });
 }
 
+namespace {
+
+KernelPtr make_requantize(const Task& task, const graph::Requantize&) {
+  const Operand& from = task.inputs[0];
+  const Operand& to = task.outputs[0];
+  if (task.node.activation) return nullptr;
+  const std::int64_t count = graph::elements(from.shape);
+  if (is_real(from) && is_quantized(to)) {
+    return function_kernel(task, "quantize", [=, scale = scale_of(to)](const Memory& memory) {
+      parallel(count, grain_of(1), [&](std::int64_t begin, std::int64_t end) {
+        quantize_row(scale, memory.in<float>() + begin, memory.out<std::uint8_t>() + begin,
+                     end - begin);
+      });
+    });
+  }
+  if (is_quantized(from) && is_real(to)) {
+    return function_kernel(task, "dequantize", [=, scale = scale_of(from)](const Memory& memory) {
+      parallel(count, grain_of(1), [&](std::int64_t begin, std::int64_t end) {
+        dequantize_row(scale, memory.in<std::uint8_t>() + begin, memory.out<float>() + begin,
+                       end - begin);
+      });
+    });
+  }
+  if (!is_quantized(from) || !is_quantized(to)) return nullptr;
+  return function_kernel(task, "requantize",
+                         [=, before = scale_of(from), after = scale_of(to)](const Memory& memory) {
+                           parallel(count, grain_of(1), [&](std::int64_t begin, std::int64_t end) {
+                             requantize_row(before, memory.in<std::uint8_t>() + begin, after,
+                                            memory.out<std::uint8_t>() + begin, end - begin);
+                           });
+                         });
+}
+
+KernelPtr make_quantize_linear(const Task& task, const graph::QuantizeLinear& op) {
+  const auto scaling = scaling_of(task, task.outputs[0].dtype, op.axis);
+  if (!scaling || !is_real(task.inputs[0]) || task.node.activation) return nullptr;
+  const std::int64_t count = graph::elements(task.inputs[0].shape);
+  return function_kernel(task, "quantize", [=, scaling = *scaling](const Memory& memory) {
+    for_each_piece(scaling, count, [&](const Scale& scale, std::int64_t first, std::int64_t n) {
+      quantize_row(scale, memory.in<float>() + first, memory.out<std::uint8_t>() + first, n);
+    });
+  });
+}
+
+KernelPtr make_dequantize_linear(const Task& task, const graph::DequantizeLinear& op) {
+  const auto scaling = scaling_of(task, task.inputs[0].dtype, op.axis);
+  if (!scaling || !is_real(task.outputs[0]) || task.node.activation) return nullptr;
+  const std::int64_t count = graph::elements(task.inputs[0].shape);
+  return function_kernel(task, "dequantize", [=, scaling = *scaling](const Memory& memory) {
+    for_each_piece(scaling, count, [&](const Scale& scale, std::int64_t first, std::int64_t n) {
+      dequantize_row(scale, memory.in<std::uint8_t>() + first, memory.out<float>() + first, n);
+    });
+  });
+}
+
+}  // namespace
+
 KernelPtr make_quantized_concat(const Task& task, const graph::Concat& op) {
   const auto axis = resolve_axis(op.axis, task.outputs[0].shape.size());
   if (!axis || !std::ranges::all_of(task.inputs, is_quantized) || !is_quantized(task.outputs[0]) ||
@@ -274,6 +279,16 @@ KernelPtr make_quantized_concat(const Task& task, const graph::Concat& op) {
           }
         });
       });
+}
+
+std::span<const OwnKernels> quantized_kernels() {
+  static constexpr std::array kEntries{
+      OwnKernels{.type = graph::kTypeOf<graph::Requantize>,
+                 .stored = make_of<graph::Requantize, make_requantize>},
+      kernels<graph::QuantizeLinear, make_quantize_linear>({.takes_all = true}),
+      kernels<graph::DequantizeLinear, make_dequantize_linear>({.takes_all = true}),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::own

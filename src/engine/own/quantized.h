@@ -10,10 +10,7 @@ Scale scale_of(const Operand& operand);
 
 bool touches_quantized(const Task& task);
 
-// Kernels by file; each gives nothing for a task that it does not cover.
-KernelPtr make_requantize(const Task& task);
-KernelPtr make_quantize_linear(const Task& task, const graph::QuantizeLinear& op);
-KernelPtr make_dequantize_linear(const Task& task, const graph::DequantizeLinear& op);
+// Each of these gives nothing for a task that it does not cover.
 KernelPtr make_quantized_elementwise(const Task& task, const graph::Elementwise& op);
 /// Functions of one element: a table of what each stored number becomes.
 KernelPtr make_quantized_table(const Task& task);

@@ -1,5 +1,6 @@
 // Reductions, global pooling, and the choice of extremes.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -165,8 +166,6 @@ KernelPtr choose_extreme_of(const Task& task, const graph::ArgExtreme& op, const
   return nullptr;
 }
 
-}  // namespace
-
 KernelPtr make_reduce(const Task& task, const graph::Reduce& op) {
   if (!all_real(task)) return nullptr;
   const auto chosen = chosen_axes(op.axes, task.inputs[0].shape.size());
@@ -242,6 +241,19 @@ KernelPtr make_top_k(const Task& task, const graph::TopK& op) {
             });
       },
       static_cast<std::size_t>(graph::elements(x.shape)) * sizeof(std::int64_t));
+}
+
+}  // namespace
+
+std::span<const OwnKernels> reduction_kernels() {
+  static constexpr std::array kEntries{
+      kernels<graph::Reduce, make_reduce>(),
+      kernels<graph::GlobalPool, make_global_pool>(),
+      kernels<graph::ArgExtreme, make_arg_extreme>(
+          {.stored = make_of<graph::ArgExtreme, make_arg_extreme>}),
+      kernels<graph::TopK, make_top_k>(),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::own

@@ -1,5 +1,6 @@
 // Images made larger or smaller.
 #include <algorithm>
+#include <array>
 
 #include "engine/own/own.h"
 #include "engine/own/picked_copy.h"
@@ -92,8 +93,7 @@ std::optional<std::vector<ResizedAxis>> axes_of(const Task& task) {
   return axes;
 }
 
-}  // namespace
-
+/// Copies stored numbers, whatever they mean.
 KernelPtr make_nearest_resize(const Task& task, const graph::Resize& op) {
   const auto axes = axes_of(task);
   if (!axes || op.mode != ResizeMode::nearest) return nullptr;
@@ -132,6 +132,25 @@ KernelPtr make_smooth_resize(const Task& task, const graph::Resize& op) {
         }
       },
       scratch);
+}
+
+KernelPtr make_resize(const Task& task, const graph::Resize& op) {
+  if (op.mode != graph::ResizeMode::nearest) return make_smooth_resize(task, op);
+  return keeps_stored(task) ? make_nearest_resize(task, op) : nullptr;
+}
+
+KernelPtr make_stored_resize(const Task& task, const graph::Resize& op) {
+  const bool copies = op.mode == graph::ResizeMode::nearest && keeps_stored(task);
+  return copies ? make_nearest_resize(task, op) : nullptr;
+}
+
+}  // namespace
+
+std::span<const OwnKernels> resize_kernels() {
+  static constexpr std::array kEntries{
+      kernels<graph::Resize, make_resize>({.stored = make_of<graph::Resize, make_stored_resize>}),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::own

@@ -286,7 +286,7 @@ FLEETFIT_VECTORIZE void compare_rows(ElementwiseKind kind, const FloatRows& a, c
   }
 }
 
-FLEETFIT_VECTORIZE void prelu_rows(const FloatRows& x, const FloatRows& slopes, float* out,
+FLEETFIT_VECTORIZE void slope_rows(const FloatRows& x, const FloatRows& slopes, float* out,
                                    const Extents& extents) {
   zip(x, slopes, out, extents, [](float v, float slope) { return v < 0 ? v * slope : v; });
 }

@@ -29,7 +29,8 @@ struct Extents {
 bool has_fast_combination(graph::ElementwiseKind kind);
 void combine_rows(graph::ElementwiseKind kind, const FloatRows& a, const FloatRows& b, float* out,
                   const Extents& extents);
-void prelu_rows(const FloatRows& x, const FloatRows& slopes, float* out, const Extents& extents);
+/// What is below zero times its slope.
+void slope_rows(const FloatRows& x, const FloatRows& slopes, float* out, const Extents& extents);
 
 /// A comparison or a logical function.
 void compare_rows(graph::ElementwiseKind kind, const FloatRows& a, const FloatRows& b,

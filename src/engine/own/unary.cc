@@ -1,9 +1,11 @@
 // Functions of one tensor, element by element.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
 #include "engine/own/own.h"
+#include "engine/own/quantized.h"
 #include "engine/own/rows.h"
 #include "engine/threads.h"
 
@@ -82,8 +84,6 @@ KernelPtr negate_truth(const Task& task) {
   });
 }
 
-}  // namespace
-
 KernelPtr make_activate(const Task& task, const graph::Activate& op) {
   if (!all_real(task)) return nullptr;
   const graph::Activation first = op.function;
@@ -111,7 +111,7 @@ KernelPtr make_unary(const Task& task, const graph::Unary& op) {
                  });
 }
 
-KernelPtr make_cast(const Task& task) {
+KernelPtr make_cast(const Task& task, const graph::Cast&) {
   if (task.node.activation || task.inputs[0].quantization || task.outputs[0].quantization) {
     return nullptr;
   }
@@ -125,6 +125,17 @@ KernelPtr make_cast(const Task& task) {
                      });
     });
   });
+}
+
+}  // namespace
+
+std::span<const OwnKernels> unary_kernels() {
+  static constexpr std::array kEntries{
+      kernels<graph::Activate, make_activate>({.stored = make_quantized_table, .activates = true}),
+      kernels<graph::Unary, make_unary>({.stored = make_quantized_table, .activates = true}),
+      kernels<graph::Cast, make_cast>({.on_reals = false}),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::own

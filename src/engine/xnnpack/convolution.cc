@@ -1,6 +1,7 @@
 // Convolutions, transposed ones, and products with constant matrices, which are convolutions of
 // pixels.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "engine/xnnpack/xnnpack.h"
@@ -282,8 +283,6 @@ graph::Padding transposed_padding(const graph::ConvTranspose& conv, const Ints& 
   return pads;
 }
 
-}  // namespace
-
 KernelPtr make_convolution(const Task& task, const graph::Conv& conv) {
   const auto in = image(task.inputs[kImage], conv.layout);
   const auto out = image(task.outputs[0], conv.layout);
@@ -351,6 +350,18 @@ KernelPtr make_matmul(const Task& task, const graph::MatMul& matmul) {
   const Operand& b = task.inputs[kWeights];
   if (!b.constant || b.shape.size() != 2 || matmul.trans_a || a.shape.empty()) return nullptr;
   return make_gemm(task, graph::Gemm{.trans_b = matmul.trans_b});
+}
+
+}  // namespace
+
+std::span<const KernelEntry> convolution_kernels() {
+  static constexpr std::array kEntries{
+      entry<graph::Conv, make_convolution>(),
+      entry<graph::ConvTranspose, make_transposed_convolution>(),
+      entry<graph::Gemm, make_gemm>(),
+      entry<graph::MatMul, make_matmul>(),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::xnnpack

@@ -229,8 +229,6 @@ std::optional<Rows> rows_of(const Operand& operand, const graph::Softmax& softma
   return Rows{element_count(operand) / size(width), size(width)};
 }
 
-}  // namespace
-
 KernelPtr make_activation(const Task& task, const graph::Activate& activate) {
   const Operand& input = task.inputs[0];
   if (is_float(input) && is_float(task.outputs[0])) {
@@ -337,6 +335,19 @@ KernelPtr make_elementwise(const Task& task, const graph::Elementwise& op) {
   if (floats) return make_float_pair(task, op.kind, pair);
   return out.dtype == DType::u8 ? make_unsigned_pair(task, op.kind, pair)
                                 : make_signed_pair(task, op.kind, pair);
+}
+
+}  // namespace
+
+std::span<const KernelEntry> elementwise_kernels() {
+  static constexpr std::array kEntries{
+      entry<graph::Activate, make_activation>(),
+      entry<graph::Unary, make_unary>(),
+      entry<graph::PRelu>(make_prelu),
+      entry<graph::Softmax, make_softmax>(),
+      entry<graph::Elementwise, make_elementwise>(),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::xnnpack

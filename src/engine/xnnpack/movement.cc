@@ -148,7 +148,16 @@ std::optional<Margins> margins(const Operand& operand, const Ints& pads) {
   return result;
 }
 
-}  // namespace
+KernelPtr make_copy(const Task& task) {
+  if (!same_meaning(task.inputs[0], task.outputs[0]) || graph::size_of(task.inputs[0].dtype) == 0 ||
+      (task.node.activation && !is_float(task.outputs[0]))) {
+    return nullptr;
+  }
+  const auto bytes = storage_bytes(task.outputs[0]);
+  KernelParts parts(task, "copy");
+  add_copy(parts, {1, bytes, bytes, bytes}, place_of_input(task, 0), place_of_output());
+  return std::move(parts).kernel(KernelParts::Activation::missing);
+}
 
 KernelPtr make_conversion(const Task& task) {
   const Operand& from = task.inputs[0];
@@ -177,17 +186,6 @@ KernelPtr make_conversion(const Task& task) {
                                     static_cast<S>(in->zero_point));
   }
   return same_meaning(from, to) ? make_copy(task) : nullptr;
-}
-
-KernelPtr make_copy(const Task& task) {
-  if (!same_meaning(task.inputs[0], task.outputs[0]) || graph::size_of(task.inputs[0].dtype) == 0 ||
-      (task.node.activation && !is_float(task.outputs[0]))) {
-    return nullptr;
-  }
-  const auto bytes = storage_bytes(task.outputs[0]);
-  KernelParts parts(task, "copy");
-  add_copy(parts, {1, bytes, bytes, bytes}, place_of_input(task, 0), place_of_output());
-  return std::move(parts).kernel(KernelParts::Activation::missing);
 }
 
 KernelPtr make_concat(const Task& task, const graph::Concat& concat) {
@@ -338,6 +336,26 @@ KernelPtr make_channel_shuffle(const Task& task, const graph::ChannelShuffle& op
     add(xnn_create_channel_shuffle_nc_x32, xnn_setup_channel_shuffle_nc_x32);
   }
   return std::move(parts).kernel(KernelParts::Activation::missing);
+}
+
+}  // namespace
+
+std::span<const KernelEntry> movement_kernels() {
+  static constexpr std::array kEntries{
+      entry<graph::Requantize>(make_conversion),
+      entry<graph::Identity>(make_copy),
+      entry<graph::Reshape>(make_copy),
+      entry<graph::Flatten>(make_copy),
+      entry<graph::Squeeze>(make_copy),
+      entry<graph::Unsqueeze>(make_copy),
+      entry<graph::Concat, make_concat>(),
+      entry<graph::Split, make_split>(),
+      entry<graph::Pad, make_pad>(),
+      entry<graph::Resize, make_resize>(),
+      entry<graph::DepthToSpace, make_depth_to_space>(),
+      entry<graph::ChannelShuffle, make_channel_shuffle>(),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::xnnpack

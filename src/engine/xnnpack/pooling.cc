@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "engine/xnnpack/xnnpack.h"
@@ -166,8 +167,6 @@ KernelPtr make_mean_of(const Task& task, std::size_t batch, std::size_t pixels,
                                                        xnn_setup_global_average_pooling_nwc_qs8);
 }
 
-}  // namespace
-
 KernelPtr make_pool(const Task& task, const graph::Pool& pool) {
   const auto in = image(task.inputs[0], pool.layout);
   if (!in || task.outputs.size() > 1) return nullptr;  // with the indices of the largest
@@ -212,6 +211,17 @@ KernelPtr make_mean(const Task& task, const graph::Reduce& reduce) {
   if (axes != between) return nullptr;
   const auto pixels = graph::elements(graph::Shape(shape.begin() + 1, shape.end() - 1));
   return make_mean_of(task, size(shape[0]), size(pixels), size(shape.back()));
+}
+
+}  // namespace
+
+std::span<const KernelEntry> pooling_kernels() {
+  static constexpr std::array kEntries{
+      entry<graph::Pool, make_pool>(),
+      entry<graph::GlobalPool, make_global_pool>(),
+      entry<graph::Reduce, make_mean>(),
+  };
+  return kEntries;
 }
 
 }  // namespace fleetfit::engine::xnnpack

@@ -44,45 +44,22 @@ std::string instruction_set() {
 #endif
 }
 
+const graph::OperatorTable<KernelEntry>& table() {
+  static const graph::OperatorTable<KernelEntry> kTable{
+      xnnpack::convolution_kernels(), xnnpack::elementwise_kernels(), xnnpack::movement_kernels(),
+      xnnpack::pooling_kernels()};
+  return kTable;
+}
+
 }  // namespace
 
 KernelPtr make_xnnpack_kernel(const Task& task) {
-  using graph::Overloaded;
   if (task.adds_last_input || task.outputs.empty() || !std::ranges::all_of(task.inputs, is_plain) ||
       !std::ranges::all_of(task.outputs, is_plain) || !is_ready()) {
     return nullptr;
   }
-  return std::visit(
-      Overloaded{
-          [&](const graph::Conv& op) { return xnnpack::make_convolution(task, op); },
-          [&](const graph::ConvTranspose& op) {
-            return xnnpack::make_transposed_convolution(task, op);
-          },
-          [&](const graph::Gemm& op) { return xnnpack::make_gemm(task, op); },
-          [&](const graph::MatMul& op) { return xnnpack::make_matmul(task, op); },
-          [&](const graph::Pool& op) { return xnnpack::make_pool(task, op); },
-          [&](const graph::GlobalPool& op) { return xnnpack::make_global_pool(task, op); },
-          [&](const graph::Reduce& op) { return xnnpack::make_mean(task, op); },
-          [&](const graph::Activate& op) { return xnnpack::make_activation(task, op); },
-          [&](const graph::Unary& op) { return xnnpack::make_unary(task, op); },
-          [&](const graph::PRelu&) { return xnnpack::make_prelu(task); },
-          [&](const graph::Softmax& op) { return xnnpack::make_softmax(task, op); },
-          [&](const graph::Elementwise& op) { return xnnpack::make_elementwise(task, op); },
-          [&](const graph::Requantize&) { return xnnpack::make_conversion(task); },
-          [&](const graph::Identity&) { return xnnpack::make_copy(task); },
-          [&](const graph::Reshape&) { return xnnpack::make_copy(task); },
-          [&](const graph::Flatten&) { return xnnpack::make_copy(task); },
-          [&](const graph::Squeeze&) { return xnnpack::make_copy(task); },
-          [&](const graph::Unsqueeze&) { return xnnpack::make_copy(task); },
-          [&](const graph::Concat& op) { return xnnpack::make_concat(task, op); },
-          [&](const graph::Split& op) { return xnnpack::make_split(task, op); },
-          [&](const graph::Pad& op) { return xnnpack::make_pad(task, op); },
-          [&](const graph::Resize& op) { return xnnpack::make_resize(task, op); },
-          [&](const graph::DepthToSpace& op) { return xnnpack::make_depth_to_space(task, op); },
-          [&](const graph::ChannelShuffle& op) { return xnnpack::make_channel_shuffle(task, op); },
-          [](const auto&) { return KernelPtr(); },
-      },
-      task.node.op);
+  const auto* entry = table().find(task.node.op);
+  return entry != nullptr ? entry->make(task) : nullptr;
 }
 
 std::string xnnpack_identity() {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "engine/aligned_memory.h"
-#include "engine/kernel.h"
+#include "engine/kernel_entry.h"
 #include "engine/xnnpack/pthreadpool_on_gomp.h"
 #include "fleetfit/graph/operators.h"
 
@@ -159,26 +159,10 @@ struct Window2d {
 std::optional<Window2d> window2d(const graph::Window& window, const graph::Ints& pads_begin,
                                  const graph::Ints& pads_end);
 
-// Kernels by file. Each gives nothing where the library cannot do the task.
-KernelPtr make_convolution(const Task& task, const graph::Conv& conv);
-KernelPtr make_transposed_convolution(const Task& task, const graph::ConvTranspose& conv);
-KernelPtr make_gemm(const Task& task, const graph::Gemm& gemm);
-KernelPtr make_matmul(const Task& task, const graph::MatMul& matmul);
-KernelPtr make_pool(const Task& task, const graph::Pool& pool);
-KernelPtr make_global_pool(const Task& task, const graph::GlobalPool& pool);
-KernelPtr make_mean(const Task& task, const graph::Reduce& reduce);
-KernelPtr make_activation(const Task& task, const graph::Activate& activate);
-KernelPtr make_unary(const Task& task, const graph::Unary& op);
-KernelPtr make_prelu(const Task& task);
-KernelPtr make_softmax(const Task& task, const graph::Softmax& softmax);
-KernelPtr make_elementwise(const Task& task, const graph::Elementwise& op);
-KernelPtr make_conversion(const Task& task);
-KernelPtr make_copy(const Task& task);
-KernelPtr make_concat(const Task& task, const graph::Concat& concat);
-KernelPtr make_split(const Task& task, const graph::Split& split);
-KernelPtr make_pad(const Task& task, const graph::Pad& pad);
-KernelPtr make_resize(const Task& task, const graph::Resize& resize);
-KernelPtr make_depth_to_space(const Task& task, const graph::DepthToSpace& op);
-KernelPtr make_channel_shuffle(const Task& task, const graph::ChannelShuffle& op);
+// What each file has kernels for.
+std::span<const KernelEntry> convolution_kernels();
+std::span<const KernelEntry> elementwise_kernels();
+std::span<const KernelEntry> movement_kernels();
+std::span<const KernelEntry> pooling_kernels();
 
 }  // namespace fleetfit::engine::xnnpack
