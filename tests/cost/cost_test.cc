@@ -45,6 +45,17 @@ TEST(CountCost, OfATransposedConvolution) {
   EXPECT_EQ(cost_of_first(graph).flops, 2 * 5 * 5 * 6 * 4 * 2 * 2);
 }
 
+TEST(CountCost, OfAQuestionToEachElement) {
+  NetBuilder net("net", 1);
+  const auto x = net.input("x", {2, 3, 4});
+  const auto graph = finished(net, net.append(IsNaN{}, {x}, "IsNaN"));
+  const auto cost = cost_of_first(graph);
+  EXPECT_EQ(cost.flops, 0);
+  EXPECT_EQ(cost.params, 0);
+  EXPECT_EQ(cost.input_bytes, 4 * 2 * 3 * 4);
+  EXPECT_EQ(cost.output_bytes, 2 * 3 * 4);
+}
+
 TEST(CountCost, OfDenseLayersAndMatrixProducts) {
   NetBuilder net("net", 1);
   const auto x = net.input("x", {3, 7});

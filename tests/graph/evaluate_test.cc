@@ -187,6 +187,18 @@ TEST(Evaluate, AttentionAveragesValuesByLikeness) {
   EXPECT_THAT(numbers_of<float>(y), Pointwise(FloatNear(1e-6F), {3.0F, 3.0F}));
 }
 
+TEST(Evaluate, IsNaNTellsNumbersFromWhatIsNone) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  const auto y = result_of(IsNaN{}, {floats({2, 3}, {0, kNaN, kInfinity, -kInfinity, -kNaN, 1})});
+  EXPECT_EQ(y.dtype, DType::boolean);
+  EXPECT_EQ(y.shape, (Shape{2, 3}));
+  EXPECT_THAT(numbers_of<std::uint8_t>(y), ElementsAre(0, 1, 0, 0, 1, 0));
+  // In half precision 0x7c00 is infinity, and what lies above it is no number.
+  const auto half = value_of<std::uint16_t>(DType::f16, {3}, {0x3c00, 0x7c00, 0x7e00});
+  EXPECT_THAT(numbers_of<std::uint8_t>(result_of(IsNaN{}, {half})), ElementsAre(0, 0, 1));
+}
+
 TEST(Evaluate, RefusesOperandsThatDoNotFit) {
   const auto short_data = Value{DType::f32, {4}, TensorData::copy(std::vector<float>{1}), {}};
   EXPECT_EQ(run_operator(Activate{kRelu}, {short_data}).error().code, ErrorCode::invalid_input);

@@ -194,6 +194,11 @@ TEST(OnnxExport, ArithmeticThatOnnxWritesInSeveralSteps) {
                                             {a, difference.input({5})}));
 }
 
+TEST(OnnxExport, TruthsAboutFloats) {
+  OneNode one;
+  expect_same_after_export(one.apply(IsNaN{}, {one.input({2, 3, 4})}));
+}
+
 TEST(OnnxExport, NarrowIndices) {
   OneNode one;
   expect_same_after_export(

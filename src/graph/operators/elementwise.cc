@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 #include "graph/channel_links.h"
 #include "graph/evaluate/kernels.h"
@@ -57,6 +58,10 @@ Outcomes infer_elementwise(const Elementwise& op, const Node&, const Operands& i
   return one(dtype, shape);
 }
 
+Outcomes infer_is_nan(const IsNaN&, const Node&, const Operands& in) {
+  return first_shape_as(DType::boolean, in);
+}
+
 std::string_view unary_name(const Unary& op) { return name_of_kind(kUnaryNames, op.kind); }
 
 std::string_view elementwise_name(const Elementwise& op) {
@@ -92,6 +97,12 @@ Price unary_price(const Unary& op) {
     default:
       return Price::cheap;
   }
+}
+
+Values run_is_nan(const IsNaN&, const Call& call) {
+  std::vector<std::int64_t> truths;
+  for (const auto x : read<double>(call.input(0))) truths.push_back(std::isnan(x) ? 1 : 0);
+  return one(write(call.result(), truths));
 }
 
 Result<Operator> convert_unary(NodeReader& reader) {
@@ -232,9 +243,18 @@ constexpr auto kOperators = std::to_array<OperatorTraits>({
                            .takes_any_factor = true,
                            .kernel_kind = "elementwise",
                            .lower_onnx = rule<lower_elementwise>}),
+    describe<IsNaN>({.number = 52,
+                     .name = "IsNaN",
+                     .infer = rule<infer_is_nan>,
+                     .run = rule<run_is_nan>,
+                     .link = linked<&ChannelLinks::keep_shape>,
+                     .follow = follow_unchanged,
+                     .kernel_kind = "elementwise",
+                     .price = Price::cheap}),
 });
 
 constexpr auto kOnnx = std::to_array<OnnxReader>({
+    {"IsNaN", convert_plain<IsNaN>},
     {"Abs", convert_unary},
     {"Neg", convert_unary},
     {"Exp", convert_unary},

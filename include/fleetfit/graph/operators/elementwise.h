@@ -58,6 +58,11 @@ struct Elementwise {
   bool operator==(const Elementwise&) const = default;
 };
 
-using ElementwiseOperators = OperatorList<Unary, Elementwise>;
+/// Which elements are no numbers: truth values of floats.
+struct IsNaN {
+  bool operator==(const IsNaN&) const = default;
+};
+
+using ElementwiseOperators = OperatorList<Unary, Elementwise, IsNaN>;
 
 }  // namespace fleetfit::graph
