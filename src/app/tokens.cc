@@ -12,10 +12,10 @@
 #include <system_error>
 #include <utility>
 
-#include "app/dates.h"
 #include "fleetfit/core/file_descriptor.h"
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/fleet/messages.h"
+#include "fleetfit/report/words.h"
 
 namespace fleetfit::app {
 namespace {
@@ -103,7 +103,7 @@ Status note(const Workplace& workplace, std::string action, std::string detail) 
 
 nlohmann::ordered_json date_or_null(const std::optional<store::Time>& time) {
   if (!time) return nullptr;
-  return date_text(*time);
+  return report::date_text(*time);
 }
 
 }  // namespace
@@ -197,7 +197,7 @@ nlohmann::ordered_json to_json(const store::TokenRecord& token, store::Time now)
           {"role", store::to_string(token.role)},
           {"device", token.device},
           {"state", state_of(token, now)},
-          {"created", date_text(token.created)},
+          {"created", report::date_text(token.created)},
           {"expires", date_or_null(token.expires)},
           {"revoked", date_or_null(token.revoked)}};
 }

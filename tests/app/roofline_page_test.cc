@@ -3,14 +3,11 @@
 
 #include <string>
 
-#include "app/svg_chart.h"
 #include "fleetfit/app/probing.h"
 
 namespace fleetfit::app {
 namespace {
 
-using testing::DoubleEq;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -32,27 +29,6 @@ Roofline two_networks() {
        .reached =
            ReachedSpeed{.device = "board", .threads = 2, .latency_ms = 125, .gflop_per_s = 80}}};
   return roofline;
-}
-
-TEST(LogTicks, AreOneTwoAndFiveTimesPowersOfTen) {
-  EXPECT_THAT(log_ticks(0.15, 6),
-              ElementsAre(DoubleEq(0.2), DoubleEq(0.5), DoubleEq(1), DoubleEq(2), DoubleEq(5)));
-}
-
-TEST(LogTicks, HoldBothEnds) {
-  EXPECT_THAT(log_ticks(10, 100),
-              ElementsAre(DoubleEq(10), DoubleEq(20), DoubleEq(50), DoubleEq(100)));
-}
-
-TEST(Chart, PutsPowersAtEqualDistances) {
-  Chart chart({"x", 1, 100}, {"y", 1, 100});
-  // The frame is 864 wide from 72 on and 488 high from 504 upwards.
-  chart.point({10, 10}, "hollow", "the middle", "m");
-  EXPECT_THAT(chart.svg(), HasSubstr("cx=\"504.0\" cy=\"260.0\""));
-}
-
-TEST(EscapeHtml, LeavesNothingThatHtmlWouldRead) {
-  EXPECT_EQ(escape_html("a<b> & \"c\""), "a&lt;b&gt; &amp; &quot;c&quot;");
 }
 
 TEST(RooflinePage, DrawsEachNetworkOnce) {

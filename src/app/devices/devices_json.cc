@@ -1,20 +1,12 @@
-#include <fmt/chrono.h>
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/app/devices.h"
+#include "fleetfit/report/words.h"
 
 namespace fleetfit::app {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string date_text(store::Time time) {
-  const auto whole = std::chrono::floor<std::chrono::seconds>(time);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z",
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(whole)));
-}
 
 }  // namespace
 
@@ -26,7 +18,7 @@ Json to_json(const DeviceSummary& summary) {
     json[key] = all.at(key);
   }
   json["fingerprint"] = summary.fingerprint;
-  json["created"] = summary.created ? Json(date_text(*summary.created)) : Json();
+  json["created"] = summary.created ? Json(report::date_text(*summary.created)) : Json();
   json["change"] = summary.change.empty() ? Json() : Json(summary.change);
   return json;
 }

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <span>
+#include <utility>
+#include <vector>
 
-#include "app/svg_chart.h"
+#include "fleetfit/report/chart.h"
+#include "fleetfit/report/html.h"
+#include "fleetfit/report/words.h"
 
 namespace fleetfit::app {
 namespace {
@@ -33,15 +36,6 @@ std::string percent(const FitReport& report, double accuracy) {
   return std::isnan(accuracy) ? "–" : fmt::format("{:.2f} %", report.accuracy_scale * accuracy);
 }
 
-std::string duration(double seconds) {
-  if (seconds < 120) return fmt::format("{:.0f} s", seconds);
-  return fmt::format("{:.1f} min", seconds / 60);
-}
-
-std::string fact(std::string_view name, const std::string& value) {
-  return fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, escape_html(value));
-}
-
 const FitPoint* point_of(const FittedDevice& device) {
   if (device.best) return &*device.best;
   return device.nearest ? &*device.nearest : nullptr;
@@ -60,8 +54,6 @@ double cost_at(const FitPoint& point, std::size_t budget) {
 
 // --- head ---
 
-std::string_view plural(std::size_t count) { return count == 1 ? "" : "s"; }
-
 std::string summary(const FitReport& report) {
   const auto all = report.devices.size();
   const auto good = static_cast<std::size_t>(std::ranges::count_if(report.devices, holds));
@@ -79,21 +71,20 @@ std::string summary(const FitReport& report) {
 
 std::string head(const FitReport& report) {
   const auto& account = report.account;
-  std::string facts = fact("devices", fmt::format("{}", report.devices.size()));
-  facts += fact("measurements", fmt::format("{}", account.measurements));
+  std::vector<report::Fact> facts = {{"devices", fmt::format("{}", report.devices.size())},
+                                     {"measurements", fmt::format("{}", account.measurements)}};
   if (account.alone_measurements > 0)
-    facts += fact("of those that each alone would take",
-                  fmt::format("{:.0f} %", 100.0 * static_cast<double>(account.measurements) /
-                                              static_cast<double>(account.alone_measurements)));
+    facts.push_back({"of those that each alone would take",
+                     fmt::format("{:.0f} %", 100.0 * static_cast<double>(account.measurements) /
+                                                 static_cast<double>(account.alone_measurements))});
   if (account.alone_seconds > 0)
-    facts += fact("time, of what each alone would take",
-                  fmt::format("{} ({:.0f} %)", duration(account.seconds),
-                              100 * account.seconds / account.alone_seconds));
+    facts.push_back({"time, of what each alone would take",
+                     fmt::format("{} ({:.0f} %)", report::duration_text(account.seconds),
+                                 100 * account.seconds / account.alone_seconds)});
   if (report.share_within)
-    facts += fact("models that serve all", fmt::format("{}", report.shared.size()));
-  return fmt::format(
-      "<h1>Fleet {}</h1>\n<p class=\"lead\">{}</p>\n<p>{}</p>\n<dl class=\"facts\">\n{}</dl>\n",
-      escape_html(report.name), summary(report), escape_html(report.about), facts);
+    facts.push_back({"models that serve all", fmt::format("{}", report.shared.size())});
+  return fmt::format("<p class=\"lead\">{}</p>\n{}{}", summary(report),
+                     report::paragraph(report::escape_html(report.about)), report::facts(facts));
 }
 
 // --- what each device gets ---
@@ -107,11 +98,12 @@ std::string verdict(const FittedDevice& device) {
     case FitState::unreachable:
       return "<span class=\"bad\">cannot be kept</span>; the nearest is shown";
     case FitState::waiting:
-      return fmt::format("<span class=\"bad\">waits</span>: {}", escape_html(device.reason));
+      return fmt::format("<span class=\"bad\">waits</span>: {}",
+                         report::escape_html(device.reason));
     case FitState::failed:
       break;
   }
-  return fmt::format("<span class=\"bad\">failed</span>: {}", escape_html(device.reason));
+  return fmt::format("<span class=\"bad\">failed</span>: {}", report::escape_html(device.reason));
 }
 
 std::string budget_words(const FitBudget& budget) {
@@ -122,73 +114,50 @@ std::string budget_words(const FitBudget& budget) {
   return text;
 }
 
-/// How much of its budget a cost uses, as a bar with a mark where the budget ends.
-std::string use_of_budget(double cost, double limit) {
-  const double share = cost / limit;
-  if (!std::isfinite(share)) return "";
-  return fmt::format(
-      R"(<span class="gauge"><span class="{}" style="width:{:.1f}%"></span></span> {:.1f} %)",
-      share <= 1 ? "fill" : "fill over", 100 * std::min(share, 1.25) / 1.25, 100 * share);
-}
-
-std::string cost_cells(const FittedDevice& device) {
+/// Cells for what its design costs, how much of the budgets that is, and the budgets.
+std::vector<std::string> cost_cells(const FittedDevice& device) {
   const auto* point = point_of(device);
-  std::string budgets;
-  std::string costs;
-  std::string uses;
+  std::vector<std::string> cells(3);
   for (std::size_t i = 0; i < device.budgets.size(); ++i) {
     const auto& budget = device.budgets[i];
-    const std::string_view line = i == 0 ? "" : "<br>";
-    budgets += fmt::format("{}{}", line, budget_words(budget));
     const double cost = point == nullptr ? kInfinite : cost_at(*point, i);
-    costs += fmt::format("{}{}", line, std::isfinite(cost) ? amount(cost, budget.quantity) : "–");
-    uses += fmt::format("{}{}", line, use_of_budget(cost, budget.limit));
+    if (i > 0)
+      for (auto& cell : cells) cell += "<br>";
+    cells[0] += std::isfinite(cost) ? amount(cost, budget.quantity) : "–";
+    cells[1] += report::gauge(cost / budget.limit);
+    cells[2] += budget_words(budget);
   }
-  return fmt::format(R"(<td>{}</td><td class="words">{}</td><td class="words">{}</td>)", costs,
-                     uses, budgets);
-}
-
-std::string device_row(const FitReport& report, std::size_t number) {
-  const auto& device = report.devices[number];
-  const auto* point = point_of(device);
-  return fmt::format(
-      "<tr><td><a href=\"#device-{}\">{}</a></td><td class=\"words\">{}</td><td>{}</td>{}</tr>\n",
-      number, escape_html(device.name), verdict(device),
-      point == nullptr ? "–" : percent(report, point->accuracy), cost_cells(device));
-}
-
-std::string table(std::string_view head, std::string_view rows) {
-  return wide(fmt::format("<table>\n<tr>{}</tr>\n{}</table>", head, rows));
+  return cells;
 }
 
 std::string overview(const FitReport& report) {
-  std::string rows;
-  for (std::size_t i = 0; i < report.devices.size(); ++i) rows += device_row(report, i);
-  std::string text =
-      "<h2>What each device gets</h2>\n" +
-      table(
-          "<th>device</th><th class=\"words\">its budget</th><th>accuracy</th><th>cost</th>"
-          "<th class=\"words\">of the budget</th><th class=\"words\">budget</th>",
-          rows);
+  report::Table table({"device", report::words("its budget"), "accuracy", "cost",
+                       report::words("of the budget"), report::words("budget")});
+  for (std::size_t i = 0; i < report.devices.size(); ++i) {
+    const auto& device = report.devices[i];
+    const auto* point = point_of(device);
+    auto cells = cost_cells(device);
+    cells.insert(cells.begin(),
+                 {fmt::format("<a href=\"#device-{}\">{}</a>", i, report::escape_html(device.name)),
+                  verdict(device), point == nullptr ? "–" : percent(report, point->accuracy)});
+    table.add(cells);
+  }
+  auto text = table.html();
   for (const auto& reason : report.left_out)
-    text += fmt::format("<p>Left out: {}</p>\n", escape_html(reason));
-  return text;
+    text += report::paragraph("Left out: " + report::escape_html(reason));
+  return report::section("What each device gets", text);
 }
 
 // --- one device ---
 
 struct Frame {
-  double left = kInfinite;
-  double right = -kInfinite;
-  double low = kInfinite;
-  double high = -kInfinite;
+  report::Extent cost;
+  report::Extent accuracy;
 
   void hold(double x, double y) {
     if (!std::isfinite(x) || !std::isfinite(y)) return;
-    left = std::min(left, x);
-    right = std::max(right, x);
-    low = std::min(low, y);
-    high = std::max(high, y);
+    cost.hold(x);
+    accuracy.hold(y);
   }
 };
 
@@ -210,9 +179,11 @@ Frame frame_of(const FitReport& report, const FittedDevice& device) {
   hold(*point_of(device));
   if (device.original) hold(*device.original);
   frame.hold(device.budgets[0].limit, report.accuracy_scale * top);
-  const double x = std::max((frame.right - frame.left) * 0.06, frame.right * 0.01);
-  const double y = std::max((frame.high - frame.low) * 0.08, 0.1);
-  return {std::max(frame.left - x, 0.0), frame.right + x, frame.low - y, frame.high + y};
+  const auto& [cost, accuracy] = frame;
+  const double x = std::max((cost.high - cost.low) * 0.06, cost.high * 0.01);
+  const double y = std::max((accuracy.high - accuracy.low) * 0.08, 0.1);
+  return {.cost = {std::max(cost.low - x, 0.0), cost.high + x},
+          .accuracy = {accuracy.low - y, accuracy.high + y}};
 }
 
 std::string about_point(const FitReport& report, const FittedDevice& device,
@@ -227,19 +198,22 @@ std::string chart_of(const FitReport& report, const FittedDevice& device) {
   const auto& budget = device.budgets[0];
   if (point_of(device) == nullptr || !std::isfinite(cost_at(*point_of(device), 0))) return "";
   const auto frame = frame_of(report, device);
-  Chart chart({fmt::format("{}, {}", name_of(budget.quantity), unit_of(budget.quantity)),
-               frame.left, frame.right, AxisScale::linear},
-              {"accuracy, %", frame.low, frame.high, AxisScale::linear}, {960, 380});
+  report::Chart chart(
+      {fmt::format("{}, {}", name_of(budget.quantity), unit_of(budget.quantity)), frame.cost.low,
+       frame.cost.high, report::AxisScale::linear},
+      {"accuracy, %", frame.accuracy.low, frame.accuracy.high, report::AxisScale::linear},
+      {960, 380});
   const auto place = [&](const FitPoint& point) {
-    return ChartPoint{cost_at(point, 0), report.accuracy_scale * point.accuracy};
+    return report::ChartPoint{cost_at(point, 0), report.accuracy_scale * point.accuracy};
   };
   const auto draw = [&](const FitPoint& point, std::string_view style) {
     if (std::isnan(point.accuracy)) return;
     chart.point(place(point), style, about_point(report, device, point), point.design);
   };
-  const std::vector<ChartPoint> limit = {{budget.limit, frame.low}, {budget.limit, frame.high}};
+  const std::vector<report::ChartPoint> limit = {{budget.limit, frame.accuracy.low},
+                                                 {budget.limit, frame.accuracy.high}};
   chart.line(limit, "roof-two", "budget " + budget_words(budget));
-  std::vector<ChartPoint> curve;
+  std::vector<report::ChartPoint> curve;
   for (const auto& point : device.pool) curve.push_back(place(point));
   chart.steps(curve, "line", "the best for each cost");
   for (const auto& point : device.pool) draw(point, "hollow");
@@ -247,12 +221,13 @@ std::string chart_of(const FitReport& report, const FittedDevice& device) {
   const auto& best = *point_of(device);
   if (!best.expected.empty()) {
     const double y = report.accuracy_scale * best.accuracy;
-    const std::vector<ChartPoint> range = {{best.expected[0].low, y}, {best.expected[0].high, y}};
+    const std::vector<report::ChartPoint> range = {{best.expected[0].low, y},
+                                                   {best.expected[0].high, y}};
     chart.line(range, "best-line", "where it was expected, nine times out of ten");
   }
   if (device.original) draw(*device.original, "before");
   draw(best, "star");
-  return wide(chart.svg());
+  return report::wide(chart.svg());
 }
 
 std::string expected_words(const FitPoint& point, std::size_t i, Quantity quantity) {
@@ -266,8 +241,8 @@ std::string gets_words(const FitReport& report, const FittedDevice& device) {
   const auto& point = *point_of(device);
   const auto quantity = device.budgets[0].quantity;
   std::string text =
-      fmt::format("<p>{} <code>{}</code>, {} accuracy", device.best ? "It gets" : "The nearest is",
-                  escape_html(point.design), percent(report, point.accuracy));
+      fmt::format("{} <code>{}</code>, {} accuracy", device.best ? "It gets" : "The nearest is",
+                  report::escape_html(point.design), percent(report, point.accuracy));
   if (!point.measured.empty())
     text += fmt::format("; measured: {}", amount(point.measured[0], quantity));
   if (!point.expected.empty())
@@ -277,58 +252,61 @@ std::string gets_words(const FitReport& report, const FittedDevice& device) {
     text +=
         fmt::format(" The original takes {} at {}.", amount(cost_at(*device.original, 0), quantity),
                     percent(report, device.original->accuracy));
-  return text + "</p>\n";
+  return report::paragraph(text);
 }
 
 std::string better_words(const FitReport& report, const FittedDevice& device) {
   if (device.better.empty() || !device.best) return "";
-  std::string items;
+  std::vector<std::string> items;
   for (const auto& point : device.better) {
     const auto quantity = device.budgets[0].quantity;
     const auto cost = point.measured.empty() ? expected_words(point, 0, quantity)
                                              : amount(point.measured[0], quantity) + ", measured";
-    items +=
-        fmt::format("<li>{} (+{:.2f} points) would take {}</li>\n", percent(report, point.accuracy),
-                    report.accuracy_scale * (point.accuracy - device.best->accuracy), cost);
+    items.push_back(
+        fmt::format("{} (+{:.2f} points) would take {}", percent(report, point.accuracy),
+                    report.accuracy_scale * (point.accuracy - device.best->accuracy), cost));
   }
-  return "<p>To do better, a larger budget:</p>\n<ul>\n" + items + "</ul>\n";
+  return report::paragraph("To do better, a larger budget:") + report::list(items);
 }
 
 std::string files_words(const FittedDevice& device) {
   std::string links;
-  for (const auto& file : device.files) {
-    const auto path = file.generic_string();
-    links += fmt::format("{}<a href=\"{}\">{}</a>", links.empty() ? "" : ", ", escape_html(path),
-                         escape_html(path));
-  }
-  return links.empty() ? "" : fmt::format("<p>Files: {}</p>\n", links);
+  for (const auto& file : device.files)
+    links += fmt::format("{0}<a href=\"{1}\">{1}</a>", links.empty() ? "" : ", ",
+                         report::escape_html(file.generic_string()));
+  return links.empty() ? "" : report::paragraph("Files: " + links);
 }
 
 std::string measured_table(const FitReport& report, const FittedDevice& device) {
-  std::string head = "<th>design</th><th class=\"words\">why</th>";
-  for (const auto& budget : device.budgets)
-    head += fmt::format("<th>measured, {}</th><th>expected (nine of ten within)</th>",
-                        unit_of(budget.quantity));
-  std::string rows;
-  for (const auto& point : device.tried) {
-    rows += fmt::format("<tr><td><code>{}</code></td><td class=\"words\">{}</td>",
-                        escape_html(point.design), point.confirms ? "to confirm" : "to learn");
-    for (std::size_t i = 0; i < device.budgets.size(); ++i)
-      rows += fmt::format("<td>{:.4g}</td><td>{}</td>", point.measured[i],
-                          expected_words(point, i, device.budgets[i].quantity));
-    rows += fmt::format("<td>{}</td></tr>\n", percent(report, point.accuracy));
+  std::vector<report::Column> columns = {"design", report::words("why")};
+  for (const auto& budget : device.budgets) {
+    columns.emplace_back(fmt::format("measured, {}", unit_of(budget.quantity)));
+    columns.emplace_back("expected (nine of ten within)");
   }
-  return fmt::format("<details><summary>All {} measurements, in order</summary>\n{}</details>\n",
-                     device.tried.size(), table(head + "<th>accuracy</th>", rows));
+  columns.emplace_back("accuracy");
+  report::Table table(std::move(columns));
+  for (const auto& point : device.tried) {
+    std::vector<std::string> cells = {
+        fmt::format("<code>{}</code>", report::escape_html(point.design)),
+        point.confirms ? "to confirm" : "to learn"};
+    for (std::size_t i = 0; i < device.budgets.size(); ++i) {
+      cells.push_back(fmt::format("{:.4g}", point.measured[i]));
+      cells.push_back(expected_words(point, i, device.budgets[i].quantity));
+    }
+    cells.push_back(percent(report, point.accuracy));
+    table.add(cells);
+  }
+  return report::folded(fmt::format("All {} measurements, in order", device.tried.size()),
+                        table.html());
 }
 
 std::string next_words(const FittedDevice& device) {
   if (device.measure_next.empty()) return "";
-  std::string items;
+  std::vector<std::string> items;
   for (const auto& design : device.measure_next)
-    items += fmt::format("<li><code>{}</code></li>\n", escape_html(design));
-  return "<p>Measure these there, fill them into the table and run fit again:</p>\n<ul>\n" + items +
-         "</ul>\n";
+    items.push_back(fmt::format("<code>{}</code>", report::escape_html(design)));
+  return report::paragraph("Measure these there, fill them into the table and run fit again:") +
+         report::list(items);
 }
 
 std::string device_section(const FitReport& report, std::size_t number) {
@@ -337,98 +315,97 @@ std::string device_section(const FitReport& report, std::size_t number) {
   if (point_of(device) != nullptr)
     content += gets_words(report, device) + chart_of(report, device) +
                better_words(report, device) + files_words(device);
-  if (!device.tried.empty()) content += measured_table(report, device);
+  content += measured_table(report, device);
   return fmt::format(
       "<details class=\"device\" id=\"device-{}\"{}><summary><b>{}</b> – {}</summary>\n"
       "<p>{}</p>\n{}</details>\n",
-      number, report.devices.size() <= kShownOpen ? " open" : "", escape_html(device.name),
-      verdict(device), escape_html(device.about), content);
+      number, report.devices.size() <= kShownOpen ? " open" : "", report::escape_html(device.name),
+      verdict(device), report::escape_html(device.about), content);
 }
 
-std::string legend(const FitReport& report) {
+std::string legend_of(const FitReport& report) {
   const bool originals = std::ranges::any_of(
       report.devices, [](const FittedDevice& device) { return device.original.has_value(); });
-  return "<ul class=\"legend\">\n" + line_in_legend("roof-two", "budget") +
-         point_in_legend("star", "what it gets") +
-         line_in_legend("best-line", "where that was expected") +
-         point_in_legend("filled", "measured to confirm") +
-         point_in_legend("faint", "measured to learn") +
-         point_in_legend("hollow", "the best for each cost") +
-         (originals ? point_in_legend("before", "the original") : "") + "</ul>\n";
+  return report::legend({report::line_in_legend("roof-two", "budget"),
+                         report::point_in_legend("star", "what it gets"),
+                         report::line_in_legend("best-line", "where that was expected"),
+                         report::point_in_legend("filled", "measured to confirm"),
+                         report::point_in_legend("faint", "measured to learn"),
+                         report::point_in_legend("hollow", "the best for each cost"),
+                         originals ? report::point_in_legend("before", "the original") : ""});
 }
 
 std::string devices(const FitReport& report) {
-  std::string text = "<h2>Device by device</h2>\n" + legend(report);
+  auto text = legend_of(report);
   for (std::size_t i = 0; i < report.devices.size(); ++i) text += device_section(report, i);
-  return text;
+  return report::section("Device by device", text);
 }
 
 // --- the whole fleet ---
 
 std::string sharing(const FitReport& report) {
   if (!report.share_within) return "";
-  std::string rows;
+  report::Table table({"model", "accuracy", "devices", report::words("")});
   for (const auto& model : report.shared) {
     std::string names;
     for (const auto& name : model.devices)
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", escape_html(name));
-    rows += fmt::format(
-        "<tr><td><code>{}</code></td><td>{}</td><td>{}</td><td class=\"words\">{}</td></tr>\n",
-        escape_html(model.design), percent(report, model.accuracy), model.devices.size(), names);
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", report::escape_html(name));
+    table.add({fmt::format("<code>{}</code>", report::escape_html(model.design)),
+               percent(report, model.accuracy), fmt::format("{}", model.devices.size()), names});
   }
-  return fmt::format(
-      "<h2>The fewest models for the whole fleet</h2>\n<p>{} model{}: each device that keeps its "
-      "budgets has one that does so, too, measured there, and is at most {:g} points less accurate "
-      "than its own best. {} further measurement{} confirmed it.</p>\n{}",
-      report.shared.size(), plural(report.shared.size()), *report.share_within,
-      report.sharing_measurements, plural(report.sharing_measurements),
-      table("<th>model</th><th>accuracy</th><th>devices</th><th class=\"words\"></th>", rows));
+  const auto about = fmt::format(
+      "{}: each device that keeps its budgets has one that does so, too, measured there, and is at "
+      "most {:g} points less accurate than its own best. {} confirmed it.",
+      report::counted(report.shared.size(), "model"), *report.share_within,
+      report::counted(report.sharing_measurements, "further measurement"));
+  return report::section("The fewest models for the whole fleet",
+                         report::paragraph(about) + table.html());
 }
 
-std::string account(const FitReport& report) {
+std::string account_of(const FitReport& report) {
   const auto& account = report.account;
-  const auto row = [](std::string_view name, std::size_t measurements, double seconds) {
-    return fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n", name, measurements,
-                       seconds > 0 ? duration(seconds) : "–");
+  report::Table table({"", "measurements on devices", "time"});
+  const auto add = [&table](const char* name, std::size_t measurements, double seconds) {
+    table.add({name, fmt::format("{}", measurements),
+               seconds > 0 ? report::duration_text(seconds) : "–"});
   };
-  std::string rows = row("all together", account.measurements, account.seconds);
+  add("all together", account.measurements, account.seconds);
   if (account.alone_measurements > 0)
-    rows += row("each alone", account.alone_measurements, account.alone_seconds);
-  return fmt::format("<h2>What it cost to find out</h2>\n{}{}",
-                     table("<th></th><th>measurements on devices</th><th>time</th>", rows),
-                     account.alone_means.empty() ? ""
-                                                 : fmt::format("<p>Each alone: {}.</p>\n",
-                                                               escape_html(account.alone_means)));
+    add("each alone", account.alone_measurements, account.alone_seconds);
+  auto text = table.html();
+  if (!account.alone_means.empty())
+    text +=
+        report::paragraph(fmt::format("Each alone: {}.", report::escape_html(account.alone_means)));
+  return report::section("What it cost to find out", text);
 }
 
 /// Devices that are not in the fleet yet can fit themselves.
 std::string self_adaptation(const FitReport& report) {
   if (report.bundle.empty()) return "";
-  const auto name = escape_html(report.bundle.filename().string());
-  return fmt::format(
-      "<h2>Further devices</h2>\n<p>The elastic model, {}, is all that a further device needs to "
-      "fit itself:</p>\n<p><code>fleetfit adapt {} --data DATASET --budget-ms X -o pool.json"
-      "</code></p>\n",
-      name, name);
+  const auto name = report::escape_html(report.bundle.filename().string());
+  return report::section(
+      "Further devices",
+      fmt::format("The elastic model, {}, is all that a further device needs to fit itself:", name),
+      report::paragraph(fmt::format(
+          "<code>fleetfit adapt {} --data DATASET --budget-ms X -o pool.json</code>", name)));
 }
 
 std::string sources(const FitReport& report) {
-  return fmt::format(
-      "<h2>Where the numbers come from</h2>\n<ul>\n<li>Costs that are called measured are those of "
-      "the store: change one there, and this page changes when fit is run again.</li>\n"
-      "<li>Costs that are called expected or predicted were worked out from the measurements to "
-      "learn and from what the other devices teach; the range holds nine of ten "
-      "measurements.</li>\n"
-      "<li>Accuracy: {}.</li>\n</ul>\n",
-      escape_html(report.accuracy_about));
+  const std::vector<std::string> items = {
+      "Costs that are called measured are those of the store: change one there, and this page "
+      "changes when fit is run again.",
+      "Costs that are called expected or predicted were worked out from the measurements to learn "
+      "and from what is known of the other devices; the range holds nine of ten measurements.",
+      fmt::format("Accuracy: {}.", report::escape_html(report.accuracy_about))};
+  return report::section("Where the numbers come from", report::list(items));
 }
 
 }  // namespace
 
 std::string fit_page(const FitReport& report) {
-  return html_page(fmt::format("Fleet {}", report.name),
-                   head(report) + overview(report) + sharing(report) + devices(report) +
-                       account(report) + self_adaptation(report) + sources(report));
+  return report::html_page(fmt::format("Fleet {}", report.name),
+                           head(report) + overview(report) + sharing(report) + devices(report) +
+                               account_of(report) + self_adaptation(report) + sources(report));
 }
 
 }  // namespace fleetfit::app

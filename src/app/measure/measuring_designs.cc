@@ -8,11 +8,11 @@
 #include <set>
 #include <utility>
 
-#include "app/dates.h"
 #include "app/measure/measurement_records.h"
 #include "app/measure/model_session.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/core/sha256.h"
+#include "fleetfit/report/words.h"
 #include "fleetfit/space/space.h"
 #include "fleetfit/tune/patience.h"
 
@@ -160,7 +160,7 @@ class Campaign {
         designs_.size() * request_.devices.size() * static_cast<std::size_t>(sessions_);
     return fmt::format("{} of {} measurements are to be made{}; this takes {} to {}", missing, all,
                        request_.sessions ? "" : ", or as many as it takes for two to agree",
-                       rough_duration(least), rough_duration(most));
+                       report::rough_duration(least), report::rough_duration(most));
   }
 
   /// Those of which no two sessions agree, on any device.
@@ -237,7 +237,7 @@ class Campaign {
         const std::chrono::duration<double> passed = workplace_.clock.now() - start;
         const double each = passed.count() / static_cast<double>(done);
         task.message(fmt::format("about {} are left{}",
-                                 rough_duration(each * static_cast<double>(missing - done)),
+                                 report::rough_duration(each * static_cast<double>(missing - done)),
                                  request_.sessions ? "" : " at most"));
       }
     }

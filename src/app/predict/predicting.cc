@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/dates.h"
 #include "app/devices/kernel_rules.h"
 #include "app/devices/opened_device.h"
 #include "app/models/model_files.h"
@@ -13,6 +12,7 @@
 #include "app/predict/kernel_samples.h"
 #include "app/predict/profiled_networks.h"
 #include "fleetfit/predict/mlp.h"
+#include "fleetfit/report/words.h"
 
 namespace fleetfit::app {
 namespace {
@@ -27,7 +27,7 @@ Result<predict::Identity> identity_of(Workplace& workplace, const TrainPredictor
       .runtime = fmt::format("{} {}", device.runtime_info.name, device.runtime_info.version),
       .precision = std::string(measure::to_string(device.precision)),
       .rules = rules_of_device(device),
-      .date = today(workplace.clock)};
+      .date = report::today(workplace.clock)};
   identity.trained_on.space = request.networks.space;
   if (!request.networks.space.empty()) {
     identity.trained_on.seed = request.networks.seed;

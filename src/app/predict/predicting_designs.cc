@@ -9,9 +9,9 @@
 #include <set>
 #include <utility>
 
-#include "app/dates.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/random.h"
+#include "fleetfit/report/words.h"
 #include "fleetfit/space/table.h"
 
 namespace fleetfit::app {
@@ -101,7 +101,7 @@ Result<TrainedOnTable> train_on_table(const core::Clock& clock, const TrainOnTab
   FLEETFIT_ASSIGN(const auto space, space::find_space(request.space));
   FLEETFIT_ASSIGN(auto timed, read_column(*space, request.table));
   FLEETFIT_TRY(draw(timed, request.samples, request.seed, request.table));
-  predict::Identity identity{.device = request.table.column, .date = today(clock)};
+  predict::Identity identity{.device = request.table.column, .date = report::today(clock)};
   identity.trained_on.space = request.space;
   identity.trained_on.models = texts_of(timed);
   core::ThreadPool pool(request.threads);

@@ -7,7 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "app/svg_chart.h"
+#include "fleetfit/report/chart.h"
+#include "fleetfit/report/html.h"
 
 namespace fleetfit::app {
 namespace {
@@ -58,73 +59,67 @@ double lowest_shown(std::span<const Candidate> candidates) {
 }
 
 /// Axes that hold these points and a place for the budget.
-Chart chart_for(const Points& points, std::span<const Candidate> candidates,
-                std::optional<double> budget) {
-  double left = candidates[0].costs[0];
-  double right = left;
+report::Chart chart_for(const Points& points, std::span<const Candidate> candidates,
+                        std::optional<double> budget) {
+  report::Extent cost;
   const double low = lowest_shown(candidates);
   double high = low;
   for (const auto& candidate : candidates) {
-    left = std::min(left, candidate.costs[0]);
-    right = std::max(right, candidate.costs[0]);
+    cost.hold(candidate.costs[0]);
     high = std::max(high, candidate.accuracy);
   }
-  if (budget) {
-    left = std::min(left, *budget);
-    right = std::max(right, *budget);
-  }
+  if (budget) cost.hold(*budget);
   const auto margin = [](double a, double b) {
     return b > a ? kMargin * (b - a) : std::max(std::abs(a) * kMargin, kMargin);
   };
-  const double x = margin(left, right);
+  const double x = margin(cost.low, cost.high);
   const double y = margin(low, high);
-  const double begin = left > 0 ? std::max(0.0, left - x) : left - x;  // no cost is negative
-  Chart chart({label_of(points.costs[0]), begin, right + x, AxisScale::linear},
-              {"accuracy", low - y, high + y, AxisScale::linear});
+  const double begin =
+      cost.low > 0 ? std::max(0.0, cost.low - x) : cost.low - x;  // no cost is negative
+  report::Chart chart({label_of(points.costs[0]), begin, cost.high + x, report::AxisScale::linear},
+                      {"accuracy", low - y, high + y, report::AxisScale::linear});
   if (budget) {
-    const std::vector<ChartPoint> line = {{*budget, low - y}, {*budget, high + y}};
+    const std::vector<report::ChartPoint> line = {{*budget, low - y}, {*budget, high + y}};
     chart.line(line, "roof-two", fmt::format("budget {:g}", *budget));
   }
   return chart;
 }
 
-void draw(Chart& chart, const Points& points, const Candidate& candidate, std::string_view style) {
+void draw(report::Chart& chart, const Points& points, const Candidate& candidate,
+          std::string_view style) {
   chart.point({candidate.costs[0], candidate.accuracy}, style, about(points, candidate),
               points.space.format(candidate.design));
 }
 
-/// Rows of cells; the first cell of each is the design.
-std::string table(const Points& points, std::span<const Candidate> candidates,
-                  std::string_view summary) {
-  std::string head = "<tr><th>design</th>";
-  for (const auto& cost : points.costs)
-    head += fmt::format("<th>{}</th>", escape_html(label_of(cost)));
-  std::string rows;
+std::string candidates_table(const Points& points, std::span<const Candidate> candidates,
+                             std::string_view summary) {
+  std::vector<report::Column> columns = {"design"};
+  for (const auto& cost : points.costs) columns.emplace_back(label_of(cost));
+  columns.emplace_back("accuracy");
+  report::Table table(std::move(columns));
   for (const auto& candidate : candidates) {
-    rows += fmt::format("<tr><td>{}</td>", escape_html(points.space.format(candidate.design)));
-    for (const double cost : candidate.costs) rows += fmt::format("<td>{:.4g}</td>", cost);
-    rows += fmt::format("<td>{:.4g}</td></tr>\n", candidate.accuracy);
+    std::vector<std::string> cells = {report::escape_html(points.space.format(candidate.design))};
+    for (const double cost : candidate.costs) cells.push_back(fmt::format("{:.4g}", cost));
+    cells.push_back(fmt::format("{:.4g}", candidate.accuracy));
+    table.add(cells);
   }
-  return fmt::format(
-      "<details><summary>{}</summary>\n{}</details>\n", summary,
-      wide(fmt::format("<table>\n{}<th>accuracy</th></tr>\n{}</table>", head, rows)));
+  return report::folded(summary, table.html());
 }
 
 std::string sources_list(const std::vector<SourceReport>& sources) {
-  std::string items;
-  for (const auto& source : sources) {
-    items += fmt::format("<li>{}, {}: {}{}</li>\n", escape_html(label_of(source.quantity)),
-                         source.is_measured ? "measured" : "predicted", escape_html(source.about),
-                         source.rank_correlation
-                             ? fmt::format(", rank correlation {:.3f}", *source.rank_correlation)
-                             : "");
-  }
-  return "<h2>Where the numbers come from</h2>\n<ul>\n" + items + "</ul>\n";
+  std::vector<std::string> items;
+  for (const auto& source : sources)
+    items.push_back(report::escape_html(fmt::format(
+        "{}, {}: {}{}", label_of(source.quantity), source.is_measured ? "measured" : "predicted",
+        source.about,
+        source.rank_correlation ? fmt::format(", rank correlation {:.3f}", *source.rank_correlation)
+                                : "")));
+  return report::section("Where the numbers come from", report::list(items));
 }
 
 std::string page(std::string_view title, std::string_view summary, std::string_view rest) {
-  return html_page(title, fmt::format("<h1>{}</h1>\n<p>{}</p>\n{}", escape_html(title),
-                                      escape_html(summary), rest));
+  return report::html_page(
+      title, fmt::format("{}{}", report::paragraph(report::escape_html(summary)), rest));
 }
 
 /// How many points the frame leaves out.
@@ -137,69 +132,69 @@ std::string below_text(std::span<const Candidate> candidates) {
                      below == 1 ? " lies below" : "s lie below", below == 1 ? "it" : "them");
 }
 
-std::string pareto_chart(const SearchReport& report, const Points& points) {
-  auto shown = report.found.pareto;
-  for (const auto* one : {&report.found.best, &report.found.nearest})
+std::string pareto_chart(const SearchReport& search, const Points& points) {
+  auto shown = search.found.pareto;
+  for (const auto* one : {&search.found.best, &search.found.nearest})
     if (*one) shown.push_back(**one);
   if (shown.empty()) return "<p>Nothing was found.</p>\n";
-  auto chart = chart_for(points, shown, report.budgets[0]);
-  std::vector<ChartPoint> line;
-  for (const auto& candidate : report.found.pareto)
+  auto chart = chart_for(points, shown, search.budgets[0]);
+  std::vector<report::ChartPoint> line;
+  for (const auto& candidate : search.found.pareto)
     line.push_back({candidate.costs[0], candidate.accuracy});
   // With more costs, the set is no line in this plane.
   if (points.costs.size() == 1) chart.steps(line, "line", "Pareto set");
-  for (const auto& candidate : report.found.pareto) draw(chart, points, candidate, "hollow");
-  for (const auto* one : {&report.found.best, &report.found.nearest})
+  for (const auto& candidate : search.found.pareto) draw(chart, points, candidate, "hollow");
+  for (const auto* one : {&search.found.best, &search.found.nearest})
     if (*one) draw(chart, points, **one, "filled");
-  return wide(chart.svg()) + below_text(shown);
+  return report::wide(chart.svg()) + below_text(shown);
 }
 
 /// What the filled point is.
-std::string_view best_text(const SearchReport& report) {
+std::string_view best_text(const SearchReport& search) {
   const bool has_budget = std::ranges::any_of(
-      report.budgets, [](const std::optional<double>& budget) { return budget.has_value(); });
+      search.budgets, [](const std::optional<double>& budget) { return budget.has_value(); });
   if (!has_budget) return "the most accurate";
-  return report.found.best ? "the best within all budgets"
+  return search.found.best ? "the best within all budgets"
                            : "the nearest to the budgets, which none keeps";
 }
 
 }  // namespace
 
-std::string pareto_page(const SearchReport& report) {
-  const Points points{*report.space, report.costs};
-  const auto title = fmt::format("Designs of {}", report.space->name());
+std::string pareto_page(const SearchReport& search) {
+  const Points points{*search.space, search.costs};
+  const auto title = fmt::format("Designs of {}", search.space->name());
   const auto summary = fmt::format(
       "{} designs that nothing beats in accuracy and cost, of {} that {} tried in {:.3g} s. The "
       "filled one is {}.",
-      report.found.pareto.size(), report.found.evaluations, report.strategy, report.elapsed_s,
-      best_text(report));
+      search.found.pareto.size(), search.found.evaluations, search.strategy, search.elapsed_s,
+      best_text(search));
   return page(title, summary,
-              pareto_chart(report, points) +
-                  table(points, report.found.pareto, "The Pareto set as a table") +
-                  sources_list(report.sources));
+              pareto_chart(search, points) +
+                  candidates_table(points, search.found.pareto, "The Pareto set as a table") +
+                  sources_list(search.sources));
 }
 
-std::string bisection_page(const BisectReport& report) {
-  const Points points{*report.space, report.costs};
+std::string bisection_page(const BisectReport& bisection) {
+  const Points points{*bisection.space, bisection.costs};
   std::vector<Candidate> measured;
-  for (const auto& step : report.result.steps)
+  for (const auto& step : bisection.result.steps)
     if (!std::isnan(step.measured.costs[0])) measured.push_back(step.measured);
-  const auto title = fmt::format("{} on a device, by {} measurements", report.space->name(),
-                                 report.result.measurements);
+  const auto title = fmt::format("{} on a device, by {} measurements", bisection.space->name(),
+                                 bisection.result.measurements);
   const auto summary =
-      report.result.best
-          ? fmt::format("Best: {}. It is the filled one.", about(points, *report.result.best))
+      bisection.result.best
+          ? fmt::format("Best: {}. It is the filled one.", about(points, *bisection.result.best))
           : std::string("No design that was measured keeps the budget.");
   std::string chart_text;
   if (!measured.empty()) {
-    auto chart = chart_for(points, measured, report.budgets[0]);
+    auto chart = chart_for(points, measured, bisection.budgets[0]);
     for (const auto& candidate : measured) draw(chart, points, candidate, "hollow");
-    if (report.result.best) draw(chart, points, *report.result.best, "filled");
-    chart_text = wide(chart.svg()) + below_text(measured);
+    if (bisection.result.best) draw(chart, points, *bisection.result.best, "filled");
+    chart_text = report::wide(chart.svg()) + below_text(measured);
   }
   return page(title, summary,
-              chart_text + table(points, measured, "All measurements, in order") +
-                  sources_list(report.sources));
+              chart_text + candidates_table(points, measured, "All measurements, in order") +
+                  sources_list(bisection.sources));
 }
 
 }  // namespace fleetfit::app

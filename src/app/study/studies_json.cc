@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/dates.h"
 #include "app/study/study_json.h"
 #include "fleetfit/app/studies.h"
 #include "fleetfit/core/json.h"
+#include "fleetfit/report/words.h"
 
 namespace fleetfit::app {
 namespace {
@@ -114,7 +114,7 @@ ordered_json rung_json(const RungView& rung) {
 ordered_json to_json(const StudySummary& summary) {
   return {
       {"name", summary.study.name},
-      {"created", date_text(summary.study.created)},
+      {"created", report::date_text(summary.study.created)},
       {"done", summary.study.done},
       {"trials", counts_json(summary.trials)},
       {"best_accuracy", core::or_null(summary.best_accuracy)},
@@ -132,7 +132,7 @@ ordered_json to_json(const StudyView& view) {
   const auto labels = objective_labels(view.study);
   ordered_json json = {
       {"name", view.record.name},
-      {"created", date_text(view.record.created)},
+      {"created", report::date_text(view.record.created)},
       {"done", view.record.done},
       {"objective", labels},
       {"counts", counts_json(view.counts)},

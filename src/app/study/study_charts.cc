@@ -7,15 +7,18 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "app/svg_chart.h"
-#include "fleetfit/core/statistics.h"
+#include "fleetfit/report/chart.h"
+#include "fleetfit/report/html.h"
+#include "fleetfit/report/parallel_coordinates.h"
+#include "fleetfit/report/timeline.h"
+#include "fleetfit/report/words.h"
 #include "fleetfit/search/pareto.h"
 
 namespace fleetfit::app {
 namespace {
 
 constexpr std::size_t kMostPoints = 2'000;
-constexpr ChartSize kSize{.width = 960, .height = 400};
+constexpr report::ChartSize kSize{.width = 960, .height = 400};
 
 std::string about(const StudyDrawing& drawing, const SeenTrial& seen) {
   const auto& view = seen.view;
@@ -50,39 +53,6 @@ std::vector<T> thinned(std::vector<T> items, std::size_t most) {
   return kept;
 }
 
-/// An axis that holds the values, without the few that lie so far off that they would press the
-/// others together; logarithmic if they differ by more than a factor of a hundred.
-Axis axis_for(std::string label, std::vector<double> values) {
-  std::erase_if(values, [](double value) { return !std::isfinite(value); });
-  Axis axis{std::move(label), 0, 1, AxisScale::linear};
-  if (values.empty()) return axis;
-  std::ranges::sort(values);
-  const auto at = [&values](double share) {
-    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
-  };
-  double low = values.front();
-  double high = values.back();
-  const double middle = at(0.95) - at(0.05);
-  if (values.size() >= 20 && middle > 0) {
-    if (at(0.05) - low > 2 * middle) low = at(0.05);
-    if (high - at(0.95) > 2 * middle) high = at(0.95);
-  }
-  if (low > 0 && high / low > 100) {
-    axis.scale = AxisScale::logarithmic;
-    axis.low = low / 1.2;
-    axis.high = high * 1.2;
-    return axis;
-  }
-  const double margin = high > low ? 0.06 * (high - low) : std::max(0.05 * std::abs(low), 0.05);
-  axis.low = low >= 0 ? std::max(0.0, low - margin) : low - margin;
-  axis.high = high + margin;
-  return axis;
-}
-
-bool is_inside(const Axis& axis, double value) {
-  return std::isfinite(value) && value >= axis.low && value <= axis.high;
-}
-
 /// "3 of 200 points are not shown: they lie far outside."
 std::string left_out_note(std::size_t outside, std::size_t thinned_away) {
   std::string text;
@@ -92,14 +62,14 @@ std::string left_out_note(std::size_t outside, std::size_t thinned_away) {
   if (outside > 0)
     text += fmt::format(" {} trial{} far outside of the frame.", outside,
                         outside == 1 ? " lies" : "s lie");
-  return text.empty() ? "" : fmt::format("<p>{}</p>\n", text.substr(1));
+  return text.empty() ? "" : report::paragraph(text.substr(1));
 }
 
 /// As the best trial is chosen: once some were trained to the end, only those count.
-std::vector<ChartPoint> best_so_far(std::span<const SeenTrial> trials) {
+std::vector<report::ChartPoint> best_so_far(std::span<const SeenTrial> trials) {
   const bool some_trained = std::ranges::any_of(
       trials, [](const SeenTrial& seen) { return is_feasible(seen) && is_trained(seen); });
-  std::vector<ChartPoint> line;
+  std::vector<report::ChartPoint> line;
   double best = 0;
   for (const auto& seen : trials) {
     if (!is_feasible(seen) || (some_trained && !is_trained(seen))) continue;
@@ -116,19 +86,6 @@ std::vector<ChartPoint> best_so_far(std::span<const SeenTrial> trials) {
 
 constexpr std::size_t kMostAxes = 12;
 constexpr std::size_t kMostLines = 400;
-constexpr double kPlotWidth = 960;
-constexpr double kPlotHeight = 380;
-constexpr double kPlotTop = 44;
-constexpr double kPlotBottom = 340;
-constexpr double kPlotSide = 60;
-
-/// One vertical axis: where trials lie on it (0 at the bottom), and what is written beside it.
-struct Vertical {
-  std::string title;
-  std::vector<std::pair<double, std::string>> labels;
-};
-
-double height_at(double share) { return kPlotBottom - share * (kPlotBottom - kPlotTop); }
 
 std::string short_text(const nlohmann::ordered_json& value) {
   auto text = value.is_string()         ? value.get<std::string>()
@@ -151,9 +108,9 @@ double place_of(const tune::Parameters& parameters, std::size_t p, double value)
   return value / static_cast<double>(parameter.values.size() - 1);
 }
 
-Vertical vertical_of(const tune::Parameters& parameters, std::size_t p) {
+report::VerticalAxis parameter_axis(const tune::Parameters& parameters, std::size_t p) {
   const auto& parameter = parameters.all()[p];
-  Vertical axis{.title = parameter.name};
+  report::VerticalAxis axis{.title = parameter.name};
   if (parameter.is_choice()) {
     const auto count = parameter.values.size();
     const std::size_t step = (count + 9) / 10;
@@ -169,65 +126,50 @@ Vertical vertical_of(const tune::Parameters& parameters, std::size_t p) {
   return axis;
 }
 
-struct Lines {
-  const StudyDrawing& drawing;
-  std::vector<std::size_t> parameters;
-  Axis objective;
+report::VerticalAxis objective_axis(const report::Axis& axis) {
+  report::VerticalAxis vertical{.title = "objective"};
+  for (const double tick : axis.ticks())
+    vertical.labels.emplace_back(axis.share(tick), fmt::format("{:.4g}", tick));
+  return vertical;
+}
 
-  double column(std::size_t axis) const {
-    return kPlotSide + static_cast<double>(axis) * (kPlotWidth - 2 * kPlotSide) /
-                           static_cast<double>(parameters.size());
-  }
+/// What the axes stand for: some parameters, then the objective.
+struct Shown {
+  std::vector<std::size_t> parameters;
+  report::Axis objective;
 };
 
-double objective_share(const Axis& axis, double value) {
-  const double kept = std::clamp(value, axis.low, axis.high);
-  if (axis.scale == AxisScale::linear) return (kept - axis.low) / (axis.high - axis.low);
-  return std::log(kept / axis.low) / std::log(axis.high / axis.low);
+report::AcrossLine trial_line(const StudyDrawing& drawing, const Shown& shown,
+                              const SeenTrial& seen, std::string style) {
+  report::AcrossLine line{.style = std::move(style), .title = about(drawing, seen)};
+  for (const auto p : shown.parameters)
+    line.places.push_back(place_of(drawing.study.parameters, p, seen.trial.point[p]));
+  line.places.push_back(shown.objective.share(
+      std::clamp(seen.view.values.front(), shown.objective.low, shown.objective.high)));
+  return line;
 }
 
-std::string trial_line(const Lines& lines, const SeenTrial& seen, std::string_view style) {
-  std::string points;
-  const auto& parameters = lines.drawing.study.parameters;
-  for (std::size_t i = 0; i < lines.parameters.size(); ++i) {
-    const auto p = lines.parameters[i];
-    points += fmt::format("{:.0f},{:.1f} ", lines.column(i),
-                          height_at(place_of(parameters, p, seen.trial.point[p])));
+/// All parameters, or the most important ones if there are many.
+std::vector<std::size_t> parameters_to_show(const tune::Study& study,
+                                            const ImportanceReport& importance) {
+  std::vector<std::size_t> shown;
+  if (study.parameters.size() <= kMostAxes) {
+    for (std::size_t p = 0; p < study.parameters.size(); ++p) shown.push_back(p);
+    return shown;
   }
-  points += fmt::format("{:.0f},{:.1f}", lines.column(lines.parameters.size()),
-                        height_at(objective_share(lines.objective, seen.view.values.front())));
-  return fmt::format("<polyline class=\"{}\" points=\"{}\"><title>{}</title></polyline>\n", style,
-                     points, escape_html(about(lines.drawing, seen)));
-}
-
-std::string vertical_svg(const Vertical& axis, double x) {
-  auto text = fmt::format(
-      "<line class=\"frame\" x1=\"{0:.0f}\" x2=\"{0:.0f}\" y1=\"{1}\" y2=\"{2}\"/>"
-      "<text class=\"name\" x=\"{0:.0f}\" y=\"{3}\" text-anchor=\"middle\">{4}</text>\n",
-      x, kPlotTop, kPlotBottom, kPlotTop - 22, escape_html(axis.title));
-  for (const auto& [share, words] : axis.labels)
-    text += fmt::format("<text class=\"tick\" x=\"{:.0f}\" y=\"{:.1f}\">{}</text>\n", x + 5,
-                        height_at(share) + 4, escape_html(words));
-  return text;
-}
-
-Vertical objective_vertical(const Axis& axis) {
-  Vertical vertical{.title = "objective"};
-  const auto ticks = axis.scale == AxisScale::linear ? linear_ticks(axis.low, axis.high)
-                                                     : log_ticks(axis.low, axis.high);
-  for (const double tick : ticks)
-    vertical.labels.emplace_back(objective_share(axis, tick), fmt::format("{:.4g}", tick));
-  return vertical;
+  for (const auto& one : importance.parameters) shown.push_back(one.parameter);
+  shown.resize(std::min(kMostAxes, shown.size()));
+  std::ranges::sort(shown);
+  return shown;
 }
 
 // --- timeline ---
 
 constexpr std::size_t kMostRows = 32;
 constexpr std::size_t kMostBars = 3'000;
-constexpr double kRow = 18;
-constexpr double kNames = 150;
 
-struct Bar {
+/// What a worker did of a trial.
+struct Work {
   const SeenTrial* seen = nullptr;
   const store::LevelRecord* level = nullptr;
 };
@@ -236,52 +178,31 @@ double seconds_between(store::Time from, store::Time to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-std::vector<Bar> bars_of(const StudyDrawing& drawing) {
-  std::vector<Bar> bars;
+std::vector<Work> work_of(const StudyDrawing& drawing) {
+  std::vector<Work> works;
   for (const auto& seen : drawing.trials)
     for (const auto& level : seen.view.record.levels)
-      if (level.ended > level.started && !level.worker.empty()) bars.push_back({&seen, &level});
+      if (level.ended > level.started && !level.worker.empty()) works.push_back({&seen, &level});
   // The newest are shown: of a large study, the past is known in pieces only.
-  std::ranges::sort(bars, {}, [](const Bar& bar) { return bar.level->started; });
-  if (bars.size() > kMostBars)
-    bars.erase(bars.begin(), bars.end() - static_cast<std::ptrdiff_t>(kMostBars));
-  return bars;
+  std::ranges::sort(works, {}, [](const Work& work) { return work.level->started; });
+  if (works.size() > kMostBars)
+    works.erase(works.begin(), works.end() - static_cast<std::ptrdiff_t>(kMostBars));
+  return works;
 }
 
-std::string bar_svg(const StudyDrawing& drawing, const Bar& bar, double x, double width, double y) {
-  const auto& record = bar.seen->view.record;
-  const auto title =
-      fmt::format("trial {}, level {}: {} epochs on {:.0f} % of the data, {}, {}", record.number,
-                  bar.level->level, bar.level->epochs, 100 * bar.level->data_fraction,
-                  duration_text(bar.level->training_s), status_name(record.state));
-  const auto style = is_best(drawing, *bar.seen)                   ? "bar-best"
-                     : record.state == store::TrialState::finished ? "bar-finished"
-                                                                   : "bar";
-  return fmt::format(
-      "<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" rx=\"1.5\">"
-      "<title>{}</title></rect>\n",
-      style, x, y, std::max(0.8, width - 0.6), kRow - 5, escape_html(title));
-}
-
-/// The unit in which a span of time reads well.
-std::pair<double, std::string> unit_for(double seconds) {
-  if (seconds > 3 * 86400) return {86400, "days"};
-  if (seconds > 3 * 3600) return {3600, "hours"};
-  if (seconds > 180) return {60, "minutes"};
-  return {1, "seconds"};
-}
-
-std::string time_axis(double seconds, double bottom) {
-  const auto [unit, name] = unit_for(seconds);
-  const double width = kPlotWidth - kNames - 20;
-  std::string text;
-  for (const double tick : linear_ticks(0, seconds / unit))
-    text += fmt::format(
-        "<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"0\" y2=\"{1}\"/>"
-        "<text x=\"{0:.1f}\" y=\"{2}\" text-anchor=\"middle\">{3:g}</text>\n",
-        kNames + width * tick * unit / seconds, bottom, bottom + 16, tick);
-  return text + fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
-                            kNames + width / 2, bottom + 34, name);
+report::TimelineBar bar_of(const StudyDrawing& drawing, const Work& work, store::Time begin,
+                           std::size_t row) {
+  const auto& record = work.seen->view.record;
+  const auto& level = *work.level;
+  return {.row = row,
+          .start_s = seconds_between(begin, level.started),
+          .length_s = seconds_between(level.started, level.ended),
+          .style = is_best(drawing, *work.seen)                  ? "bar-best"
+                   : record.state == store::TrialState::finished ? "bar-finished"
+                                                                 : "bar",
+          .title = fmt::format("trial {}, level {}: {} epochs on {:.0f} % of the data, {}, {}",
+                               record.number, level.level, level.epochs, 100 * level.data_fraction,
+                               report::duration_text(level.training_s), status_name(record.state))};
 }
 
 }  // namespace
@@ -294,16 +215,6 @@ std::string params_text(const tune::Study& study, const tune::Trial& trial) {
   return text;
 }
 
-std::string duration_text(double seconds) {
-  if (seconds < 1) return fmt::format("{:.0f} ms", 1000 * seconds);
-  if (seconds < 120) return fmt::format("{:.3g} s", seconds);
-  const auto whole = static_cast<std::int64_t>(std::llround(seconds));
-  if (whole < 7200) return fmt::format("{} min {} s", whole / 60, whole % 60);
-  if (whole < std::int64_t{48} * 3600)
-    return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
-  return fmt::format("{} days {} h", whole / 86400, whole % 86400 / 3600);
-}
-
 std::string history_chart(const StudyDrawing& drawing) {
   std::vector<const SeenTrial*> known;
   std::vector<double> values;
@@ -313,14 +224,15 @@ std::string history_chart(const StudyDrawing& drawing) {
     values.push_back(seen.view.values.front());
   }
   if (known.empty()) return "";
-  const auto y = axis_for(objective_labels(drawing.study).front(), values);
+  const auto y = report::axis_for(objective_labels(drawing.study).front(), values);
   const auto last = static_cast<double>(drawing.trials.back().trial.number);
-  Chart chart({"trial", -0.01 * last - 0.5, 1.01 * last + 0.5, AxisScale::linear}, y, kSize);
+  report::Chart chart({"trial", -0.01 * last - 0.5, 1.01 * last + 0.5, report::AxisScale::linear},
+                      y, kSize);
   const auto shown = thinned(known, kMostPoints);
   std::size_t outside = 0;
   for (const auto* seen : shown) {
     const double value = seen->view.values.front();
-    if (!is_inside(y, value)) {
+    if (!y.holds(value)) {
       ++outside;
       continue;
     }
@@ -333,11 +245,13 @@ std::string history_chart(const StudyDrawing& drawing) {
     if (is_best(drawing, *seen))
       chart.point({static_cast<double>(seen->trial.number), seen->view.values.front()}, "star",
                   "the best\n" + about(drawing, *seen), "best");
-  return wide(chart.svg()) + "<ul class=\"legend\">\n" +
-         line_in_legend("best-line", "best so far, trained to the end and within the limits") +
-         point_in_legend("star", "best") + point_in_legend("filled", "trained to the end") +
-         point_in_legend("hollow", "stopped before, or not at its end yet") +
-         point_in_legend("faint", "breaks a limit") + "</ul>\n" +
+  return report::wide(chart.svg()) +
+         report::legend({report::line_in_legend(
+                             "best-line", "best so far, trained to the end and within the limits"),
+                         report::point_in_legend("star", "best"),
+                         report::point_in_legend("filled", "trained to the end"),
+                         report::point_in_legend("hollow", "stopped before, or not at its end yet"),
+                         report::point_in_legend("faint", "breaks a limit")}) +
          left_out_note(outside, known.size() - shown.size());
 }
 
@@ -355,25 +269,26 @@ std::string plane_chart(const StudyDrawing& drawing, const Plane& plane) {
     minimized.push_back(plane.x_is_better_low ? point.x : -point.x);
     minimized.push_back(plane.y_is_better_low ? point.y : -point.y);
   }
-  const auto x = axis_for(plane.x_label, xs);
-  const auto y = axis_for(plane.y_label, ys);
-  Chart chart(x, y, kSize);
+  const auto x = report::axis_for(plane.x_label, xs);
+  const auto y = report::axis_for(plane.y_label, ys);
+  report::Chart chart(x, y, kSize);
   const auto shown = thinned(plane.points, kMostPoints);
   std::size_t outside = 0;
   for (const auto& point : shown) {
-    if (!is_inside(x, point.x) || !is_inside(y, point.y)) {
+    if (!x.holds(point.x) || !y.holds(point.y)) {
       ++outside;
       continue;
     }
     chart.point({point.x, point.y}, is_feasible(*point.seen) ? "hollow" : "faint",
                 about(drawing, *point.seen), fmt::format("trial-{}", point.seen->trial.number));
   }
-  std::vector<ChartPoint> front;
+  std::vector<report::ChartPoint> front;
   for (const auto i : search::pareto_set({minimized, 2}))
     front.push_back({feasible[i]->x, feasible[i]->y});
   // From the better end of x on, a value of y is reached until the next one.
-  std::ranges::sort(front, {},
-                    [&plane](const ChartPoint& p) { return plane.x_is_better_low ? p.x : -p.x; });
+  std::ranges::sort(front, {}, [&plane](const report::ChartPoint& p) {
+    return plane.x_is_better_low ? p.x : -p.x;
+  });
   chart.steps(front, "best-line", "what no other trial beats in both");
   for (const auto i : search::pareto_set({minimized, 2}))
     chart.point({feasible[i]->x, feasible[i]->y}, "filled", about(drawing, *feasible[i]->seen),
@@ -381,10 +296,11 @@ std::string plane_chart(const StudyDrawing& drawing, const Plane& plane) {
   for (const auto& point : plane.points)
     if (is_best(drawing, *point.seen))
       chart.point({point.x, point.y}, "star", "the best\n" + about(drawing, *point.seen), "best");
-  return wide(chart.svg()) + "<ul class=\"legend\">\n" +
-         point_in_legend("filled", "no other trial is better in both") +
-         point_in_legend("star", "best") + point_in_legend("hollow", "other trials") +
-         point_in_legend("faint", "breaks a limit") + "</ul>\n" +
+  return report::wide(chart.svg()) +
+         report::legend({report::point_in_legend("filled", "no other trial is better in both"),
+                         report::point_in_legend("star", "best"),
+                         report::point_in_legend("hollow", "other trials"),
+                         report::point_in_legend("faint", "breaks a limit")}) +
          left_out_note(outside, plane.points.size() - shown.size());
 }
 
@@ -397,16 +313,9 @@ std::string parallel_coordinates(const StudyDrawing& drawing, const ImportanceRe
     values.push_back(seen.view.values.front());
   }
   if (known.size() < 2) return "";
-  Lines lines{.drawing = drawing, .objective = axis_for("", values)};
-  for (std::size_t p = 0; p < drawing.study.parameters.size(); ++p) lines.parameters.push_back(p);
-  const bool too_many = lines.parameters.size() > kMostAxes;
-  if (too_many) {
-    lines.parameters.clear();
-    for (const auto& one : importance.parameters) lines.parameters.push_back(one.parameter);
-    lines.parameters.resize(std::min(kMostAxes, lines.parameters.size()));
-    std::ranges::sort(lines.parameters);
-  }
-  if (lines.parameters.empty()) return "";
+  const Shown shown{.parameters = parameters_to_show(drawing.study, importance),
+                    .objective = report::axis_for("", values)};
+  if (shown.parameters.empty()) return "";
   // The best tenth by the objective, at most fifty, in colour on top of the others.
   std::ranges::stable_sort(known, [](const SeenTrial* a, const SeenTrial* b) {
     if (is_feasible(*a) != is_feasible(*b)) return is_feasible(*a);
@@ -415,66 +324,52 @@ std::string parallel_coordinates(const StudyDrawing& drawing, const ImportanceRe
   const auto good = std::clamp<std::size_t>(known.size() / 10, 1, 50);
   const auto others = thinned(
       std::vector(known.begin() + static_cast<std::ptrdiff_t>(good), known.end()), kMostLines);
-  std::string marks;
-  for (const auto* seen : others) marks += trial_line(lines, *seen, "trial");
+  std::vector<report::AcrossLine> lines;
+  for (const auto* seen : others) lines.push_back(trial_line(drawing, shown, *seen, "trial"));
   for (std::size_t i = good; i > 0; --i)
-    marks += trial_line(lines, *known[i - 1], i == 1 ? "trial first" : "trial good");
-  for (std::size_t i = 0; i < lines.parameters.size(); ++i)
-    marks +=
-        vertical_svg(vertical_of(drawing.study.parameters, lines.parameters[i]), lines.column(i));
-  marks += vertical_svg(objective_vertical(lines.objective), lines.column(lines.parameters.size()));
-  return wide(fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" class=\"parallel\">\n{}</svg>",
-                          kPlotWidth, kPlotHeight, marks)) +
-         fmt::format(
-             "<p>A line is a trial. In colour: the best {}{}.{}{}</p>\n", good,
+    lines.push_back(
+        trial_line(drawing, shown, *known[i - 1], i == 1 ? "trial first" : "trial good"));
+  std::vector<report::VerticalAxis> axes;
+  for (const auto p : shown.parameters) axes.push_back(parameter_axis(drawing.study.parameters, p));
+  axes.push_back(objective_axis(shown.objective));
+  const bool too_many = drawing.study.parameters.size() > kMostAxes;
+  return report::parallel_coordinates(axes, lines) +
+         report::paragraph(fmt::format(
+             "A line is a trial. In colour: the best {}{}.{}{}", good,
              good == 1 ? "" : " by the first objective",
              too_many ? fmt::format(" The {} most important parameters are shown.", kMostAxes) : "",
              others.size() + good < known.size()
                  ? fmt::format(" Of the others, {} of {} are drawn.", others.size(),
                                known.size() - good)
-                 : "");
+                 : ""));
 }
 
 std::string worker_timeline(const StudyDrawing& drawing) {
-  const auto bars = bars_of(drawing);
-  if (bars.empty()) return "";
-  auto begin = bars.front().level->started;
-  auto end = bars.front().level->ended;
+  const auto works = work_of(drawing);
+  if (works.empty()) return "";
+  const auto begin = works.front().level->started;
+  auto end = works.front().level->ended;
   std::map<std::string, std::size_t> rows;
-  for (const auto& bar : bars) {
-    end = std::max(end, bar.level->ended);
-    if (rows.size() < kMostRows) rows.emplace(bar.level->worker, 0);
+  for (const auto& work : works) {
+    end = std::max(end, work.level->ended);
+    if (rows.size() < kMostRows) rows.emplace(work.level->worker, 0);
   }
-  std::size_t next = 0;
-  std::string marks;
-  const double seconds = std::max(1e-3, seconds_between(begin, end));
-  const double width = kPlotWidth - kNames - 20;
-  const double bottom = kRow * static_cast<double>(rows.size()) + 6;
-  marks += time_axis(seconds, bottom);
+  std::vector<std::string> names;
   for (auto& [name, row] : rows) {
-    row = next++;
-    const auto shown = name.size() > 20 ? name.substr(0, 19) + "…" : name;
-    marks += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", kNames - 8,
-                         kRow * static_cast<double>(row) + 14, escape_html(shown));
+    row = names.size();
+    names.push_back(name);
   }
-  std::size_t left_out = 0;
-  for (const auto& bar : bars) {
-    const auto row = rows.find(bar.level->worker);
-    if (row == rows.end()) {
-      ++left_out;
-      continue;
-    }
-    const double x = kNames + width * seconds_between(begin, bar.level->started) / seconds;
-    const double length = width * seconds_between(bar.level->started, bar.level->ended) / seconds;
-    marks += bar_svg(drawing, bar, x, length, kRow * static_cast<double>(row->second) + 3);
-  }
-  return wide(fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\">\n{}</svg>", kPlotWidth,
-                          bottom + 42, marks)) +
-         fmt::format(
-             "<p>A bar is a level of a trial. Dark ones belong to trials that were trained "
-             "to the end, the orange ones to the best.{}</p>\n",
+  std::vector<report::TimelineBar> bars;
+  for (const auto& work : works)
+    if (const auto row = rows.find(work.level->worker); row != rows.end())
+      bars.push_back(bar_of(drawing, work, begin, row->second));
+  const auto left_out = works.size() - bars.size();
+  return report::timeline(names, bars, std::max(1e-3, seconds_between(begin, end))) +
+         report::paragraph(fmt::format(
+             "A bar is a level of a trial. Dark ones belong to trials that were trained to the "
+             "end, the orange ones to the best.{}",
              left_out > 0 ? fmt::format(" {} bars of further workers are left out.", left_out)
-                          : "");
+                          : ""));
 }
 
 }  // namespace fleetfit::app

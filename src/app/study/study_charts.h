@@ -16,9 +16,6 @@ namespace fleetfit::app {
 /// The values of a trial's parameters, for people: "layers 34, learning_rate 0.01".
 std::string params_text(const tune::Study& study, const tune::Trial& trial);
 
-/// A time as people say it: "850 ms", "12.3 s", "4 min 10 s", "3 h 20 min".
-std::string duration_text(double seconds);
-
 /// Everything that is drawn of one study. Borrows.
 struct StudyDrawing {
   const tune::Study& study;

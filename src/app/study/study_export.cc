@@ -2,12 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/dates.h"
 #include "app/study/study_sample.h"
 #include "fleetfit/app/studies.h"
 #include "fleetfit/core/csv.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
+#include "fleetfit/report/words.h"
 
 namespace fleetfit::app {
 namespace {
@@ -84,7 +84,8 @@ std::vector<CsvCell> row_of(const tune::Study& study, const SeenTrial& seen) {
   row.push_back(!view.result ? CsvCell() : CsvCell(view.violation > 0 ? "no" : "yes"));
   add_inference(study, seen, row);
   row.insert(row.end(), {record.structure, record.model_file, record.worker});
-  row.push_back(record.levels.empty() ? CsvCell() : CsvCell(date_text(record.levels.back().ended)));
+  row.push_back(record.levels.empty() ? CsvCell()
+                                      : CsvCell(report::date_text(record.levels.back().ended)));
   row.emplace_back(record.reason);
   return row;
 }

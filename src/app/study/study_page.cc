@@ -7,10 +7,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "app/dates.h"
 #include "app/study/study_charts.h"
 #include "app/study/study_importance.h"
-#include "app/svg_chart.h"
+#include "fleetfit/report/html.h"
+#include "fleetfit/report/words.h"
 
 namespace fleetfit::app {
 namespace {
@@ -19,28 +19,9 @@ using store::TrialState;
 
 constexpr std::size_t kMostRows = 50;
 
-std::string section(std::string_view title, std::string_view words, const std::string& content) {
-  if (content.empty()) return "";
-  return fmt::format("<h2>{}</h2>\n{}{}", title,
-                     words.empty() ? "" : fmt::format("<p>{}</p>\n", words), content);
-}
-
-std::string table(std::string_view head, std::string_view rows) {
-  return wide(fmt::format("<table>\n<tr>{}</tr>\n{}</table>", head, rows));
-}
-
-std::string fact(std::string_view name, std::string_view value) {
-  return fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, escape_html(value));
-}
-
-std::string meter(double share, std::string_view style = "") {
-  return fmt::format(R"(<span class="meter {}" style="width:{:.2f}em"></span>)", style,
-                     10 * std::clamp(share, 0.0, 1.0));
-}
-
 std::string budget_text(const tune::Budget& budget) {
-  return fmt::format("{} epoch{}, {:.3g} % of the data", budget.epochs,
-                     budget.epochs == 1 ? "" : "s", 100 * budget.data_fraction);
+  return fmt::format("{}, {:.3g} % of the data", report::counted(budget.epochs, "epoch"),
+                     100 * budget.data_fraction);
 }
 
 std::string energy_text(double joules) {
@@ -79,24 +60,25 @@ std::string sample_text(const StudySample& sample) {
 
 std::string head(const StudyPageInput& input, const SeenTrial* best) {
   const auto& record = input.opened.record;
-  std::string facts;
+  std::vector<report::Fact> facts;
   if (best != nullptr && best->view.result) {
     if (best->view.result->accuracy > 0)  // told studies may have none
-      facts += fact("best accuracy", fmt::format("{:.4g}", best->view.result->accuracy));
+      facts.push_back({"best accuracy", fmt::format("{:.4g}", best->view.result->accuracy)});
     const auto labels = objective_labels(input.opened.study);
     for (std::size_t i = 0; i < best->view.values.size(); ++i)
       if (labels[i] != "accuracy")
-        facts += fact(escape_html(labels[i]), fmt::format("{:.4g}", best->view.values[i]));
+        facts.push_back({labels[i], fmt::format("{:.4g}", best->view.values[i])});
   }
-  facts += fact("trials", fmt::format("{}", input.sample.counts.all()));
-  if (record.tuning_s > 0) facts += fact("time of tuning", duration_text(record.tuning_s));
-  if (record.tuning_j) facts += fact("energy of training", energy_text(*record.tuning_j));
+  facts.push_back({"trials", fmt::format("{}", input.sample.counts.all())});
+  if (record.tuning_s > 0)
+    facts.push_back({"time of tuning", report::duration_text(record.tuning_s)});
+  if (record.tuning_j) facts.push_back({"energy of training", energy_text(*record.tuning_j)});
   if (input.opened.study.inference)
-    facts += fact("inference tunings", fmt::format("{}", input.tunings.size()));
-  return fmt::format(
-      "<h1>Study {}</h1>\n<p>{}{} Begun {}; {}.</p>\n<dl class=\"facts\">\n{}</dl>\n",
-      escape_html(record.name), counts_text(input.sample.counts), sample_text(input.sample),
-      date_text(record.created), record.done ? "done" : "not done yet", facts);
+    facts.push_back({"inference tunings", fmt::format("{}", input.tunings.size())});
+  return report::paragraph(fmt::format("{}{} Begun {}; {}.", counts_text(input.sample.counts),
+                                       sample_text(input.sample), report::date_text(record.created),
+                                       record.done ? "done" : "not done yet")) +
+         report::facts(facts);
 }
 
 // --- what to deploy ---
@@ -109,37 +91,34 @@ std::string source_text(const tune::InferenceTrial& trial) {
   std::string text = trial.cost->predicted ? "predicted" : "measured";
   if (trial.response.saturated) text += "; more arrives than is answered";
   if (!trial.cost->note.empty()) text += "; " + trial.cost->note;
-  return escape_html(text);
+  return report::escape_html(text);
 }
 
-std::string deployment_row(const Deployment& deployment) {
+void add_deployment(report::Table& table, const Deployment& deployment) {
   const auto& setting = deployment.setting.setting;
   const auto& cost = deployment.setting.cost;
   const auto& response = deployment.setting.response;
   const auto energy = response.energy_mj ? fmt::format("{:.3g}", *response.energy_mj) : "–";
-  return fmt::format(
-      "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.4g}{}</td><td>{:.4g}</td>"
-      "<td>{:.4g}</td><td>{:.4g}</td><td>{:.4g}</td><td>{}</td><td class=\"words\">{}</td></tr>\n",
-      escape_html(deployment.device), setting.batch, setting_cell(setting.cores),
-      setting_cell(setting.threads), setting.precision ? escape_html(*setting.precision) : "–",
-      cost->cost.latency_ms, cost->spread_ms > 0 ? fmt::format(" ± {:.2g}", cost->spread_ms) : "",
-      response.mean_ms, response.p95_ms, response.p99_ms, response.throughput,
-      cost->energy_source.empty() ? energy : fmt::format("{} ({})", energy, cost->energy_source),
-      source_text(deployment.setting));
+  table.add(
+      {report::escape_html(deployment.device), fmt::format("{}", setting.batch),
+       setting_cell(setting.cores), setting_cell(setting.threads),
+       setting.precision ? report::escape_html(*setting.precision) : "–",
+       fmt::format("{:.4g}{}", cost->cost.latency_ms,
+                   cost->spread_ms > 0 ? fmt::format(" ± {:.2g}", cost->spread_ms) : ""),
+       fmt::format("{:.4g}", response.mean_ms), fmt::format("{:.4g}", response.p95_ms),
+       fmt::format("{:.4g}", response.p99_ms), fmt::format("{:.4g}", response.throughput),
+       cost->energy_source.empty() ? energy : fmt::format("{} ({})", energy, cost->energy_source),
+       source_text(deployment.setting)});
 }
 
 std::string deployments(const Candidate& candidate) {
-  std::string rows;
-  for (const auto& deployment : candidate.deployments) rows += deployment_row(deployment);
-  std::string text;
-  if (!rows.empty())
-    text = table(
-        "<th>device</th><th>batch</th><th>cores</th><th>threads</th><th>precision</th>"
-        "<th>latency of a batch, ms</th><th>mean response, ms</th><th>p95</th><th>p99</th>"
-        "<th>samples/s</th><th>mJ per sample</th><th class=\"words\"></th>",
-        rows);
+  report::Table table({"device", "batch", "cores", "threads", "precision", "latency of a batch, ms",
+                       "mean response, ms", "p95", "p99", "samples/s", "mJ per sample",
+                       report::words("")});
+  for (const auto& deployment : candidate.deployments) add_deployment(table, deployment);
+  auto text = table.html();
   for (const auto& problem : candidate.undeployable)
-    text += fmt::format("<p>Cannot be run on {}.</p>\n", escape_html(problem));
+    text += report::paragraph(fmt::format("Cannot be run on {}.", report::escape_html(problem)));
   return text;
 }
 
@@ -162,35 +141,32 @@ std::string param_text(const nlohmann::ordered_json& value) {
   return value.is_number_float() ? fmt::format("{:.6g}", value.get<double>()) : value.dump();
 }
 
-std::string params_rows(const SeenTrial& seen) {
-  std::string rows;
+std::string params_table(const SeenTrial& seen) {
+  report::Table table({"parameter", "value", report::words("group")});
   const auto groups = nlohmann::ordered_json::parse(seen.view.params_by_group, nullptr, false);
   for (const auto& [group, values] : groups.items())
     for (const auto& [name, value] : values.items())
-      rows += fmt::format("<tr><td>{}</td><td>{}</td><td class=\"words\">{}</td></tr>\n",
-                          escape_html(name), escape_html(param_text(value)), group);
-  return rows;
+      table.add({report::escape_html(name), report::escape_html(param_text(value)), group});
+  return table.html();
 }
 
 std::string deploy_section(const StudyPageInput& input, const SeenTrial* best) {
   if (best == nullptr)
-    return section("What to deploy", "",
-                   "<p>No trial keeps all limits of the study, or none has a result yet.</p>\n");
+    return report::section(
+        "What to deploy",
+        report::paragraph("No trial keeps all limits of the study, or none has a result yet."));
   const auto& study = input.opened.study;
   const auto candidate = candidate_of(input.opened, *best);
   std::string words = fmt::format("Trial {}", best->trial.number);
   if (best->view.budget) words += ", trained with " + budget_text(*best->view.budget);
   if (!best->view.record.model_file.empty())
-    words += fmt::format("; its network is {}", escape_html(best->view.record.model_file));
+    words += fmt::format("; its network is {}", report::escape_html(best->view.record.model_file));
   words += ".";
   if (study.objective.count() > 1)
     words += " Of the Pareto set below, it is nearest to the best of all objectives.";
   if (study.inference)
     words += fmt::format(" Requests: {}.", scenario_text(study.inference->scenario));
-  return section("What to deploy", words,
-                 deployments(candidate) +
-                     table("<th>parameter</th><th>value</th><th class=\"words\">group</th>",
-                           params_rows(*best)));
+  return report::section("What to deploy", words, deployments(candidate) + params_table(*best));
 }
 
 // --- several objectives, or accuracy against latency ---
@@ -222,21 +198,22 @@ Plane latency_plane(const StudyPageInput& input, std::size_t device) {
 
 std::string pareto_table(const StudyPageInput& input) {
   const auto set = pareto_of(input.sample.trials);
-  std::string head = "<th>trial</th>";
-  for (const auto& label : objective_labels(input.opened.study))
-    head += fmt::format("<th>{}</th>", escape_html(label));
-  std::string rows;
+  std::vector<report::Column> columns = {"trial"};
+  for (const auto& label : objective_labels(input.opened.study)) columns.emplace_back(label);
+  columns.push_back(report::words("parameters"));
+  report::Table table(std::move(columns));
   for (const auto* seen : std::span(set).first(std::min(set.size(), kMostRows))) {
-    rows += fmt::format("<tr><td>{}</td>", seen->trial.number);
-    for (const double value : seen->view.values) rows += fmt::format("<td>{:.4g}</td>", value);
-    rows += fmt::format("<td class=\"words\">{}</td></tr>\n",
-                        escape_html(params_text(input.opened.study, seen->trial)));
+    std::vector<std::string> cells = {fmt::format("{}", seen->trial.number)};
+    for (const double value : seen->view.values) cells.push_back(fmt::format("{:.4g}", value));
+    cells.push_back(report::escape_html(params_text(input.opened.study, seen->trial)));
+    table.add(cells);
   }
-  return fmt::format("<details><summary>The Pareto set as a table: {}</summary>\n{}</details>\n",
-                     set.size() > kMostRows
-                         ? fmt::format("the first {} of {} trials", kMostRows, set.size())
-                         : fmt::format("{} trials", set.size()),
-                     table(head + "<th class=\"words\">parameters</th>", rows));
+  return report::folded(
+      fmt::format("The Pareto set as a table: {}",
+                  set.size() > kMostRows
+                      ? fmt::format("the first {} of {} trials", kMostRows, set.size())
+                      : fmt::format("{} trials", set.size())),
+      table.html());
 }
 
 std::string planes(const StudyPageInput& input, const StudyDrawing& drawing) {
@@ -244,42 +221,38 @@ std::string planes(const StudyPageInput& input, const StudyDrawing& drawing) {
   if (study.objective.count() > 1) {
     const auto chart = plane_chart(drawing, objective_plane(input));
     if (chart.empty()) return "";
-    return section("Pareto set", study.objective.count() > 2 ? "The first two objectives." : "",
-                   chart + pareto_table(input));
+    return report::section("Pareto set",
+                           study.objective.count() > 2 ? "The first two objectives." : "",
+                           chart + pareto_table(input));
   }
   std::string charts;
   for (std::size_t i = 0; study.inference && i < study.inference->devices.size(); ++i)
     charts += plane_chart(drawing, latency_plane(input, i));
-  return section("Accuracy against latency", "", charts);
+  return report::section("Accuracy against latency", charts);
 }
 
 // --- parameters ---
 
-std::string importance_table(const tune::Study& study, const ImportanceReport& report) {
-  std::string rows;
-  for (const auto& one : report.parameters) {
+std::string importance_table(const tune::Study& study, const ImportanceReport& found) {
+  report::Table table({"parameter", report::words("group"), "explains", report::words(""),
+                       report::words("best where it is")});
+  for (const auto& one : found.parameters) {
     const auto& parameter = study.parameters.all()[one.parameter];
-    rows += fmt::format(
-        "<tr><td>{}</td><td class=\"words\">{}</td><td>{:.0f} %</td><td class=\"words\">{}</td>"
-        "<td class=\"words\">{}</td></tr>\n",
-        escape_html(parameter.name), tune::to_string(parameter.group), 100 * one.share,
-        meter(one.share), escape_html(one.best_at.empty() ? "too few trials" : one.best_at));
+    table.add({report::escape_html(parameter.name), std::string(tune::to_string(parameter.group)),
+               fmt::format("{:.0f} %", 100 * one.share), report::meter(one.share),
+               report::escape_html(one.best_at.empty() ? "too few trials" : one.best_at)});
   }
-  if (rows.empty()) return "";
-  return table(
-      "<th>parameter</th><th class=\"words\">group</th><th>explains</th><th></th>"
-      "<th class=\"words\">best where it is</th>",
-      rows);
+  return table.html();
 }
 
-std::string importance_words(const ImportanceReport& report) {
+std::string importance_words(const ImportanceReport& found) {
   return fmt::format(
       "How much of the order of trials, from best to worst, each parameter explains by itself: {} "
       "trials are put into groups by its value, and the spread between the groups is compared with "
       "that of all; what chance would give is taken off. What parameters do together is not seen "
       "here, and trials are not spread evenly, as the tuner looks where it is good. All were "
       "compared after {}.",
-      report.trials, budget_text(report.budget));
+      found.trials, budget_text(found.budget));
 }
 
 // --- rungs ---
@@ -288,22 +261,19 @@ std::string rungs_table(std::span<const RungView> rungs) {
   if (rungs.size() < 2) return "";
   std::int64_t most = 1;
   for (const auto& rung : rungs) most = std::max(most, rung.ended);
-  std::string rows;
+  report::Table table({"bracket", "level", report::words("budget"), "ended", "went on",
+                       "best accuracy", report::words("went on, and did not")});
   for (const auto& rung : rungs) {
     const auto share = [most](std::int64_t count) {
       return static_cast<double>(count) / static_cast<double>(most);
     };
-    rows += fmt::format(
-        "<tr><td>{}</td><td>{}</td><td class=\"words\">{}</td><td>{}</td><td>{}</td><td>{:.4g}</td>"
-        "<td class=\"words\">{}{}</td></tr>\n",
-        rung.bracket, rung.level, budget_text(rung.budget), rung.ended, rung.promoted,
-        rung.best_accuracy, meter(share(rung.promoted), "two"),
-        meter(share(rung.ended - rung.promoted)));
+    table.add({fmt::format("{}", rung.bracket), fmt::format("{}", rung.level),
+               budget_text(rung.budget), fmt::format("{}", rung.ended),
+               fmt::format("{}", rung.promoted), fmt::format("{:.4g}", rung.best_accuracy),
+               report::meter(share(rung.promoted), "two") +
+                   report::meter(share(rung.ended - rung.promoted))});
   }
-  return table(
-      "<th>bracket</th><th>level</th><th class=\"words\">budget</th><th>ended</th>"
-      "<th>went on</th><th>best accuracy</th><th class=\"words\">went on, and did not</th>",
-      rows);
+  return table.html();
 }
 
 // --- failures and costs ---
@@ -332,18 +302,15 @@ std::string reasons_table(const StudyPageInput& input, TrialState state) {
   std::ranges::stable_sort(list, std::ranges::greater(),
                            [](const auto& entry) { return entry.second.count; });
   if (list.size() > kMostRows) list.resize(kMostRows);
-  std::string rows;
+  report::Table table({"trials", report::words("which"), report::words("reason")});
   for (const auto& [key, reason] : list) {
     std::string examples;
     for (const auto number : reason.examples)
       examples += fmt::format("{}{}", examples.empty() ? "" : ", ", number);
     if (static_cast<std::size_t>(reason.count) > reason.examples.size()) examples += ", …";
-    rows +=
-        fmt::format("<tr><td>{}</td><td class=\"words\">{}</td><td class=\"words\">{}</td></tr>\n",
-                    reason.count, examples, escape_html(reason.words));
+    table.add({fmt::format("{}", reason.count), examples, report::escape_html(reason.words)});
   }
-  if (rows.empty()) return "";
-  return table(R"(<th>trials</th><th class="words">which</th><th class="words">reason</th>)", rows);
+  return table.html();
 }
 
 struct Cost {
@@ -353,12 +320,10 @@ struct Cost {
   bool joules_known = true;
 };
 
-std::string cost_row(std::string_view name, const Cost& cost, double all) {
-  return fmt::format(
-      "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"words\">{}</td></tr>\n", name,
-      cost.trials, duration_text(cost.seconds),
-      cost.joules_known && cost.joules > 0 ? energy_text(cost.joules) : "–",
-      meter(all > 0 ? cost.seconds / all : 0));
+void add_cost(report::Table& table, std::string name, const Cost& cost, double all) {
+  table.add({std::move(name), fmt::format("{}", cost.trials), report::duration_text(cost.seconds),
+             cost.joules_known && cost.joules > 0 ? energy_text(cost.joules) : "–",
+             report::meter(all > 0 ? cost.seconds / all : 0)});
 }
 
 std::string costs_table(const StudyPageInput& input) {
@@ -373,16 +338,15 @@ std::string costs_table(const StudyPageInput& input) {
     cost.joules_known = cost.joules_known && seen.view.result->training_j.has_value();
     cost.joules += seen.view.result->training_j.value_or(0);
   }
-  std::string rows;
+  report::Table table({"", "number", "time", "energy", report::words("")});
   for (const auto* name : {"finished", "stopped", "failed", "running", "waiting"})
-    if (costs.contains(name)) rows += cost_row(fmt::format("trials: {}", name), costs[name], all);
+    if (costs.contains(name)) add_cost(table, fmt::format("trials: {}", name), costs[name], all);
   if (!input.tunings.empty()) {
     Cost cost{.trials = static_cast<std::int64_t>(input.tunings.size()), .joules_known = false};
     for (const auto& tuning : input.tunings) cost.seconds += tuning.elapsed_s;
-    rows += cost_row("inference tunings", cost, all);
+    add_cost(table, "inference tunings", cost, all);
   }
-  if (rows.empty()) return "";
-  return table("<th></th><th>number</th><th>time</th><th>energy</th><th></th>", rows);
+  return table.html();
 }
 
 std::string costs_words(const StudyPageInput& input) {
@@ -399,22 +363,17 @@ std::string best_table(const StudyPageInput& input) {
     if (is_feasible(seen)) trials.push_back(&seen);
   std::ranges::stable_sort(trials, {}, [](const SeenTrial* s) { return s->minimized.front(); });
   if (trials.size() > kMostRows) trials.resize(kMostRows);
-  std::string rows;
-  for (const auto* seen : trials) {
-    rows += fmt::format(
-        "<tr><td>{}</td><td class=\"words\">{}</td><td>{:.5g}</td><td>{:.4g}</td><td>{}</td>"
-        "<td class=\"words\">{}</td></tr>\n",
-        seen->trial.number, status_name(seen->view.record.state), seen->view.values.front(),
-        seen->view.result->accuracy, duration_text(seen->view.result->training_s),
-        escape_html(params_text(input.opened.study, seen->trial)));
-  }
-  if (rows.empty()) return "";
-  return fmt::format(
-      "<details><summary>The best {} trials as a table</summary>\n{}</details>\n", trials.size(),
-      table(fmt::format("<th>trial</th><th class=\"words\">status</th><th>{}</th><th>accuracy</th>"
-                        "<th>training</th><th class=\"words\">parameters</th>",
-                        escape_html(objective_labels(input.opened.study).front())),
-            rows));
+  report::Table table({"trial", report::words("status"),
+                       objective_labels(input.opened.study).front(), "accuracy", "training",
+                       report::words("parameters")});
+  for (const auto* seen : trials)
+    table.add({fmt::format("{}", seen->trial.number),
+               std::string(status_name(seen->view.record.state)),
+               fmt::format("{:.5g}", seen->view.values.front()),
+               fmt::format("{:.4g}", seen->view.result->accuracy),
+               report::duration_text(seen->view.result->training_s),
+               report::escape_html(params_text(input.opened.study, seen->trial))});
+  return report::folded(fmt::format("The best {} trials as a table", trials.size()), table.html());
 }
 
 }  // namespace
@@ -426,20 +385,21 @@ std::string study_page(const StudyPageInput& input) {
   const auto importance = importance_of(study, input.sample.trials);
   std::string body = head(input, best);
   body += deploy_section(input, best);
-  body += section("History", "", history_chart(drawing) + best_table(input));
+  body += report::section("History", history_chart(drawing) + best_table(input));
   body += planes(input, drawing);
-  body += section("Importance of parameters", importance_words(importance),
-                  importance_table(study, importance));
-  body += section("Parameters of all trials", "", parallel_coordinates(drawing, importance));
-  body += section("Rungs",
-                  "After each level, the better trials go on with a bigger budget; the others are "
-                  "stopped.",
-                  rungs_table(rungs_of(input.sample.trials)));
-  body += section("Workers", "", worker_timeline(drawing));
-  body += section("Failed trials", "", reasons_table(input, TrialState::failed));
-  body += section("Stopped trials", "", reasons_table(input, TrialState::stopped));
-  body += section("What it cost", costs_words(input), costs_table(input));
-  return html_page(fmt::format("Study {}", input.opened.record.name), body);
+  body += report::section("Importance of parameters", importance_words(importance),
+                          importance_table(study, importance));
+  body += report::section("Parameters of all trials", parallel_coordinates(drawing, importance));
+  body += report::section(
+      "Rungs",
+      "After each level, the better trials go on with a bigger budget; the others are "
+      "stopped.",
+      rungs_table(rungs_of(input.sample.trials)));
+  body += report::section("Workers", worker_timeline(drawing));
+  body += report::section("Failed trials", reasons_table(input, TrialState::failed));
+  body += report::section("Stopped trials", reasons_table(input, TrialState::stopped));
+  body += report::section("What it cost", costs_words(input), costs_table(input));
+  return report::html_page(fmt::format("Study {}", input.opened.record.name), body);
 }
 
 }  // namespace fleetfit::app

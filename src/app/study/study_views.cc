@@ -6,9 +6,9 @@
 #include <ranges>
 #include <set>
 
-#include "app/dates.h"
 #include "app/study/study_json.h"
 #include "app/study/study_sample.h"
+#include "fleetfit/report/words.h"
 
 namespace fleetfit::app {
 namespace {
@@ -157,7 +157,7 @@ Result<Json> study_overview(Workplace& workplace, std::string_view name) {
   const auto labels = objective_labels(opened.study);
   const auto& record = opened.record;
   Json json{{"name", record.name},
-            {"created", date_text(record.created)},
+            {"created", report::date_text(record.created)},
             {"done", record.done},
             {"objective", labels},
             {"counts", counts_json(sample.counts)},

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "app/dates.h"
+#include "fleetfit/report/words.h"
 
 namespace fleetfit::app {
 namespace {
@@ -54,8 +54,9 @@ std::string TuningProgress::time_left() const {
   const std::size_t now_ended = ended_ - ended_before_;
   if (now_ended == 0 || max_trials_ <= ended_) return "";
   const double elapsed = std::chrono::duration<double>(clock_.now() - began_).count();
-  return fmt::format("; about {} left", rough_duration(elapsed / static_cast<double>(now_ended) *
-                                                       static_cast<double>(max_trials_ - ended_)));
+  return fmt::format("; about {} left",
+                     report::rough_duration(elapsed / static_cast<double>(now_ended) *
+                                            static_cast<double>(max_trials_ - ended_)));
 }
 
 bool TuningProgress::is_due() const { return clock_.now() - last_look_ >= kBetweenLooks; }

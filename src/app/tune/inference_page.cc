@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <functional>
 
-#include "app/svg_chart.h"
 #include "fleetfit/app/inference_tuning.h"
+#include "fleetfit/report/chart.h"
+#include "fleetfit/report/html.h"
 
 namespace fleetfit::app {
 namespace {
@@ -48,20 +49,19 @@ struct Quantity {
 
 std::string chart_of(const tune::InferenceResult& result, const Quantity& quantity) {
   const auto lines = lines_of(result);
-  if (lines.empty()) return "<p>Nothing could be priced.</p>\n";
-  double largest = 1;
-  double low = quantity.value(*lines.front().front());
-  double high = low;
+  if (lines.empty()) return report::paragraph("Nothing could be priced.");
+  report::Extent batch;
+  report::Extent value;
   for (const auto& line : lines) {
     for (const auto* trial : line) {
-      largest = std::max(largest, static_cast<double>(trial->setting.batch));
-      low = std::min(low, quantity.value(*trial));
-      high = std::max(high, quantity.value(*trial));
+      batch.hold(static_cast<double>(trial->setting.batch));
+      value.hold(quantity.value(*trial));
     }
   }
-  Chart chart({"batch", 0.9, 1.2 * largest}, {quantity.label, 0.8 * low, 1.25 * high});
+  report::Chart chart({"batch", 0.9, 1.2 * batch.high},
+                      {quantity.label, 0.8 * value.low, 1.25 * value.high});
   for (const auto& line : lines) {
-    std::vector<ChartPoint> points;
+    std::vector<report::ChartPoint> points;
     for (const auto* trial : line)
       points.push_back({static_cast<double>(trial->setting.batch), quantity.value(*trial)});
     chart.line(points, "line", tune::describe(line.front()->setting));
@@ -71,47 +71,42 @@ std::string chart_of(const tune::InferenceResult& result, const Quantity& quanti
                   tune::describe(line[i]->setting));
     }
   }
-  return wide(chart.svg());
+  return report::wide(chart.svg());
 }
 
-std::string row_of(const InferenceTrial& trial, bool best) {
-  const auto name = escape_html(tune::describe(trial.setting));
-  if (!trial.cost)
-    return fmt::format("<tr><td>{}</td><td colspan=\"7\">{}</td></tr>\n", name,
-                       escape_html(trial.reason));
+void add_row(report::Table& table, const InferenceTrial& trial, bool best) {
+  const auto name = report::escape_html(tune::describe(trial.setting));
+  if (!trial.cost) return table.add({name, report::escape_html(trial.reason)});
   const auto& response = trial.response;
-  return fmt::format(
-      "<tr><td>{}{}</td><td>{:.4g} ± {:.2g}</td><td>{:.4g}</td><td>{:.4g}</td><td>{:.4g}</td>"
-      "<td>{:.4g}</td><td>{}</td><td>{}</td></tr>\n",
-      name, best ? ", the best" : "", trial.cost->cost.latency_ms, trial.cost->spread_ms,
-      response.mean_ms, response.p95_ms, response.p99_ms, response.capacity(),
-      response.energy_mj ? fmt::format("{:.3g}", *response.energy_mj) : "",
-      response.saturated ? "saturated" : escape_html(trial.cost->note));
+  table.add({name + (best ? ", the best" : ""),
+             fmt::format("{:.4g} ± {:.2g}", trial.cost->cost.latency_ms, trial.cost->spread_ms),
+             fmt::format("{:.4g}", response.mean_ms), fmt::format("{:.4g}", response.p95_ms),
+             fmt::format("{:.4g}", response.p99_ms), fmt::format("{:.4g}", response.capacity()),
+             response.energy_mj ? fmt::format("{:.3g}", *response.energy_mj) : "",
+             response.saturated ? "saturated" : report::escape_html(trial.cost->note)});
 }
 
 std::string table_of(const tune::InferenceResult& result) {
-  std::string rows;
+  report::Table table({"setting", "a run, ms", "mean response, ms", "p95", "p99",
+                       "samples/s at most", "mJ a sample", report::words("")});
   for (std::size_t i = 0; i < result.trials.size(); ++i)
-    if (result.trials[i].asked) rows += row_of(result.trials[i], result.best == i);
-  return fmt::format(
-      "<table>\n<tr><th>setting</th><th>a run, ms</th><th>mean response, ms</th><th>p95</th>"
-      "<th>p99</th><th>samples/s at most</th><th>mJ a sample</th><th></th></tr>\n{}</table>\n",
-      rows);
+    if (result.trials[i].asked) add_row(table, result.trials[i], result.best == i);
+  return table.html();
 }
 
 std::string confirmed_table(const ConfirmedInference& confirmed) {
-  const auto row = [](std::string_view name, const tune::Response& r) {
-    return fmt::format(
-        "<tr><td>{}</td><td>{:.4g}</td><td>{:.4g}</td><td>{:.4g}</td><td>{:.4g}</td><td>{}</td>"
-        "</tr>\n",
-        name, r.mean_ms, r.p95_ms, r.p99_ms, r.throughput,
-        r.energy_mj ? fmt::format("{:.3g}", *r.energy_mj) : "");
+  report::Table table({"", "mean response, ms", "p95", "p99", "samples/s", "mJ a sample"});
+  const auto add = [&table](const char* name, const tune::Response& r) {
+    table.add({name, fmt::format("{:.4g}", r.mean_ms), fmt::format("{:.4g}", r.p95_ms),
+               fmt::format("{:.4g}", r.p99_ms), fmt::format("{:.4g}", r.throughput),
+               r.energy_mj ? fmt::format("{:.3g}", *r.energy_mj) : ""});
   };
-  return fmt::format(
-      "<p>A real run on {}: off by {:.1f} %.</p>\n<table>\n<tr><th></th><th>mean response, ms</th>"
-      "<th>p95</th><th>p99</th><th>samples/s</th><th>mJ a sample</th></tr>\n{}{}</table>\n",
-      escape_html(confirmed.device), 100 * confirmed.error(), row("expected", confirmed.expected),
-      row("real", confirmed.real));
+  add("expected", confirmed.expected);
+  add("real", confirmed.real);
+  return report::paragraph(fmt::format("A real run on {}: off by {:.1f} %.",
+                                       report::escape_html(confirmed.device),
+                                       100 * confirmed.error())) +
+         table.html();
 }
 
 std::string section_of(const DeviceInference& inference) {
@@ -119,16 +114,18 @@ std::string section_of(const DeviceInference& inference) {
   const auto first = result.best ? about(result.trials[*result.best])
                                  : std::string("nothing could be recommended");
   const bool predicted = result.best && result.trials[*result.best].cost->predicted;
-  return fmt::format(
-      "<h2>{}</h2>\n<p>{}. {}; {} of {} settings were priced{}.</p>\n{}{}{}",
-      escape_html(inference.device), escape_html(first), predicted ? "Predicted" : "Measured",
-      result.trials.size(), result.settings,
-      inference.known ? ", earlier" : fmt::format(", in {:.3g} s", result.elapsed_s),
+  const auto about_all =
+      fmt::format("{}. {}; {} of {} settings were priced{}.", report::escape_html(first),
+                  predicted ? "Predicted" : "Measured", result.trials.size(), result.settings,
+                  inference.known ? ", earlier" : fmt::format(", in {:.3g} s", result.elapsed_s));
+  return report::section(
+      inference.device, about_all,
       chart_of(result, {"mean response, ms",
-                        [](const InferenceTrial& trial) { return trial.response.mean_ms; }}),
-      chart_of(result, {"samples per second at most",
-                        [](const InferenceTrial& trial) { return trial.response.capacity(); }}),
-      table_of(result));
+                        [](const InferenceTrial& trial) { return trial.response.mean_ms; }}) +
+          chart_of(result,
+                   {"samples per second at most",
+                    [](const InferenceTrial& trial) { return trial.response.capacity(); }}) +
+          table_of(result));
 }
 
 }  // namespace
@@ -137,14 +134,14 @@ std::string inference_page(std::string_view model, const tune::InferenceStudy& s
                            const std::vector<DeviceInference>& inferences,
                            const std::vector<ConfirmedInference>& confirmed) {
   const auto title = fmt::format("How to run {}", model);
-  std::string body = fmt::format("<h1>{}</h1>\n<p>Scenario {}.</p>\n", escape_html(title),
-                                 escape_html(tune::describe(study.scenario)));
+  auto body = report::paragraph(
+      fmt::format("Scenario {}.", report::escape_html(tune::describe(study.scenario))));
   for (const auto& inference : inferences) {
     body += section_of(inference);
     for (const auto& real : confirmed)
       if (real.device == inference.device) body += confirmed_table(real);
   }
-  return html_page(title, body);
+  return report::html_page(title, body);
 }
 
 }  // namespace fleetfit::app

@@ -1,28 +1,16 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-/// Charts as inline SVG in pages of plain HTML that open without a server and fetch nothing.
-namespace fleetfit::app {
-
-/// The text with &, <, > and " written so that HTML shows them.
-std::string escape_html(std::string_view text);
-
-/// A whole document around `body`, with a calm style in light and dark.
-std::string html_page(std::string_view title, std::string_view body);
-
-/// What is as wide as the page, and on a phone wider, to be moved sideways by itself: a chart or a
-/// table.
-std::string wide(std::string_view content);
-
-/// One entry of a chart's legend, to be put into <ul class="legend">: a line or a point of a style.
-std::string line_in_legend(std::string_view style, std::string_view words);
-std::string point_in_legend(std::string_view style, std::string_view words);
+/// Charts as inline SVG, in the style of `html_page`.
+namespace fleetfit::report {
 
 struct ChartPoint {
   double x = 0;
@@ -37,6 +25,28 @@ struct Axis {
   double low = 1;
   double high = 10;
   AxisScale scale = AxisScale::logarithmic;
+
+  /// Where a value lies: 0 at the low end, 1 at the high one.
+  double share(double value) const;
+  /// Values to be marked.
+  std::vector<double> ticks() const;
+  bool holds(double value) const;
+};
+
+/// An axis that holds the values, without the few that lie so far off that they would press the
+/// others together; logarithmic if they differ by more than a factor of a hundred.
+Axis axis_for(std::string label, std::vector<double> values);
+
+/// The least and the greatest of some values; what is not finite is passed over.
+struct Extent {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+
+  void hold(double value) {
+    if (!std::isfinite(value)) return;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
 };
 
 /// Values of the form 1, 2 or 5 times a power of ten from low to high.
@@ -81,4 +91,4 @@ class Chart {
   std::string labels_;  // not cut
 };
 
-}  // namespace fleetfit::app
+}  // namespace fleetfit::report
