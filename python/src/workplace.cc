@@ -1,3 +1,4 @@
+#include "fleetfit/app/inference_tuning.h"
 #include "fleetfit/app/workplace.h"
 
 #include <memory>
@@ -11,8 +12,8 @@
 #include "fleetfit/app/predicting.h"
 #include "fleetfit/app/running.h"
 #include "fleetfit/app/searching.h"
-#include "fleetfit/app/studies.h"
-#include "fleetfit/app/study_dialogue.h"
+#include "fleetfit/study/studies.h"
+#include "fleetfit/study/dialogue.h"
 #include "fleetfit/core/clock.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/progress.h"
@@ -61,11 +62,11 @@ class Workplace {
 
   template <class Work>
   py::object answer(Work&& work) {
-    return to_python(app::to_json(with(std::forward<Work>(work))));
+    return to_python(to_json(with(std::forward<Work>(work))));
   }
   template <class Work>
   py::object long_answer(Work&& work) {
-    return to_python(app::to_json(with_stop(std::forward<Work>(work))));
+    return to_python(to_json(with_stop(std::forward<Work>(work))));
   }
 
  private:
@@ -386,11 +387,11 @@ void add_searching(Bound& bound) {
 /// A conversation with a study. Shares the workplace with whoever has opened it.
 class Study {
  public:
-  Study(std::shared_ptr<Workplace> workplace, std::string name, const app::DialogueOptions& options)
+  Study(std::shared_ptr<Workplace> workplace, std::string name, const study::DialogueOptions& options)
       : workplace_(std::move(workplace)),
         name_(std::move(name)),
         dialogue_(workplace_->with([&](app::Workplace& place) {
-          return app::StudyDialogue::open(place, name_, options);
+          return study::StudyDialogue::open(app::study_place(place), name_, options);
         })) {}
 
   py::object ask(std::size_t count) {
@@ -400,8 +401,8 @@ class Study {
   py::object tell(std::int64_t trial, const std::string& values) {
     const auto document = value_of(core::parse_json(values, "values"));
     const auto told =
-        value_of(app::told_values_from_json(trial, core::JsonView(document, "values")));
-    return workplace_->answer([&](app::Workplace&) -> Result<std::vector<app::Told>> {
+        value_of(study::told_values_from_json(trial, core::JsonView(document, "values")));
+    return workplace_->answer([&](app::Workplace&) -> Result<std::vector<study::Told>> {
       auto answer = dialogue_.tell({&told, 1});
       if (!answer) return answer;
       FLEETFIT_TRY(dialogue_.settle());
@@ -411,15 +412,15 @@ class Study {
 
   py::object best() {
     return workplace_->answer(
-        [&](app::Workplace& place) { return app::best_of_study(place, name_); });
+        [&](app::Workplace& place) { return study::best_of_study(place.store->studies(), name_); });
   }
   py::object show() {
     return workplace_->answer(
-        [&](app::Workplace& place) { return app::show_study(place, name_, {.all = true}); });
+        [&](app::Workplace& place) { return study::show_study(place.store->studies(), name_, {.all = true}); });
   }
   py::object report(const Path& output) {
     return workplace_->answer(
-        [&](app::Workplace& place) { return app::report_study(place, name_, output); });
+        [&](app::Workplace& place) { return study::report_study(place.store->studies(), name_, output); });
   }
 
   const std::string& name() const { return name_; }
@@ -427,7 +428,7 @@ class Study {
  private:
   std::shared_ptr<Workplace> workplace_;
   std::string name_;
-  app::StudyDialogue dialogue_;
+  study::StudyDialogue dialogue_;
 };
 
 void add_studies(py::module_& module, Bound& bound) {
@@ -443,13 +444,13 @@ void add_studies(py::module_& module, Bound& bound) {
           "create_study",
           [](Workplace& self, const Path& file) {
             return self.answer(
-                [&](app::Workplace& place) { return app::create_study(place, file); });
+                [&](app::Workplace& place) { return study::create_study(app::study_place(place), file); });
           },
           py::arg("file"), "Puts a study into the store, to be driven by ask and tell.")
       .def(
           "studies",
           [](Workplace& self) {
-            return self.answer([](app::Workplace& place) { return app::list_studies(place); });
+            return self.answer([](app::Workplace& place) { return study::list_studies(place.store->studies()); });
           },
           "Every study with how far it is.")
       .def(
@@ -457,7 +458,7 @@ void add_studies(py::module_& module, Bound& bound) {
           [](std::shared_ptr<Workplace> self, const std::string& name, const std::string& worker,
              std::optional<double> lease_s) {
             return std::make_unique<Study>(std::move(self), name,
-                                           app::DialogueOptions{worker, lease_s});
+                                           study::DialogueOptions{worker, lease_s});
           },
           py::arg("name"), py::arg("worker") = "python", py::arg("lease_s") = py::none());
 }

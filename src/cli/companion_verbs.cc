@@ -6,7 +6,8 @@
 
 #include "cli/program.h"
 #include "cli/tune/study_workers.h"
-#include "fleetfit/app/training.h"
+#include "fleetfit/app/inference_tuning.h"
+#include "fleetfit/study/training.h"
 #include "fleetfit/core/companion.h"
 #include "fleetfit/core/interrupt.h"
 
@@ -58,7 +59,7 @@ void heed_silence(Context& context, const std::vector<std::string>& words) {
 }
 
 /// What the companion says of the flags, which it alone knows: nothing if a study can be made.
-Result<core::CompanionOutput> check_flags(const app::Training& training) {
+Result<core::CompanionOutput> check_flags(const study::Training& training) {
   std::vector<std::string> arguments{training.verb};
   arguments.insert(arguments.end(), training.flags.begin(), training.flags.end());
   arguments.emplace_back("--check-flags");
@@ -67,7 +68,7 @@ Result<core::CompanionOutput> check_flags(const app::Training& training) {
 
 /// The whole command as a study of one trial, here or on a cluster.
 Result<int> run_as_study(Context& context, const StudyWorkers& where,
-                         const app::Training& training) {
+                         const study::Training& training) {
   FLEETFIT_ASSIGN(const auto checked, check_flags(training));
   if (checked.status.signal != 0)
     return fail(ErrorCode::device_failed,
@@ -75,13 +76,13 @@ Result<int> run_as_study(Context& context, const StudyWorkers& where,
   context.print(checked.output);  // the help, if that was asked for
   if (!checked.status.succeeded() || !checked.output.empty()) return checked.status.code;
   heed_silence(context, training.flags);
-  FLEETFIT_ASSIGN(auto text, app::study_of_training(training));
+  FLEETFIT_ASSIGN(auto text, study::study_of_training(training));
   FLEETFIT_ASSIGN(auto request, study_request(context, where, std::move(text), training.verb));
   const core::Interrupt interrupt;
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
   const auto executor = make_executor(context, where, request, workplace.clock);
   FLEETFIT_ASSIGN(const auto told,
-                  app::run_training(workplace, training, std::move(request),
+                  study::run_training(app::study_place(workplace), training, std::move(request),
                                     {.executor = *executor, .progress = context.progress()},
                                     interrupt.token()));
   context.print(told);

@@ -10,7 +10,7 @@
 #include "cli/program.h"
 #include "cli/text_table.h"
 #include "fleetfit/app/measuring.h"
-#include "fleetfit/app/tuning.h"
+#include "fleetfit/study/tuning.h"
 #include "fleetfit/core/interrupt.h"
 
 namespace fleetfit::cli {
@@ -286,7 +286,7 @@ Result<std::vector<MeasuredDesign>> measure_on_cluster(Context& context, const M
       const auto resources,
       tune::parse_resources(flags.resources.empty() ? "{}" : flags.resources, "--resources"));
   FLEETFIT_ASSIGN(auto command, job_command(context, flags));
-  const auto executor = app::make_slurm_executor(
+  const auto executor = study::make_slurm_executor(
       {.work = fmt::format("measure {} {}", flags.space, context.flags.seed),
        .folder = std::filesystem::absolute(flags.folder),
        .resources = resources,

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "fleetfit/app/studies.h"
-#include "fleetfit/app/study_views.h"
+#include "fleetfit/study/studies.h"
+#include "fleetfit/study/views.h"
 #include "server/api_json.h"
 #include "server/api_state.h"
 
@@ -9,7 +9,7 @@ namespace fleetfit::server {
 
 Result<ApiReply> get_studies(ApiState& state, const Call& call) {
   FLEETFIT_ASSIGN(const auto limit, call.query.limit());
-  FLEETFIT_ASSIGN(const auto studies, app::list_studies(state.workplace()));
+  FLEETFIT_ASSIGN(const auto studies, study::list_studies(state.workplace().store->studies()));
   const auto after = call.query.text("after");
   auto items = Json::array();
   Json next;
@@ -19,13 +19,13 @@ Result<ApiReply> get_studies(ApiState& state, const Call& call) {
       next = items.back().at("name");
       break;
     }
-    items.push_back(app::to_json(study));
+    items.push_back(to_json(study));
   }
   return page_reply(std::move(items), std::move(next));
 }
 
 Result<ApiReply> get_study(ApiState& state, const Call& call) {
-  return app::study_overview(state.workplace(), call.names.front()).map([](const Json& json) {
+  return study::study_overview(state.workplace().store->studies(), call.names.front()).map([](const Json& json) {
     return json_reply(json);
   });
 }
@@ -34,14 +34,14 @@ Result<ApiReply> get_trials(ApiState& state, const Call& call) {
   FLEETFIT_ASSIGN(const auto limit, call.query.limit());
   FLEETFIT_ASSIGN(const auto after, call.query.integer("after", -1, {.min = 0}));
   FLEETFIT_ASSIGN(auto trials,
-                  app::study_trials(state.workplace(), call.names.front(), after + 1, limit));
+                  study::study_trials(state.workplace().store->studies(), call.names.front(), after + 1, limit));
   const Json next = trials.size() == limit ? trials.back().at("trial") : Json();
   return page_reply(std::move(trials), next);
 }
 
 Result<ApiReply> get_charts(ApiState& state, const Call& call) {
   constexpr std::size_t kMostPoints = 2'000;
-  return app::study_charts(state.workplace(), call.names.front(), kMostPoints)
+  return study::study_charts(state.workplace().store->studies(), call.names.front(), kMostPoints)
       .map([](const Json& json) { return json_reply(json); });
 }
 

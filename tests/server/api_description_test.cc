@@ -4,7 +4,7 @@
 #include <set>
 
 #include "fleetfit/core/json.h"
-#include "tests/app/example_study.h"
+#include "tests/study/example_study.h"
 #include "tests/server/fleet_api_fixture.h"
 #include "tests/source_dir.h"
 
@@ -179,7 +179,7 @@ class ApiAnswers : public FleetApiTest {
   }
 
   void ask_studies() {
-    app::fill_study(store(), app::kExampleStudy, {.count = 60});
+    study::fill_study(store(), study::kExampleStudy, {.count = 60});
     admin("GET", "/studies", "/studies");
     admin("GET", "/studies/{name}", "/studies/fashion");
     const auto page = admin("GET", "/studies/{name}/trials", "/studies/fashion/trials?limit=20");

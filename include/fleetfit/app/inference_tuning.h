@@ -15,6 +15,7 @@
 #include "fleetfit/core/progress.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/measure/energy.h"
+#include "fleetfit/study/place.h"
 #include "fleetfit/tune/inference.h"
 
 /// Use cases of inference tuning: how a network is best run on a device, what is known of it, and a
@@ -120,6 +121,9 @@ Result<std::vector<ConfirmedInference>> confirm_study(Workplace& workplace,
                                                       const ConfirmStudyRequest& request,
                                                       core::Progress& progress,
                                                       const std::stop_token& stop);
+
+/// What the studies of a workplace work with: their inference is tuned on its devices. Borrows it.
+study::StudyPlace study_place(Workplace& workplace);
 
 /// {"device", "structure", "known", "best": {"params", "latency_ms", "response", …} or null,
 /// "priced", "settings", "elapsed_s", "trials": […]}

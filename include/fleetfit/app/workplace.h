@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iosfwd>
 #include <memory>
+#include <stop_token>
 #include <string_view>
 
 #include "fleetfit/core/clock.h"
@@ -28,6 +29,11 @@ struct Workplace {
 /// Fails as `store::open_store` does.
 Result<Workplace> open_workplace(std::string_view store_url, const core::Clock& clock,
                                  Programs programs = {});
+
+/// The same, but a store that fails with `io` is waited for, saying so on stderr: a worker may be
+/// started while its data base is.
+Result<Workplace> open_workplace_patiently(std::string_view store_url, const core::Clock& clock,
+                                           const std::stop_token& stop);
 
 /// What the verb `runtime` does: executes models for the process that started it, until the input
 /// ends (docs/formats/runtime.md). A runtime is a process of its own so that limits hold for it

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "fleetfit/app/inference_tuning.h"
-#include "fleetfit/app/studies.h"
+#include "fleetfit/study/studies.h"
 
 namespace fleetfit::app {
 namespace {
@@ -12,8 +12,8 @@ tl::unexpected<Error> nothing_to_confirm(const std::string& study, std::string_v
 }
 
 /// The best trial of a study that says how to run it.
-Result<BestOfStudy> confirmable(Workplace& workplace, const std::string& name) {
-  auto best = best_of_study(workplace, name);
+Result<study::BestOfStudy> confirmable(Workplace& workplace, const std::string& name) {
+  auto best = study::best_of_study(workplace.store->studies(), name);
   if (!best) return best;
   if (!best->study.inference) return nothing_to_confirm(name, "it tunes no inference");
   if (!best->best) return nothing_to_confirm(name, best->why_none);
@@ -23,7 +23,7 @@ Result<BestOfStudy> confirmable(Workplace& workplace, const std::string& name) {
 }
 
 /// What was found for the network on a device; nothing if nothing could be run there.
-Result<std::optional<DeviceInference>> answer_for(Workplace& workplace, const BestOfStudy& best,
+Result<std::optional<DeviceInference>> answer_for(Workplace& workplace, const study::BestOfStudy& best,
                                                   const std::string& device) {
   FLEETFIT_ASSIGN(const auto fingerprint, inference_fingerprint(workplace, device));
   return find_inference(workplace, best.best->trial.record.structure, device, fingerprint,

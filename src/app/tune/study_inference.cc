@@ -1,12 +1,11 @@
 #include <fmt/format.h>
 
 #include "fleetfit/app/inference_tuning.h"
-#include "fleetfit/app/tuning.h"
 
 namespace fleetfit::app {
 namespace {
 
-class DeviceInferenceTuner final : public InferenceTuner {
+class DeviceInferenceTuner final : public study::InferenceTuner {
  public:
   DeviceInferenceTuner(Workplace& workplace, const tune::Study& study)
       : workplace_(workplace), study_(study), silent_(core::make_silent_progress()) {}
@@ -54,9 +53,12 @@ class DeviceInferenceTuner final : public InferenceTuner {
 
 }  // namespace
 
-std::unique_ptr<InferenceTuner> make_inference_tuner(Workplace& workplace,
-                                                     const tune::Study& study) {
-  return std::make_unique<DeviceInferenceTuner>(workplace, study);
+study::StudyPlace study_place(Workplace& workplace) {
+  return {.studies = workplace.store->studies(),
+          .clock = workplace.clock,
+          .inference = [&workplace](const tune::Study& study) {
+            return std::make_unique<DeviceInferenceTuner>(workplace, study);
+          }};
 }
 
 }  // namespace fleetfit::app

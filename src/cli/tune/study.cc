@@ -6,7 +6,7 @@
 
 #include "cli/program.h"
 #include "cli/tune/study_text.h"
-#include "fleetfit/app/studies.h"
+#include "fleetfit/study/studies.h"
 
 namespace fleetfit::cli {
 namespace {
@@ -16,7 +16,7 @@ template <class T, class Text>
 Result<int> answer(const Context& context, const Result<T>& result, Text text) {
   FLEETFIT_TRY(result);
   if (context.flags.json) {
-    context.print(app::to_json(*result));
+    context.print(to_json(*result));
   } else {
     context.print(text(*result));
   }
@@ -43,7 +43,7 @@ void add_list(CLI::App& study, Context& context) {
   verb->callback([&context] {
     context.action = [&context]() -> Result<int> {
       FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-      return answer(context, app::list_studies(workplace), studies_text);
+      return answer(context, study::list_studies(workplace.store->studies()), studies_text);
     };
   });
 }
@@ -54,13 +54,13 @@ void add_show(CLI::App& study, Context& context) {
       add_verb(study, "show", "Say how a study stands: trials, rungs, the best so far", *flags);
   verb->add_flag(
       "--all", flags->all,
-      fmt::format("All trials in the JSON document, not the newest {}", app::kTrialsShown));
+      fmt::format("All trials in the JSON document, not the newest {}", study::kTrialsShown));
   verb->footer(
       "Example:\n  fleetfit study show fashion\n  fleetfit study show fashion --all --json");
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
       FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-      return answer(context, app::show_study(workplace, flags->name, {.all = flags->all}),
+      return answer(context, study::show_study(workplace.store->studies(), flags->name, {.all = flags->all}),
                     study_text);
     };
   });
@@ -78,7 +78,7 @@ void add_best(CLI::App& study, Context& context) {
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
       FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-      const auto best = app::best_of_study(workplace, flags->name);
+      const auto best = study::best_of_study(workplace.store->studies(), flags->name);
       auto printed = answer(context, best, best_text);
       if (!printed) return printed;
       return best->best ? 0 : 1;
@@ -94,8 +94,8 @@ void add_export(CLI::App& study, Context& context) {
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
       FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-      return answer(context, app::export_study(workplace, flags->name, flags->output),
-                    [](const app::ExportedStudy& written) {
+      return answer(context, study::export_study(workplace.store->studies(), flags->name, flags->output),
+                    [](const study::ExportedStudy& written) {
                       return fmt::format("{}: {} trials\n", written.file, written.trials);
                     });
     };
@@ -110,7 +110,7 @@ void add_report(CLI::App& study, Context& context) {
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
       FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-      return answer(context, app::report_study(workplace, flags->name, flags->output), report_text);
+      return answer(context, study::report_study(workplace.store->studies(), flags->name, flags->output), report_text);
     };
   });
 }
@@ -123,7 +123,7 @@ void add_remove(CLI::App& study, Context& context) {
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
       FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-      FLEETFIT_TRY(app::remove_study(workplace, flags->name));
+      FLEETFIT_TRY(study::remove_study(workplace.store->studies(), flags->name));
       if (context.flags.json) context.print(nlohmann::ordered_json{{"removed", flags->name}});
       return 0;
     };

@@ -5,7 +5,8 @@
 
 #include "cli/program.h"
 #include "cli/tune/study_text.h"
-#include "fleetfit/app/study_dialogue.h"
+#include "fleetfit/app/inference_tuning.h"
+#include "fleetfit/study/dialogue.h"
 #include "fleetfit/core/json.h"
 
 namespace fleetfit::cli {
@@ -17,7 +18,7 @@ struct DialogueFlags {
   std::size_t count = 1;
   std::string trial;
   std::string values;
-  app::DialogueOptions options;
+  study::DialogueOptions options;
 };
 
 void add_options(CLI::App& verb, DialogueFlags& flags) {
@@ -39,9 +40,9 @@ void add_create(CLI::App& study, Context& context) {
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
       FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
-      FLEETFIT_ASSIGN(const auto created, app::create_study(workplace, flags->file));
+      FLEETFIT_ASSIGN(const auto created, study::create_study(app::study_place(workplace), flags->file));
       if (context.flags.json) {
-        context.print(app::to_json(created));
+        context.print(to_json(created));
       } else {
         context.print("study " + created.study.name + " is there; ask for its trials\n");
       }
@@ -51,8 +52,8 @@ void add_create(CLI::App& study, Context& context) {
 }
 
 /// One trial as a document of its own, so that scripts need no loop.
-nlohmann::ordered_json asked_json(const DialogueFlags& flags, const app::Asked& asked) {
-  auto json = app::to_json(asked);
+nlohmann::ordered_json asked_json(const DialogueFlags& flags, const study::Asked& asked) {
+  auto json = to_json(asked);
   if (flags.count != 1 || asked.trials.empty()) return json;
   auto trial = json["trials"][0];
   trial["done"] = json["done"];
@@ -61,7 +62,7 @@ nlohmann::ordered_json asked_json(const DialogueFlags& flags, const app::Asked& 
 
 Result<int> ask(Context& context, const DialogueFlags& flags) {
   FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-  FLEETFIT_ASSIGN(auto dialogue, app::StudyDialogue::open(workplace, flags.study, flags.options));
+  FLEETFIT_ASSIGN(auto dialogue, study::StudyDialogue::open(app::study_place(workplace), flags.study, flags.options));
   FLEETFIT_ASSIGN(const auto asked, dialogue.ask(flags.count));
   FLEETFIT_TRY(dialogue.let_others_decide());
   if (context.flags.json) {
@@ -89,8 +90,8 @@ void add_ask(CLI::App& study, Context& context) {
       [flags, &context] { context.action = [flags, &context] { return ask(context, *flags); }; });
 }
 
-Result<std::vector<app::ToldValues>> values_to_tell(const DialogueFlags& flags) {
-  if (flags.trial == "-") return app::read_told_lines(std::cin);
+Result<std::vector<study::ToldValues>> values_to_tell(const DialogueFlags& flags) {
+  if (flags.trial == "-") return study::read_told_lines(std::cin);
   std::int64_t trial = 0;
   const auto* end = flags.trial.data() + flags.trial.size();
   const auto parsed = std::from_chars(flags.trial.data(), end, trial);
@@ -100,18 +101,18 @@ Result<std::vector<app::ToldValues>> values_to_tell(const DialogueFlags& flags) 
   if (flags.values.empty()) return fail(ErrorCode::invalid_input, "--values is missing");
   FLEETFIT_ASSIGN(const auto document, core::parse_json(flags.values, "--values"));
   FLEETFIT_ASSIGN(auto values,
-                  app::told_values_from_json(trial, core::JsonView(document, "--values")));
+                  study::told_values_from_json(trial, core::JsonView(document, "--values")));
   return std::vector{std::move(values)};
 }
 
 Result<int> tell(Context& context, const DialogueFlags& flags) {
   FLEETFIT_ASSIGN(const auto values, values_to_tell(flags));
   FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-  FLEETFIT_ASSIGN(auto dialogue, app::StudyDialogue::open(workplace, flags.study, flags.options));
+  FLEETFIT_ASSIGN(auto dialogue, study::StudyDialogue::open(app::study_place(workplace), flags.study, flags.options));
   FLEETFIT_ASSIGN(const auto told, dialogue.tell(values));
   FLEETFIT_TRY(dialogue.settle());
   if (context.flags.json) {
-    context.print(app::to_json(told));
+    context.print(to_json(told));
   } else {
     context.print(told_text(told));
   }
@@ -149,7 +150,7 @@ void add_serve(CLI::App& study, Context& context) {
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
       FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-      FLEETFIT_TRY(app::serve_study(workplace, flags->study, flags->options, std::cin, std::cout));
+      FLEETFIT_TRY(study::serve_study(app::study_place(workplace), flags->study, flags->options, std::cin, std::cout));
       return 0;
     };
   });

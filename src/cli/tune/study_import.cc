@@ -5,7 +5,8 @@
 #include <sstream>
 
 #include "cli/program.h"
-#include "fleetfit/app/importing.h"
+#include "fleetfit/app/inference_tuning.h"
+#include "fleetfit/study/importing.h"
 #include "fleetfit/core/file.h"
 
 namespace fleetfit::cli {
@@ -26,7 +27,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-std::string import_text(const app::ImportedStudy& study) {
+std::string import_text(const study::ImportedStudy& study) {
   std::string text = fmt::format("{}: {} trials: {} finished, {} stopped, {} failed\n", study.name,
                                  study.trials.all(), study.trials.finished, study.trials.stopped,
                                  study.trials.failed);
@@ -39,13 +40,13 @@ std::string import_text(const app::ImportedStudy& study) {
 Result<int> import_study(const Context& context, const ImportFlags& flags) {
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
   FLEETFIT_ASSIGN(const auto imported,
-                  app::import_optuna_study(workplace, {.file = flags.file,
+                  study::import_optuna_study(app::study_place(workplace), {.file = flags.file,
                                                        .study = flags.study,
                                                        .name = flags.name,
                                                        .command = words_of(flags.command)}));
   if (!flags.output.empty()) FLEETFIT_TRY(core::write_file(flags.output, imported.definition));
   if (context.flags.json) {
-    context.print(app::to_json(imported));
+    context.print(to_json(imported));
   } else {
     context.print(import_text(imported));
   }

@@ -13,7 +13,7 @@ namespace fleetfit::cli {
 namespace {
 
 using Align = TextTable::Align;
-using app::TrialView;
+using study::TrialView;
 
 constexpr std::size_t kNewest = 10;
 constexpr std::size_t kMostReason = 60;
@@ -55,14 +55,14 @@ std::string shortened(std::string text) {
 std::string trials_text(const tune::Study& study, std::span<const TrialView> trials) {
   std::vector<TextTable::Column> columns = {
       {"trial", Align::right}, {"status"}, {"epochs x data"}, {"accuracy", Align::right}};
-  const auto labels = app::objective_labels(study);
+  const auto labels = study::objective_labels(study);
   for (const auto& label : labels)
     if (label != "accuracy") columns.push_back({label, Align::right});
   columns.push_back({"parameters"});
   TextTable table(columns);
   for (const auto& trial : trials) {
     std::vector<std::string> cells = {
-        fmt::format("{}", trial.record.number), std::string(app::status_name(trial.record.state)),
+        fmt::format("{}", trial.record.number), std::string(study::status_name(trial.record.state)),
         budget_text(trial.budget),
         trial.result ? fmt::format("{:.4g}", trial.result->accuracy) : "-"};
     for (std::size_t i = 0; i < labels.size(); ++i)
@@ -77,7 +77,7 @@ std::string trials_text(const tune::Study& study, std::span<const TrialView> tri
   return table.text();
 }
 
-std::string rungs_text(std::span<const app::RungView> rungs) {
+std::string rungs_text(std::span<const study::RungView> rungs) {
   if (rungs.size() < 2) return "";
   TextTable table({{"bracket", Align::right},
                    {"level", Align::right},
@@ -92,7 +92,7 @@ std::string rungs_text(std::span<const app::RungView> rungs) {
   return "\nRungs\n" + table.text();
 }
 
-std::string deployments_text(const app::Candidate& candidate) {
+std::string deployments_text(const study::Candidate& candidate) {
   std::string text;
   if (!candidate.deployments.empty()) {
     TextTable table({{"device"},
@@ -120,16 +120,16 @@ std::string deployments_text(const app::Candidate& candidate) {
   return text;
 }
 
-std::string candidate_text(const app::BestOfStudy& best, const app::Candidate& candidate) {
+std::string candidate_text(const study::BestOfStudy& best, const study::Candidate& candidate) {
   const auto& trial = candidate.trial;
   auto text = fmt::format("trial      {} of study {}, {}\n", trial.record.number, best.record.name,
-                          app::status_name(trial.record.state));
+                          study::status_name(trial.record.state));
   if (trial.result) {
     text += fmt::format("accuracy   {:.4g} after {} epochs on {:.3g} % of the data\n",
                         trial.result->accuracy, trial.result->budget.epochs,
                         100 * trial.result->budget.data_fraction);
   }
-  const auto labels = app::objective_labels(best.study);
+  const auto labels = study::objective_labels(best.study);
   for (std::size_t i = 0; i < trial.values.size() && i < labels.size(); ++i)
     if (labels[i] != "accuracy")
       text += fmt::format("objective  {}: {:.4g}\n", labels[i], trial.values[i]);
@@ -141,7 +141,7 @@ std::string candidate_text(const app::BestOfStudy& best, const app::Candidate& c
   return text + deployments_text(candidate);
 }
 
-std::string pareto_text(const app::BestOfStudy& best) {
+std::string pareto_text(const study::BestOfStudy& best) {
   if (best.pareto.size() < 2) return "";
   std::vector<TrialView> trials;
   for (const auto& candidate : best.pareto) trials.push_back(candidate.trial);
@@ -153,7 +153,7 @@ std::string pareto_text(const app::BestOfStudy& best) {
 
 }  // namespace
 
-std::string studies_text(const std::vector<app::StudySummary>& studies) {
+std::string studies_text(const std::vector<study::StudySummary>& studies) {
   if (studies.empty()) return "There are no studies yet; 'fleetfit tune' makes one.\n";
   TextTable table({{"study"},
                    {"trials", Align::right},
@@ -173,11 +173,11 @@ std::string studies_text(const std::vector<app::StudySummary>& studies) {
   return table.text();
 }
 
-std::string study_text(const app::StudyView& view) {
+std::string study_text(const study::StudyView& view) {
   const auto& counts = view.counts;
   auto text =
       fmt::format("study      {}, {}\n", view.record.name, view.record.done ? "done" : "open");
-  text += fmt::format("objective  {}\n", fmt::join(app::objective_labels(view.study), "; "));
+  text += fmt::format("objective  {}\n", fmt::join(study::objective_labels(view.study), "; "));
   text += fmt::format("trials     {}: {} finished, {} stopped, {} failed, {} running, {} waiting\n",
                       counts.all(), counts.finished, counts.stopped, counts.failed, counts.running,
                       counts.queued + counts.paused);
@@ -196,14 +196,14 @@ std::string study_text(const app::StudyView& view) {
   return text;
 }
 
-std::string best_text(const app::BestOfStudy& best) {
+std::string best_text(const study::BestOfStudy& best) {
   if (best.best) return candidate_text(best, *best.best) + pareto_text(best);
   auto text = fmt::format("study {} has no best trial: {}\n", best.record.name, best.why_none);
   if (best.nearest) text += "\n" + candidate_text(best, *best.nearest);
   return text;
 }
 
-std::string report_text(const app::WrittenReport& written) {
+std::string report_text(const study::WrittenReport& written) {
   return fmt::format("{}: {}, {} trials{}\n", written.file,
                      with_prefix(static_cast<double>(written.bytes), "B"), written.trials,
                      written.trials_seen < written.trials
@@ -211,7 +211,7 @@ std::string report_text(const app::WrittenReport& written) {
                          : "");
 }
 
-std::string asked_text(const app::Asked& asked) {
+std::string asked_text(const study::Asked& asked) {
   if (asked.trials.empty())
     return asked.done ? "The study is done.\n" : "Nothing to evaluate until others are told.\n";
   TextTable table(
@@ -223,7 +223,7 @@ std::string asked_text(const app::Asked& asked) {
   return table.text();
 }
 
-std::string told_text(const std::vector<app::Told>& told) {
+std::string told_text(const std::vector<study::Told>& told) {
   TextTable table({{"trial", Align::right}, {"status"}, {"objective", Align::right}, {"limits"}});
   for (const auto& one : told)
     table.add({fmt::format("{}", one.trial), one.status,

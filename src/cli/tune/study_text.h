@@ -3,17 +3,17 @@
 #include <string>
 #include <vector>
 
-#include "fleetfit/app/studies.h"
-#include "fleetfit/app/study_dialogue.h"
+#include "fleetfit/study/studies.h"
+#include "fleetfit/study/dialogue.h"
 
 /// Studies as tables for people.
 namespace fleetfit::cli {
 
-std::string studies_text(const std::vector<app::StudySummary>& studies);
-std::string study_text(const app::StudyView& view);
-std::string best_text(const app::BestOfStudy& best);
-std::string report_text(const app::WrittenReport& written);
-std::string asked_text(const app::Asked& asked);
-std::string told_text(const std::vector<app::Told>& told);
+std::string studies_text(const std::vector<study::StudySummary>& studies);
+std::string study_text(const study::StudyView& view);
+std::string best_text(const study::BestOfStudy& best);
+std::string report_text(const study::WrittenReport& written);
+std::string asked_text(const study::Asked& asked);
+std::string told_text(const std::vector<study::Told>& told);
 
 }  // namespace fleetfit::cli

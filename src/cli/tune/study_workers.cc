@@ -6,7 +6,7 @@ namespace {
 bool is_on_cluster(const StudyWorkers& workers) { return workers.executor == "slurm"; }
 
 Result<std::filesystem::path> folder_of(const Context& context, const StudyWorkers& workers) {
-  auto standard = app::default_study_folder(context.flags.store);
+  auto standard = study::default_study_folder(context.flags.store);
   if (!standard || workers.folder.empty()) return standard;
   return std::filesystem::absolute(workers.folder);
 }
@@ -26,24 +26,24 @@ std::vector<std::string> worker_command(std::string self, std::string store,
 
 }  // namespace
 
-Result<app::TuneRequest> study_request(const Context& context, const StudyWorkers& workers,
+Result<study::TuneRequest> study_request(const Context& context, const StudyWorkers& workers,
                                        std::string text, const std::string& file) {
   FLEETFIT_ASSIGN(auto study, tune::parse_study(text, file));
   if (context.flags.seed != GlobalFlags{}.seed) study.seed = context.flags.seed;
   FLEETFIT_ASSIGN(auto folder, folder_of(context, workers));
   FLEETFIT_ASSIGN(auto self, own_program());
   auto command = worker_command(std::move(self), store_for_others(context), workers, study.name);
-  return app::TuneRequest{.study = std::move(study),
+  return study::TuneRequest{.study = std::move(study),
                           .definition = std::move(text),
                           .worker_command = std::move(command),
                           .folder = std::move(folder)};
 }
 
 std::unique_ptr<tune::Executor> make_executor(Context& context, const StudyWorkers& workers,
-                                              const app::TuneRequest& request,
+                                              const study::TuneRequest& request,
                                               const core::Clock& clock) {
   if (!is_on_cluster(workers)) return tune::make_local_executor();
-  return app::make_slurm_executor(request, clock, context.progress());
+  return study::make_slurm_executor(request, clock, context.progress());
 }
 
 }  // namespace fleetfit::cli

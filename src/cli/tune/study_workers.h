@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/program.h"
-#include "fleetfit/app/tuning.h"
+#include "fleetfit/study/tuning.h"
 
 namespace fleetfit::cli {
 
@@ -15,12 +15,12 @@ struct StudyWorkers {
 };
 
 /// To tune the study of this text, whose errors name `file`, with one worker.
-Result<app::TuneRequest> study_request(const Context& context, const StudyWorkers& workers,
+Result<study::TuneRequest> study_request(const Context& context, const StudyWorkers& workers,
                                        std::string text, const std::string& file);
 
 /// What starts the workers of the request. The clock is borrowed.
 std::unique_ptr<tune::Executor> make_executor(Context& context, const StudyWorkers& workers,
-                                              const app::TuneRequest& request,
+                                              const study::TuneRequest& request,
                                               const core::Clock& clock);
 
 }  // namespace fleetfit::cli

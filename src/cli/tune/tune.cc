@@ -5,8 +5,9 @@
 
 #include "cli/program.h"
 #include "cli/tune/study_workers.h"
-#include "fleetfit/app/studies.h"
-#include "fleetfit/app/tuning.h"
+#include "fleetfit/app/inference_tuning.h"
+#include "fleetfit/study/studies.h"
+#include "fleetfit/study/tuning.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/interrupt.h"
 
@@ -22,7 +23,7 @@ struct TuneFlags {
   std::string report;
 };
 
-Result<app::TuneRequest> request_of(const Context& context, const TuneFlags& flags) {
+Result<study::TuneRequest> request_of(const Context& context, const TuneFlags& flags) {
   FLEETFIT_ASSIGN(auto text, core::read_file(flags.file));
   auto request = study_request(context, flags.where, std::move(text), flags.file);
   if (!request) return request;
@@ -32,13 +33,13 @@ Result<app::TuneRequest> request_of(const Context& context, const TuneFlags& fla
   return request;
 }
 
-std::string best_text(const app::BestOfStudy& best) {
+std::string best_text(const study::BestOfStudy& best) {
   if (!best.best) return fmt::format("nothing to recommend: {}\n", best.why_none);
   return fmt::format("best: trial {}; `fleetfit study best {}` tells more\n",
                      best.best->trial.record.number, best.record.name);
 }
 
-std::string summary_text(const app::TuneSummary& summary) {
+std::string summary_text(const study::TuneSummary& summary) {
   const auto& trials = summary.trials;
   std::string text = fmt::format("{} trials: {} finished, {} stopped, {} failed", trials.all(),
                                  trials.finished, trials.stopped, trials.failed);
@@ -49,10 +50,10 @@ std::string summary_text(const app::TuneSummary& summary) {
 }
 
 Result<int> print(const Context& context, app::Workplace& workplace, const std::string& name,
-                  const app::TuneSummary& summary) {
-  FLEETFIT_ASSIGN(const auto best, app::best_of_study(workplace, name));
+                  const study::TuneSummary& summary) {
+  FLEETFIT_ASSIGN(const auto best, study::best_of_study(workplace.store->studies(), name));
   if (context.flags.json) {
-    context.print(app::to_json(best));
+    context.print(to_json(best));
   } else {
     context.print(summary_text(summary) + best_text(best));
   }
@@ -63,16 +64,13 @@ Result<int> run(Context& context, const TuneFlags& flags) {
   FLEETFIT_ASSIGN(const auto request, request_of(context, flags));
   const core::Interrupt interrupt;
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
-  const auto inference = app::make_inference_tuner(workplace, request.study);
   const auto executor = make_executor(context, flags.where, request, workplace.clock);
   FLEETFIT_ASSIGN(const auto summary,
-                  app::tune_study(workplace, request,
-                                  {.executor = *executor,
-                                   .inference = request.study.inference ? inference.get() : nullptr,
-                                   .progress = context.progress()},
-                                  interrupt.token()));
+                  study::tune_study(app::study_place(workplace), request,
+                                    {.executor = *executor, .progress = context.progress()},
+                                    interrupt.token()));
   if (!flags.report.empty()) {
-    FLEETFIT_TRY(app::report_study(workplace, request.study.name, flags.report));
+    FLEETFIT_TRY(study::report_study(workplace.store->studies(), request.study.name, flags.report));
   }
   return print(context, workplace, request.study.name, summary);
 }

@@ -1,0 +1,125 @@
+#include "study/crew.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <thread>
+
+#include "fleetfit/core/process_info.h"
+
+namespace fleetfit::study {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+std::chrono::nanoseconds ran(const tune::WorkerStatus& status, std::chrono::nanoseconds lived) {
+  return status.ran ? std::chrono::nanoseconds(*status.ran) : lived;
+}
+
+}  // namespace
+
+std::string name_of_this_worker(std::string_view as) {
+  return fmt::format("{}@{}:{}", as, core::host_name(), ::getpid());
+}
+
+bool has_died_here(std::string_view worker) {
+  const auto at = worker.find('@');
+  const auto colon = worker.rfind(':');
+  if (at == std::string_view::npos || colon == std::string_view::npos || colon < at) return false;
+  if (worker.substr(at + 1, colon - at - 1) != core::host_name()) return false;
+  int pid = 0;
+  const auto digits = worker.substr(colon + 1);
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), pid);
+  if (parsed.ec != std::errc() || pid <= 0) return false;
+  if (::kill(pid, 0) != 0 && errno == ESRCH) return true;
+  // One that nobody has collected yet is as dead as any.
+  const auto info = core::process_info(pid);
+  return info && info->state == 'Z';
+}
+
+Crew::Crew(tune::Executor& executor, const core::Clock& clock, Options options)
+    : executor_(executor), clock_(clock), options_(std::move(options)), places_(options_.workers) {}
+
+Status Crew::look_after() {
+  FLEETFIT_ASSIGN(const auto statuses, executor_.poll());
+  std::vector<std::size_t> missing;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (const auto worker = places_[i].worker) {
+      const auto& status = statuses.at(*worker);
+      if (status.state != tune::WorkerState::ended) continue;
+      FLEETFIT_TRY(note_end(places_[i], status));
+    }
+    missing.push_back(i);
+  }
+  return missing.empty() ? Status{} : replace(missing);
+}
+
+Status Crew::note_end(const Place& place, const tune::WorkerStatus& status) {
+  constexpr std::chrono::seconds kQuick{5};
+  const bool is_quick_failure =
+      !status.succeeded && !status.killed && ran(status, clock_.now() - place.since) < kQuick;
+  quick_failures_ = is_quick_failure ? quick_failures_ + 1 : 0;
+  if (quick_failures_ > 2 * places_.size() + 3)
+    return fail(ErrorCode::device_failed,
+                fmt::format("workers end as soon as they are started: {}", status.ending));
+  return {};
+}
+
+Status Crew::replace(const std::vector<std::size_t>& places) {
+  std::vector<tune::WorkerSpec> specs;
+  for (const auto place : places) {
+    tune::WorkerSpec spec{.command = options_.command, .name = fmt::format("w{}", ++started_)};
+    spec.command.insert(spec.command.end(), {"--as", spec.name});
+    if (place < options_.cores.size()) spec.cores = options_.cores[place];
+    specs.push_back(std::move(spec));
+  }
+  FLEETFIT_ASSIGN(const auto workers, executor_.submit_all(specs));
+  for (std::size_t i = 0; i < places.size(); ++i)
+    places_[places[i]] = {.worker = workers.at(i), .since = clock_.now()};
+  return {};
+}
+
+void Crew::dismiss(milliseconds timeout) {
+  static_cast<void>(executor_.cancel_all());
+  const auto deadline = clock_.now() + timeout;
+  const auto all_ended = [&] {
+    const auto statuses = executor_.poll();
+    return !statuses || std::ranges::all_of(*statuses, [](const auto& status) {
+      return status.state == tune::WorkerState::ended;
+    });
+  };
+  while (!all_ended() && clock_.now() < deadline) std::this_thread::sleep_for(milliseconds(5));
+}
+
+std::vector<std::vector<int>> share_cores(const std::vector<int>& cores, std::size_t workers) {
+  std::vector<std::vector<int>> shares;
+  if (workers <= 1 || cores.empty()) return shares;
+  for (std::size_t i = 0; i < workers; ++i) {
+    if (workers >= cores.size()) {
+      shares.push_back({cores[i % cores.size()]});
+      continue;
+    }
+    const auto begin = cores.begin() + static_cast<std::ptrdiff_t>(i * cores.size() / workers);
+    const auto end = cores.begin() + static_cast<std::ptrdiff_t>((i + 1) * cores.size() / workers);
+    shares.emplace_back(begin, end);
+  }
+  return shares;
+}
+
+std::vector<int> available_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(static_cast<std::size_t>(core), &set)) cores.push_back(core);
+  return cores;
+}
+
+}  // namespace fleetfit::study

@@ -1,0 +1,238 @@
+#include "fleetfit/study/tuning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <system_error>
+
+#include "study/conductor.h"
+#include "study/crew.h"
+#include "study/lead.h"
+#include "fleetfit/core/companion.h"
+#include "fleetfit/tune/patience.h"
+
+namespace fleetfit::study {
+namespace {
+
+using std::chrono::milliseconds;
+using store::StudyRecord;
+
+// Longer than a trial may take to end.
+constexpr milliseconds kGoodbye{14'000};
+
+Result<StudyRecord> create_record(const StudyPlace& place, const TuneRequest& request) {
+  StudyRecord record{.name = request.study.name,
+                     .definition = request.definition,
+                     .seed = request.study.seed,
+                     .created = std::chrono::floor<milliseconds>(place.clock.date())};
+  FLEETFIT_TRY(place.studies.create_study(record));
+  return record;
+}
+
+Result<StudyRecord> create_or_resume(const StudyPlace& place, const TuneRequest& request) {
+  FLEETFIT_ASSIGN(auto found, place.studies.find_study(request.study.name));
+  if (!found) return create_record(place, request);
+  if (!request.resume)
+    return fail(
+        ErrorCode::invalid_input,
+        fmt::format("there is a study '{}' already; --resume goes on with it", request.study.name));
+  if (found->definition != request.definition)
+    return fail(ErrorCode::invalid_input,
+                fmt::format("the file of study '{}' has changed since the study was begun; give "
+                            "the new one another name",
+                            request.study.name));
+  return *std::move(found);
+}
+
+Status create_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return fail(ErrorCode::io,
+                fmt::format("{}: cannot be created: {}", folder.string(), error.message()));
+  return {};
+}
+
+/// One run of `tune_study`.
+class Tuning {
+ public:
+  Tuning(const StudyPlace& place, const TuneRequest& request, const TuningParts& parts,
+         const StudyRecord& record)
+      : place_(place),
+        store_(place.studies),
+        request_(request),
+        parts_(parts),
+        study_(request.study),
+        folder_(folder_of_study(request.folder, record)),
+        progress_(parts.progress, place.clock, request.study.budget.max_trials) {
+    study_.seed = record.seed;
+  }
+
+  Result<TuneSummary> run(std::vector<std::string> command, const std::stop_token& stop) {
+    FLEETFIT_TRY(create_folder(folder_));
+    const auto say = [this](std::string_view text) { progress_.say(text); };
+    FLEETFIT_ASSIGN(
+        const auto lead,
+        StudyLead::take(store_, place_.clock,
+                        {.study = study_.name, .folder = folder_, .lease = request_.lease}, say,
+                        stop));
+
+    const auto tuner = study_.inference && place_.inference ? place_.inference(study_) : nullptr;
+    std::optional<BackgroundInference> inference;
+    if (tuner) inference.emplace(*tuner);
+    Conductor conductor(store_, study_, inference ? &*inference : nullptr, progress_,
+                        {.ahead = open_trials(), .command = std::move(command), .folder = folder_});
+    Crew crew(parts_.executor, place_.clock, crew_options());
+    const auto done = conduct(conductor, crew, *lead, stop);
+    crew.dismiss(kGoodbye);
+    if (auto noted = note_time(conductor, done && *done); !noted && done)
+      return tl::unexpected(noted.error());
+    FLEETFIT_TRY(done);
+    return summary(*done);
+  }
+
+ private:
+  // One more than there are workers, so that none waits for the tuner. A single worker does wait:
+  // what is proposed then depends on what has ended alone, not on who was quicker, and the same
+  // seed gives the same study.
+  std::size_t open_trials() const { return request_.workers == 1 ? 1 : request_.workers + 1; }
+
+  Crew::Options crew_options() const {
+    auto command = request_.worker_command;
+    command.insert(command.end(), {"--folder", request_.folder.string(), "--lease-ms",
+                                   std::to_string(request_.lease.count())});
+    return {.workers = request_.workers,
+            .command = std::move(command),
+            .cores = share_cores(available_cores(), request_.workers)};
+  }
+
+  /// Says whether all is done; otherwise it was stopped.
+  Result<bool> conduct(Conductor& conductor, Crew& crew, const StudyLead& lead,
+                       const std::stop_token& stop) {
+    tune::Patience patience([this](std::string_view text) { progress_.say(text); }, stop);
+    // A single worker waits for each decision.
+    auto pause =
+        request_.workers == 1 && !store_.hears_of_changes()
+            ? core::GrowingPause(std::chrono::milliseconds(5), std::chrono::milliseconds(20))
+            : tune::pause_between_questions(store_);
+    began_ = place_.clock.now();
+    while (!stop.stop_requested()) {
+      if (lead.is_lost())
+        return fail(ErrorCode::io,
+                    fmt::format("another machine has taken the study '{}' over", study_.name));
+      const auto step = patience.keep_trying([&] { return conductor.step(); });
+      if (!step && stop.stop_requested()) return false;
+      FLEETFIT_TRY(step);
+      if (*step == Conductor::Step::done) return true;
+      FLEETFIT_TRY(crew.look_after());
+      release_trials_of_the_dead(conductor);
+      keep_note(conductor, patience);
+      if (*step == Conductor::Step::moved) {
+        pause.something_happened();
+      } else {
+        conductor.wait(pause.take(), stop);
+      }
+      if (progress_.is_due())
+        progress_.look(conductor.running().size(), conductor.rungs(), words_of(conductor));
+    }
+    return false;
+  }
+
+  // Workers of this machine that have died need no lease to run out. Failing does not matter: it
+  // will.
+  void release_trials_of_the_dead(const Conductor& conductor) {
+    for (const auto& claim : conductor.running())
+      if (has_died_here(claim.worker)) static_cast<void>(store_.give_back(claim));
+  }
+
+  /// How far the trial is that runs alone, as it says.
+  std::string words_of(const Conductor& conductor) {
+    const auto running = conductor.running();
+    if (running.size() != 1) return "";
+    const auto trial = store_.find_trial(study_.name, running.front().trial);
+    return trial && *trial ? (*trial)->progress : "";
+  }
+
+  // Often enough that the tuner, which else may only read for long, says when the store cannot be
+  // written any more.
+  void keep_note(Conductor& conductor, tune::Patience& patience) {
+    constexpr std::chrono::seconds kBetween{2};
+    if (place_.clock.now() - began_ < kBetween) return;
+    const double more = take_time();
+    const auto energy = conductor.take_energy();
+    static_cast<void>(patience.keep_trying(
+        [&] { return store_.update_study(study_.name, more, energy, false); }));
+  }
+
+  double take_time() {
+    const auto now = place_.clock.now();
+    return std::chrono::duration<double>(now - std::exchange(began_, now)).count();
+  }
+
+  Status note_time(Conductor& conductor, bool done) {
+    return store_.update_study(study_.name, take_time(), conductor.take_energy(), done);
+  }
+
+  Result<TuneSummary> summary(bool done) {
+    FLEETFIT_ASSIGN(const auto counts, store_.count_trials(study_.name));
+    return TuneSummary{.done = done, .trials = counts};
+  }
+
+  const StudyPlace& place_;
+  store::StudyStore& store_;
+  const TuneRequest& request_;
+  const TuningParts& parts_;
+  tune::Study study_;
+  std::filesystem::path folder_;
+  TuningProgress progress_;
+  std::chrono::nanoseconds began_{0};
+};
+
+}  // namespace
+
+Result<TuneSummary> tune_study(const StudyPlace& place, const TuneRequest& request,
+                               const TuningParts& parts, const std::stop_token& stop) {
+  FLEETFIT_ASSIGN(auto command, trial_command(request.study.workload));
+  FLEETFIT_ASSIGN(const auto record, create_or_resume(place, request));
+  return Tuning(place, request, parts, record).run(std::move(command), stop);
+}
+
+Result<std::filesystem::path> default_study_folder(std::string_view store_url) {
+  constexpr std::string_view kFile = "sqlite:";
+  if (store_url.starts_with(kFile) && store_url.size() > kFile.size())
+    return std::filesystem::absolute(std::string(store_url.substr(kFile.size())) + ".studies");
+  if (store_url.starts_with("memory:"))
+    return fail(ErrorCode::invalid_input,
+                "--store memory: is seen by one process alone; a study needs one that its workers "
+                "can open, as sqlite:FILE");
+  return std::filesystem::absolute("fleetfit.studies");
+}
+
+std::filesystem::path folder_of_study(const std::filesystem::path& folder,
+                                      const StudyRecord& study) {
+  std::string name = study.name;
+  const auto is_odd = [](unsigned char c) {
+    return std::isalnum(c) == 0 && c != '-' && c != '_' && c != '.';
+  };
+  std::ranges::replace_if(name, is_odd, '_');
+  return folder / fmt::format("{}-{}", name, study.created.time_since_epoch().count());
+}
+
+Result<std::vector<std::string>> trainer_command(const std::string& verb) {
+  FLEETFIT_ASSIGN(auto trainer, core::find_companion("fleetfit-train"));
+  // OpenMP's threads would otherwise spin between operators, and disturb other trials.
+  return std::vector<std::string>{"/usr/bin/env", "GOMP_SPINCOUNT=5000", trainer.string(), verb};
+}
+
+Result<std::vector<std::string>> trial_command(const tune::Workload& workload) {
+  if (workload.builtin.empty() && workload.command.empty())
+    return fail(ErrorCode::invalid_input,
+                "the study has no workload; `study ask` and `study tell` evaluate its trials");
+  if (workload.builtin.empty()) return workload.command;
+  auto command = trainer_command("workload");
+  if (command) command->push_back(workload.builtin);
+  return command;
+}
+
+}  // namespace fleetfit::study
