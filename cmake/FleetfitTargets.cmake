@@ -33,7 +33,7 @@ else()
   set(FLEETFIT_PRECOMPILED_FLAGS -fpch-preprocess)
 endif()
 # The fuzzers follow which branches of the modules an input takes; these ones no fuzzer reaches, so they are compiled without.
-set(FLEETFIT_NOT_FUZZED agent app report search store study)
+set(FLEETFIT_NOT_FUZZED agent app fit report search store study)
 if(FLEETFIT_SANITIZE)
   add_compile_options(-fsanitize=${FLEETFIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${FLEETFIT_SANITIZE})

@@ -4,14 +4,14 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "app/fit/fleet_file.h"
+#include "fleetfit/fit/fleet_file.h"
 
 // A fleet either has a meaning in all of its parts, or is refused with one line that names file and
 // line.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace fleetfit;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto fleet = app::parse_fleet(text, "folder/fuzz.yaml");
+  const auto fleet = fit::parse_fleet(text, "folder/fuzz.yaml");
   if (!fleet) {
     const std::string& message = fleet.error().message;
     if (!message.starts_with("folder/fuzz.yaml:") || message.find('\n') != std::string::npos)

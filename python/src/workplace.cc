@@ -1,5 +1,5 @@
-#include "fleetfit/app/inference_tuning.h"
 #include "fleetfit/app/workplace.h"
+#include "fleetfit/app/inference_tuning.h"
 
 #include <memory>
 #include <mutex>
@@ -12,11 +12,11 @@
 #include "fleetfit/app/predicting.h"
 #include "fleetfit/app/running.h"
 #include "fleetfit/app/searching.h"
-#include "fleetfit/study/studies.h"
-#include "fleetfit/study/dialogue.h"
 #include "fleetfit/core/clock.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/progress.h"
+#include "fleetfit/study/dialogue.h"
+#include "fleetfit/study/studies.h"
 
 namespace fleetfit::python {
 namespace {
@@ -387,7 +387,8 @@ void add_searching(Bound& bound) {
 /// A conversation with a study. Shares the workplace with whoever has opened it.
 class Study {
  public:
-  Study(std::shared_ptr<Workplace> workplace, std::string name, const study::DialogueOptions& options)
+  Study(std::shared_ptr<Workplace> workplace, std::string name,
+        const study::DialogueOptions& options)
       : workplace_(std::move(workplace)),
         name_(std::move(name)),
         dialogue_(workplace_->with([&](app::Workplace& place) {
@@ -415,12 +416,14 @@ class Study {
         [&](app::Workplace& place) { return study::best_of_study(place.store->studies(), name_); });
   }
   py::object show() {
-    return workplace_->answer(
-        [&](app::Workplace& place) { return study::show_study(place.store->studies(), name_, {.all = true}); });
+    return workplace_->answer([&](app::Workplace& place) {
+      return study::show_study(place.store->studies(), name_, {.all = true});
+    });
   }
   py::object report(const Path& output) {
-    return workplace_->answer(
-        [&](app::Workplace& place) { return study::report_study(place.store->studies(), name_, output); });
+    return workplace_->answer([&](app::Workplace& place) {
+      return study::report_study(place.store->studies(), name_, output);
+    });
   }
 
   const std::string& name() const { return name_; }
@@ -443,14 +446,16 @@ void add_studies(py::module_& module, Bound& bound) {
       .def(
           "create_study",
           [](Workplace& self, const Path& file) {
-            return self.answer(
-                [&](app::Workplace& place) { return study::create_study(app::study_place(place), file); });
+            return self.answer([&](app::Workplace& place) {
+              return study::create_study(app::study_place(place), file);
+            });
           },
           py::arg("file"), "Puts a study into the store, to be driven by ask and tell.")
       .def(
           "studies",
           [](Workplace& self) {
-            return self.answer([](app::Workplace& place) { return study::list_studies(place.store->studies()); });
+            return self.answer(
+                [](app::Workplace& place) { return study::list_studies(place.store->studies()); });
           },
           "Every study with how far it is.")
       .def(

@@ -7,9 +7,9 @@
 #include "cli/program.h"
 #include "cli/tune/study_workers.h"
 #include "fleetfit/app/inference_tuning.h"
-#include "fleetfit/study/training.h"
 #include "fleetfit/core/companion.h"
 #include "fleetfit/core/interrupt.h"
+#include "fleetfit/study/training.h"
 
 namespace fleetfit::cli {
 namespace {
@@ -83,8 +83,8 @@ Result<int> run_as_study(Context& context, const StudyWorkers& where,
   const auto executor = make_executor(context, where, request, workplace.clock);
   FLEETFIT_ASSIGN(const auto told,
                   study::run_training(app::study_place(workplace), training, std::move(request),
-                                    {.executor = *executor, .progress = context.progress()},
-                                    interrupt.token()));
+                                      {.executor = *executor, .progress = context.progress()},
+                                      interrupt.token()));
   context.print(told);
   return 0;
 }

@@ -15,25 +15,20 @@ namespace {
 
 using Align = TextTable::Align;
 
-std::string_view unit_of(app::Quantity quantity) {
-  if (quantity == app::Quantity::energy_mj) return "mJ";
-  return quantity == app::Quantity::memory_mb ? "MB" : "ms";
-}
-
-std::string budget_text(const app::FittedDevice& device) {
+std::string budget_text(const fit::FittedDevice& device) {
   std::string text;
   for (const auto& budget : device.budgets) {
     if (!text.empty()) text += ", ";
     text += std::isnan(budget.limit) ? "?" : fmt::format("{:.4g}", budget.limit);
-    text += fmt::format(" {}", unit_of(budget.quantity));
-    if (budget.statistic != "median" && budget.quantity == app::Quantity::latency_ms)
+    text += fmt::format(" {}", space::unit_of(budget.quantity));
+    if (budget.statistic != "median" && budget.quantity == space::Quantity::latency_ms)
       text += fmt::format(" ({})", budget.statistic);
     if (budget.share) text += fmt::format(", {:.0f} %", 100 * *budget.share);
   }
   return text;
 }
 
-std::string cost_text(const app::FitPoint& point) {
+std::string cost_text(const fit::FitPoint& point) {
   std::string text;
   const std::size_t costs = std::max(point.measured.size(), point.expected.size());
   for (std::size_t i = 0; i < costs; ++i) {
@@ -44,23 +39,23 @@ std::string cost_text(const app::FitPoint& point) {
   return text;
 }
 
-std::string verdict_of(const app::FittedDevice& device) {
+std::string verdict_of(const fit::FittedDevice& device) {
   switch (device.state) {
-    case app::FitState::fitted:
+    case fit::FitState::fitted:
       return "holds, measured";
-    case app::FitState::predicted:
+    case fit::FitState::predicted:
       return "holds, predicted";
-    case app::FitState::unreachable:
+    case fit::FitState::unreachable:
       return "cannot be kept; this is the nearest";
-    case app::FitState::waiting:
+    case fit::FitState::waiting:
       return "waits: " + device.reason;
-    case app::FitState::failed:
+    case fit::FitState::failed:
       break;
   }
   return "failed: " + device.reason;
 }
 
-std::string devices_text(const app::FitReport& report) {
+std::string devices_text(const fit::FitReport& report) {
   TextTable table({{"device"},
                    {"budget"},
                    {"design"},
@@ -72,13 +67,13 @@ std::string devices_text(const app::FitReport& report) {
     const auto& point = device.best ? device.best : device.nearest;
     table.add({device.name, budget_text(device), point ? point->design : "",
                point ? cost_text(*point) : "",
-               point ? fmt::format("{:.2f}", report.accuracy_scale * point->accuracy) : "",
+               point ? fmt::format("{:.2f}", report.accuracy_scale * point->reported_accuracy()) : "",
                fmt::format("{}", device.tried.size()), verdict_of(device)});
   }
   return table.text();
 }
 
-std::string shared_text(const app::FitReport& report) {
+std::string shared_text(const fit::FitReport& report) {
   if (!report.share_within) return "";
   std::string text =
       fmt::format("\n{} model{} serve{} all devices within {:g} points of their own best\n",
@@ -86,12 +81,12 @@ std::string shared_text(const app::FitReport& report) {
                   report.shared.size() == 1 ? "s" : "", *report.share_within);
   TextTable table({{"design"}, {"accuracy", Align::right}, {"devices"}});
   for (const auto& model : report.shared)
-    table.add({model.design, fmt::format("{:.2f}", report.accuracy_scale * model.accuracy),
+    table.add({model.design, fmt::format("{:.2f}", report.accuracy_scale * model.reported_accuracy()),
                fmt::format("{}", fmt::join(model.devices, ", "))});
   return text + table.text();
 }
 
-std::string waiting_text(const app::FitReport& report) {
+std::string waiting_text(const fit::FitReport& report) {
   std::string text;
   for (const auto& device : report.devices)
     if (!device.measure_next.empty())
@@ -99,7 +94,7 @@ std::string waiting_text(const app::FitReport& report) {
   return text;
 }
 
-std::string report_text(const app::FitReport& report) {
+std::string report_text(const fit::FitReport& report) {
   std::string text = devices_text(report) + waiting_text(report) + shared_text(report);
   for (const auto& reason : report.left_out) text += fmt::format("left out: {}\n", reason);
   const auto& account = report.account;
@@ -120,7 +115,7 @@ Result<int> run_fit(Context& context, app::FitRequest& request) {
   FLEETFIT_ASSIGN(const auto report,
                   app::fit_fleet(workplace, request, context.progress(), interrupt.token()));
   if (context.flags.json) {
-    context.print(app::to_json(report));
+    context.print(fit::to_json(report));
   } else {
     context.print(report_text(report));
   }

@@ -10,8 +10,8 @@
 #include "cli/program.h"
 #include "cli/text_table.h"
 #include "fleetfit/app/measuring.h"
-#include "fleetfit/study/tuning.h"
 #include "fleetfit/core/interrupt.h"
+#include "fleetfit/study/tuning.h"
 
 namespace fleetfit::cli {
 namespace {

@@ -25,16 +25,15 @@ Result<ApiReply> get_studies(ApiState& state, const Call& call) {
 }
 
 Result<ApiReply> get_study(ApiState& state, const Call& call) {
-  return study::study_overview(state.workplace().store->studies(), call.names.front()).map([](const Json& json) {
-    return json_reply(json);
-  });
+  return study::study_overview(state.workplace().store->studies(), call.names.front())
+      .map([](const Json& json) { return json_reply(json); });
 }
 
 Result<ApiReply> get_trials(ApiState& state, const Call& call) {
   FLEETFIT_ASSIGN(const auto limit, call.query.limit());
   FLEETFIT_ASSIGN(const auto after, call.query.integer("after", -1, {.min = 0}));
-  FLEETFIT_ASSIGN(auto trials,
-                  study::study_trials(state.workplace().store->studies(), call.names.front(), after + 1, limit));
+  FLEETFIT_ASSIGN(auto trials, study::study_trials(state.workplace().store->studies(),
+                                                   call.names.front(), after + 1, limit));
   const Json next = trials.size() == limit ? trials.back().at("trial") : Json();
   return page_reply(std::move(trials), next);
 }

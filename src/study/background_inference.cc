@@ -36,8 +36,8 @@ std::size_t BackgroundInference::open() const {
   return open_;
 }
 
-std::optional<BackgroundInference::Answer> BackgroundInference::wait(std::chrono::milliseconds timeout,
-                                             const std::stop_token& stop) {
+std::optional<BackgroundInference::Answer> BackgroundInference::wait(
+    std::chrono::milliseconds timeout, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   if (!changed_.wait_for(lock, stop, timeout, [this] { return !answers_.empty(); }))
     return std::nullopt;
@@ -60,7 +60,8 @@ void BackgroundInference::work(const std::stop_token& stop) {
   }
 }
 
-BackgroundInference::Answer BackgroundInference::answer(const Question& question, const std::stop_token& stop) const {
+BackgroundInference::Answer BackgroundInference::answer(const Question& question,
+                                                        const std::stop_token& stop) const {
   Answer result{.key = question.key,
                 .structure = question.structure,
                 .model = question.model,

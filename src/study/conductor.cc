@@ -6,9 +6,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "study/history.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/sha256.h"
+#include "study/history.h"
 
 namespace fleetfit::study {
 namespace {
@@ -31,8 +31,8 @@ bool is_active(TrialState state) {
 
 }  // namespace
 
-Conductor::Conductor(store::StudyStore& store, const tune::Study& study, BackgroundInference* pricing,
-                     TuningProgress& progress, Options options)
+Conductor::Conductor(store::StudyStore& store, const tune::Study& study,
+                     BackgroundInference* pricing, TuningProgress& progress, Options options)
     : store_(store),
       study_(study),
       pricing_(pricing),

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "study/progress.h"
-#include "study/background_inference.h"
-#include "fleetfit/study/tuning.h"
 #include "fleetfit/store/study_store.h"
+#include "fleetfit/study/tuning.h"
 #include "fleetfit/tune/patience.h"
 #include "fleetfit/tune/tuner.h"
+#include "study/background_inference.h"
+#include "study/progress.h"
 
 namespace fleetfit::study {
 

@@ -12,10 +12,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "study/history.h"
-#include "study/sample.h"
 #include "fleetfit/study/tuning.h"
 #include "fleetfit/tune/tuner.h"
+#include "study/history.h"
+#include "study/sample.h"
 
 namespace fleetfit::study {
 namespace {
@@ -82,9 +82,7 @@ struct StudyDialogue::State {
 
   const std::string& name() const { return opened.record.name; }
 
-  store::Time now() const {
-    return std::chrono::time_point_cast<milliseconds>(place.clock.date());
-  }
+  store::Time now() const { return std::chrono::time_point_cast<milliseconds>(place.clock.date()); }
 
   store::Time lease_end() const {
     if (!options.lease_s) return now() + kForEver;

@@ -2,12 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "study/sample.h"
-#include "fleetfit/study/studies.h"
 #include "fleetfit/core/csv.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/report/words.h"
+#include "fleetfit/study/studies.h"
+#include "study/sample.h"
 
 namespace fleetfit::study {
 namespace {

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "study/optuna_space.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/store/optuna.h"
 #include "fleetfit/tune/study.h"
+#include "study/optuna_space.h"
 
 namespace fleetfit::study {
 namespace {

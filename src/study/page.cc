@@ -7,9 +7,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "study/importance.h"
 #include "fleetfit/report/html.h"
 #include "fleetfit/report/words.h"
+#include "study/importance.h"
 
 namespace fleetfit::study {
 namespace {

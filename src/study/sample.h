@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "study/history.h"
 #include "fleetfit/study/studies.h"
+#include "study/history.h"
 
 /// Reading a study for people: whole if it is small, else as much as takes a fraction of a second.
 namespace fleetfit::study {

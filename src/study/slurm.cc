@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "fleetfit/study/tuning.h"
 #include "fleetfit/core/sha256.h"
+#include "fleetfit/study/tuning.h"
 #include "fleetfit/tune/slurm_executor.h"
 
 namespace fleetfit::study {

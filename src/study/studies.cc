@@ -8,9 +8,9 @@
 #include <cmath>
 #include <limits>
 
+#include "fleetfit/core/file.h"
 #include "study/page.h"
 #include "study/sample.h"
-#include "fleetfit/core/file.h"
 
 namespace fleetfit::study {
 namespace {

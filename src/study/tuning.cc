@@ -6,11 +6,11 @@
 #include <cctype>
 #include <system_error>
 
+#include "fleetfit/core/companion.h"
+#include "fleetfit/tune/patience.h"
 #include "study/conductor.h"
 #include "study/crew.h"
 #include "study/lead.h"
-#include "fleetfit/core/companion.h"
-#include "fleetfit/tune/patience.h"
 
 namespace fleetfit::study {
 namespace {

@@ -6,8 +6,8 @@
 #include <ranges>
 #include <set>
 
-#include "study/sample.h"
 #include "fleetfit/report/words.h"
+#include "study/sample.h"
 
 namespace fleetfit::study {
 namespace {

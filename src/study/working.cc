@@ -5,9 +5,9 @@
 #include <array>
 #include <thread>
 
-#include "study/crew.h"
 #include "fleetfit/study/tuning.h"
 #include "fleetfit/tune/worker.h"
+#include "study/crew.h"
 
 namespace fleetfit::study {
 namespace {

@@ -84,7 +84,7 @@ class FakeClient final : public fleet::Client {
 
 class AgentProber : public testing::Test {
  protected:
-  std::unique_ptr<Prober> prober(double patience_s = 30) {
+  std::unique_ptr<fit::Prober> prober(double patience_s = 30) {
     return make_agent_prober({workplace_, *progress_},
                              {.space = {*space_, "nasbench201"},
                               .agent = "pi4",

@@ -4,9 +4,9 @@
 #include <set>
 
 #include "fleetfit/core/json.h"
-#include "tests/study/example_study.h"
 #include "tests/server/fleet_api_fixture.h"
 #include "tests/source_dir.h"
+#include "tests/study/example_study.h"
 
 namespace fleetfit::server {
 namespace {

@@ -6,9 +6,9 @@
 #include <atomic>
 #include <thread>
 
-#include "study/crew.h"
 #include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/store/store.h"
+#include "study/crew.h"
 
 namespace fleetfit::study {
 namespace {

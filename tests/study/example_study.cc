@@ -10,8 +10,8 @@
 #include <span>
 #include <stdexcept>
 
-#include "study/sample.h"
 #include "fleetfit/core/random.h"
+#include "study/sample.h"
 
 namespace fleetfit::study {
 namespace {

@@ -15,6 +15,7 @@
 #include "fleetfit/core/result.h"
 #include "fleetfit/measure/protocol.h"
 #include "fleetfit/space/design.h"
+#include "fleetfit/space/quantity.h"
 #include "fleetfit/space/source.h"
 #include "fleetfit/space/space.h"
 
@@ -27,11 +28,7 @@
 ///   own:NAME                  what whoever calls these functions brings along
 namespace fleetfit::app {
 
-/// What the numbers are.
-enum class Quantity : std::uint8_t { latency_ms, energy_mj, memory_mb, accuracy };
-
-/// "latency_ms", "energy_mj", "memory_mb", "accuracy".
-std::string_view to_string(Quantity quantity);
+using space::Quantity;
 
 /// How `fitted:` learns.
 enum class FitMethod : std::uint8_t {

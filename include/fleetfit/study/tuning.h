@@ -84,7 +84,8 @@ struct WorkRequest {
 };
 
 /// What the verb `study work` does: works on a study until it is done, or the parent has ended.
-Status work_on_study(const StudyPlace& place, const WorkRequest& request, const std::stop_token& stop);
+Status work_on_study(const StudyPlace& place, const WorkRequest& request,
+                     const std::stop_token& stop);
 
 /// Where checkpoints and logs are kept if nothing else is said: beside the data base. Fails with
 /// `invalid_input` for a store that only one process sees.

@@ -38,13 +38,13 @@ std::string text_of(const json& answer, const char* key) {
   return found != answer.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-class AgentProber final : public Prober {
+class AgentProber final : public fit::Prober {
  public:
   AgentProber(const ProbePlace& place, MeasuredByAgent from, std::unique_ptr<fleet::Client> client,
               ProbeCount& count)
       : place_(place), from_(std::move(from)), client_(std::move(client)), count_(count) {}
 
-  Result<std::vector<Probe>> measure(space::DesignBatch designs) override {
+  Result<std::vector<fit::Probe>> measure(space::DesignBatch designs) override {
     FLEETFIT_TRY(read_store());
     const auto start = place_.workplace.clock.now();
     std::map<std::string, std::int64_t> jobs;  // by design
@@ -61,11 +61,11 @@ class AgentProber final : public Prober {
       count_.made += jobs.size() - problems.size();
       count_.seconds += took.count();
     }
-    std::vector<Probe> probes;
+    std::vector<fit::Probe> probes;
     for (std::size_t i = 0; i < designs.size(); ++i) {
       const auto text = from_.space.space.format(designs[i]);
       const auto known = known_.find(text);
-      probes.push_back(known == known_.end() ? Probe{.problem = problems.at(text)}
+      probes.push_back(known == known_.end() ? fit::Probe{.problem = problems.at(text)}
                                              : probe_of(known->second, from_.budgets));
     }
     return probes;
@@ -200,7 +200,7 @@ class AgentProber final : public Prober {
     return any;
   }
 
-  /// Keeps the measurement, or tells why there is none.
+  /// Keeps the measurement, or says why there is none.
   std::optional<std::string> take(const json& job, const std::string& state,
                                   const std::string& design) {
     if (state != "finished")
@@ -243,7 +243,7 @@ class AgentProber final : public Prober {
 
 }  // namespace
 
-Result<std::unique_ptr<fleet::Client>> call_server(const Fleet& fleet) {
+Result<std::unique_ptr<fleet::Client>> call_server(const fit::Fleet& fleet) {
   if (fleet.server.empty() || fleet.token_file.empty()) {
     return fail(ErrorCode::invalid_input,
                 fmt::format("{}: a device with an agent needs server: URL and token_file: FILE",
@@ -264,9 +264,9 @@ Result<std::string> describe_agent(fleet::Client& client, const std::string& age
   return fmt::format("{}, by the agent {}", hardware.empty() ? "not seen yet" : hardware, agent);
 }
 
-std::unique_ptr<Prober> make_agent_prober(const ProbePlace& place, MeasuredByAgent from,
-                                          std::unique_ptr<fleet::Client> client,
-                                          ProbeCount& count) {
+std::unique_ptr<fit::Prober> make_agent_prober(const ProbePlace& place, MeasuredByAgent from,
+                                               std::unique_ptr<fleet::Client> client,
+                                               ProbeCount& count) {
   return std::make_unique<AgentProber>(place, std::move(from), std::move(client), count);
 }
 

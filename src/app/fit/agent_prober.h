@@ -4,9 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/fit/device_fitter.h"
-#include "app/fit/fit_probers.h"
-#include "app/fit/fleet_file.h"
+#include "app/fit/probers.h"
 #include "fleetfit/fleet/client.h"
 #include "fleetfit/fleet/messages.h"
 
@@ -18,14 +16,14 @@ struct MeasuredByAgent {
   std::string agent;    ///< the device's name on the server
   std::string as = {};  ///< what these settings are called there; empty: the board as it is
   fleet::Settings settings = {};
-  std::vector<FitBudget> budgets;
+  std::vector<fit::FitBudget> budgets;
   double max_time_s = 2;    ///< for each measurement
   double patience_s = 600;  ///< how long an agent that is away is waited for
 };
 
 /// The server that a fleet file names; nothing is sent yet. Fails with `invalid_input` if the file
 /// names none, or its token cannot be used.
-Result<std::unique_ptr<fleet::Client>> call_server(const Fleet& fleet);
+Result<std::unique_ptr<fleet::Client>> call_server(const fit::Fleet& fleet);
 
 /// What the server knows of a device, in one line for people. Fails with `device_failed` if there
 /// is none of that name.
@@ -34,7 +32,8 @@ Result<std::string> describe_agent(fleet::Client& client, const std::string& age
 /// Sends designs as models to the server and waits for their measurements, which are kept in the
 /// store as well. A job that was asked for before is not done again. An agent that goes away is
 /// waited for; then measuring fails with `device_failed`.
-std::unique_ptr<Prober> make_agent_prober(const ProbePlace& place, MeasuredByAgent from,
-                                          std::unique_ptr<fleet::Client> client, ProbeCount& count);
+std::unique_ptr<fit::Prober> make_agent_prober(const ProbePlace& place, MeasuredByAgent from,
+                                               std::unique_ptr<fleet::Client> client,
+                                               ProbeCount& count);
 
 }  // namespace fleetfit::app

@@ -257,10 +257,6 @@ Result<OpenedSource> open_kind(const SourcePlace& place, std::string_view kind,
 
 }  // namespace
 
-std::string_view to_string(Quantity quantity) {
-  return kQuantities[static_cast<std::size_t>(quantity)];
-}
-
 Result<FitMethod> fit_method_from(std::string_view name) {
   if (name == "auto") return FitMethod::automatic;
   if (name == "mlp") return FitMethod::mlp;

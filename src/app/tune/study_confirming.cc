@@ -23,7 +23,8 @@ Result<study::BestOfStudy> confirmable(Workplace& workplace, const std::string& 
 }
 
 /// What was found for the network on a device; nothing if nothing could be run there.
-Result<std::optional<DeviceInference>> answer_for(Workplace& workplace, const study::BestOfStudy& best,
+Result<std::optional<DeviceInference>> answer_for(Workplace& workplace,
+                                                  const study::BestOfStudy& best,
                                                   const std::string& device) {
   FLEETFIT_ASSIGN(const auto fingerprint, inference_fingerprint(workplace, device));
   return find_inference(workplace, best.best->trial.record.structure, device, fingerprint,

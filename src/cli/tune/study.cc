@@ -60,7 +60,8 @@ void add_show(CLI::App& study, Context& context) {
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
       FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-      return answer(context, study::show_study(workplace.store->studies(), flags->name, {.all = flags->all}),
+      return answer(context,
+                    study::show_study(workplace.store->studies(), flags->name, {.all = flags->all}),
                     study_text);
     };
   });
@@ -94,7 +95,8 @@ void add_export(CLI::App& study, Context& context) {
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
       FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-      return answer(context, study::export_study(workplace.store->studies(), flags->name, flags->output),
+      return answer(context,
+                    study::export_study(workplace.store->studies(), flags->name, flags->output),
                     [](const study::ExportedStudy& written) {
                       return fmt::format("{}: {} trials\n", written.file, written.trials);
                     });
@@ -110,7 +112,9 @@ void add_report(CLI::App& study, Context& context) {
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
       FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-      return answer(context, study::report_study(workplace.store->studies(), flags->name, flags->output), report_text);
+      return answer(context,
+                    study::report_study(workplace.store->studies(), flags->name, flags->output),
+                    report_text);
     };
   });
 }

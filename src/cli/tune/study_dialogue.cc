@@ -6,8 +6,8 @@
 #include "cli/program.h"
 #include "cli/tune/study_text.h"
 #include "fleetfit/app/inference_tuning.h"
-#include "fleetfit/study/dialogue.h"
 #include "fleetfit/core/json.h"
+#include "fleetfit/study/dialogue.h"
 
 namespace fleetfit::cli {
 namespace {
@@ -40,7 +40,8 @@ void add_create(CLI::App& study, Context& context) {
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
       FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
-      FLEETFIT_ASSIGN(const auto created, study::create_study(app::study_place(workplace), flags->file));
+      FLEETFIT_ASSIGN(const auto created,
+                      study::create_study(app::study_place(workplace), flags->file));
       if (context.flags.json) {
         context.print(to_json(created));
       } else {
@@ -62,7 +63,8 @@ nlohmann::ordered_json asked_json(const DialogueFlags& flags, const study::Asked
 
 Result<int> ask(Context& context, const DialogueFlags& flags) {
   FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-  FLEETFIT_ASSIGN(auto dialogue, study::StudyDialogue::open(app::study_place(workplace), flags.study, flags.options));
+  FLEETFIT_ASSIGN(auto dialogue, study::StudyDialogue::open(app::study_place(workplace),
+                                                            flags.study, flags.options));
   FLEETFIT_ASSIGN(const auto asked, dialogue.ask(flags.count));
   FLEETFIT_TRY(dialogue.let_others_decide());
   if (context.flags.json) {
@@ -108,7 +110,8 @@ Result<std::vector<study::ToldValues>> values_to_tell(const DialogueFlags& flags
 Result<int> tell(Context& context, const DialogueFlags& flags) {
   FLEETFIT_ASSIGN(const auto values, values_to_tell(flags));
   FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-  FLEETFIT_ASSIGN(auto dialogue, study::StudyDialogue::open(app::study_place(workplace), flags.study, flags.options));
+  FLEETFIT_ASSIGN(auto dialogue, study::StudyDialogue::open(app::study_place(workplace),
+                                                            flags.study, flags.options));
   FLEETFIT_ASSIGN(const auto told, dialogue.tell(values));
   FLEETFIT_TRY(dialogue.settle());
   if (context.flags.json) {
@@ -150,7 +153,8 @@ void add_serve(CLI::App& study, Context& context) {
   verb->callback([flags, &context] {
     context.action = [flags, &context]() -> Result<int> {
       FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-      FLEETFIT_TRY(study::serve_study(app::study_place(workplace), flags->study, flags->options, std::cin, std::cout));
+      FLEETFIT_TRY(study::serve_study(app::study_place(workplace), flags->study, flags->options,
+                                      std::cin, std::cout));
       return 0;
     };
   });

@@ -6,8 +6,8 @@
 
 #include "cli/program.h"
 #include "fleetfit/app/inference_tuning.h"
-#include "fleetfit/study/importing.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/study/importing.h"
 
 namespace fleetfit::cli {
 namespace {
@@ -40,10 +40,11 @@ std::string import_text(const study::ImportedStudy& study) {
 Result<int> import_study(const Context& context, const ImportFlags& flags) {
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
   FLEETFIT_ASSIGN(const auto imported,
-                  study::import_optuna_study(app::study_place(workplace), {.file = flags.file,
-                                                       .study = flags.study,
-                                                       .name = flags.name,
-                                                       .command = words_of(flags.command)}));
+                  study::import_optuna_study(app::study_place(workplace),
+                                             {.file = flags.file,
+                                              .study = flags.study,
+                                              .name = flags.name,
+                                              .command = words_of(flags.command)}));
   if (!flags.output.empty()) FLEETFIT_TRY(core::write_file(flags.output, imported.definition));
   if (context.flags.json) {
     context.print(to_json(imported));

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "fleetfit/study/studies.h"
 #include "fleetfit/study/dialogue.h"
+#include "fleetfit/study/studies.h"
 
 /// Studies as tables for people.
 namespace fleetfit::cli {

@@ -4,8 +4,8 @@
 
 #include "cli/program.h"
 #include "fleetfit/app/inference_tuning.h"
-#include "fleetfit/study/tuning.h"
 #include "fleetfit/core/interrupt.h"
+#include "fleetfit/study/tuning.h"
 
 namespace fleetfit::cli {
 namespace {
@@ -25,15 +25,17 @@ Result<int> work(const Context& context, const WorkFlags& flags) {
   FLEETFIT_ASSIGN(auto workplace,
                   app::open_workplace_patiently(context.flags.store, clock, interrupt.token()));
   study::WorkRequest request{.study = flags.study,
-                           .as = flags.as,
-                           .folder = flags.folder,
-                           .lease = std::chrono::milliseconds(flags.lease_ms),
-                           .parent = flags.until_input_ends ? STDIN_FILENO : -1};
+                             .as = flags.as,
+                             .folder = flags.folder,
+                             .lease = std::chrono::milliseconds(flags.lease_ms),
+                             .parent = flags.until_input_ends ? STDIN_FILENO : -1};
   if (flags.idle_limit_s > 0) request.idle_limit = std::chrono::seconds(flags.idle_limit_s);
   if (flags.folder.empty()) {
     FLEETFIT_ASSIGN(request.folder, study::default_study_folder(context.flags.store));
   }
-  return study::work_on_study(app::study_place(workplace), request, interrupt.token()).map([] { return 0; });
+  return study::work_on_study(app::study_place(workplace), request, interrupt.token()).map([] {
+    return 0;
+  });
 }
 
 }  // namespace

@@ -27,16 +27,16 @@ std::vector<std::string> worker_command(std::string self, std::string store,
 }  // namespace
 
 Result<study::TuneRequest> study_request(const Context& context, const StudyWorkers& workers,
-                                       std::string text, const std::string& file) {
+                                         std::string text, const std::string& file) {
   FLEETFIT_ASSIGN(auto study, tune::parse_study(text, file));
   if (context.flags.seed != GlobalFlags{}.seed) study.seed = context.flags.seed;
   FLEETFIT_ASSIGN(auto folder, folder_of(context, workers));
   FLEETFIT_ASSIGN(auto self, own_program());
   auto command = worker_command(std::move(self), store_for_others(context), workers, study.name);
   return study::TuneRequest{.study = std::move(study),
-                          .definition = std::move(text),
-                          .worker_command = std::move(command),
-                          .folder = std::move(folder)};
+                            .definition = std::move(text),
+                            .worker_command = std::move(command),
+                            .folder = std::move(folder)};
 }
 
 std::unique_ptr<tune::Executor> make_executor(Context& context, const StudyWorkers& workers,

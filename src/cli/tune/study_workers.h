@@ -16,7 +16,7 @@ struct StudyWorkers {
 
 /// To tune the study of this text, whose errors name `file`, with one worker.
 Result<study::TuneRequest> study_request(const Context& context, const StudyWorkers& workers,
-                                       std::string text, const std::string& file);
+                                         std::string text, const std::string& file);
 
 /// What starts the workers of the request. The clock is borrowed.
 std::unique_ptr<tune::Executor> make_executor(Context& context, const StudyWorkers& workers,

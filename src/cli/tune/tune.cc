@@ -6,10 +6,10 @@
 #include "cli/program.h"
 #include "cli/tune/study_workers.h"
 #include "fleetfit/app/inference_tuning.h"
-#include "fleetfit/study/studies.h"
-#include "fleetfit/study/tuning.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/interrupt.h"
+#include "fleetfit/study/studies.h"
+#include "fleetfit/study/tuning.h"
 
 namespace fleetfit::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "fleetfit/core/result.h"
 
 /// Fleet files (docs/formats/fleet.md): which devices there are, and what each may cost.
-namespace fleetfit::app {
+namespace fleetfit::fit {
 
 /// A budget as it is written: an amount, or a share of what the original costs.
 struct WrittenBudget {
@@ -45,7 +45,7 @@ struct FleetDevice {
   /// Of a space's fleet: where designs are measured, and who is known to be like it.
   std::string measure = {};                  ///< a source; "": its column of the fleet's table
   std::vector<std::string> references = {};  ///< columns; empty: all but its own
-  /// Of both: a source or table that is believed as it is, of a device that nobody here has.
+  /// Of both: a source or table of latencies that is all there is of a device that nobody here has.
   std::string latency = {};
 
   /// Of a space's fleet: by a device of this machine or an agent, not looked up.
@@ -107,4 +107,4 @@ Result<Fleet> parse_fleet(std::string_view text, const std::filesystem::path& fi
 /// Also fails as `core::read_file` does.
 Result<Fleet> read_fleet(const std::filesystem::path& file);
 
-}  // namespace fleetfit::app
+}  // namespace fleetfit::fit

@@ -1,4 +1,4 @@
-#include "app/fit/fit_subnets.h"
+#include "app/fit/subnet_costs.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "app/predict/graph_pricing.h"
-#include "fleetfit/adapt/pool.h"
-#include "fleetfit/app/bundles.h"
-#include "fleetfit/app/quantizing.h"
 #include "fleetfit/cost/cost.h"
+#include "fleetfit/predict/graph_pricing.h"
 
 namespace fleetfit::app {
 namespace {
@@ -22,7 +19,7 @@ using adapt::LatencyTable;
 using elastic::SubnetSpace;
 using elastic::Supernet;
 
-/// A predictor tells no error of sums of its own; that of operator-wise predictors is about this.
+/// A predictor has no error of sums of its own; that of operator-wise predictors is about this.
 constexpr double kPredictorErrorPercent = 5;
 /// From a mean error to the range of nine of ten, if errors are normal.
 constexpr double kNineTenthsOfMeanError = 2.06;
@@ -53,7 +50,8 @@ Result<std::vector<std::vector<std::vector<cost::NodeCost>>>> branch_costs(
 }
 
 /// As many random subnets as are asked for, or all if there are fewer.
-Result<space::Population> some_subnets(const SubnetSpace& space, const TaughtOptions& options) {
+Result<space::Population> some_subnets(const SubnetSpace& space,
+                                       const KnownSubnetsOptions& options) {
   const auto size = space.size().exact();
   const std::size_t count =
       size ? static_cast<std::size_t>(std::min<std::uint64_t>(*size, options.subnets))
@@ -66,57 +64,11 @@ Result<space::Population> some_subnets(const SubnetSpace& space, const TaughtOpt
   return once.designs();
 }
 
-std::filesystem::path relative_folder(const FittedDevice& device) {
-  return std::filesystem::path("devices") / device.name;
-}
-
-double cost_of(const FitPoint& point) {
-  return point.measured.empty() ? point.expected.front().value : point.measured.front();
-}
-
-Status write_pool_of(const WriteRequest& request, FittedDevice& device) {
-  std::vector<adapt::JudgedSubnet> judged = {{.subnet = device.best->design,
-                                              .latency_ms = cost_of(*device.best),
-                                              .measured = !device.best->measured.empty(),
-                                              .accuracy = device.best->accuracy}};
-  for (const auto& point : device.pool) {
-    if (point.design == device.best->design) continue;
-    judged.push_back({.subnet = point.design,
-                      .latency_ms = cost_of(point),
-                      .measured = !point.measured.empty(),
-                      .accuracy = point.accuracy});
-  }
-  const auto file = relative_folder(device) / "pool.json";
-  device.files.push_back(file);
-  return adapt::write_pool({.device = request.device_name,
-                            .bundle_sha256 = request.bundle_sha256,
-                            .budget_ms = device.budgets.front().limit,
-                            .best = device.best->design,
-                            .entries = adapt::pool_entries(judged, 0)},
-                           request.folder / file);
-}
-
-Status quantize(const WriteRequest& request, const std::filesystem::path& float_file,
-                const std::filesystem::path& file, FittedDevice& device, core::Progress& progress) {
-  QuantizeRequest how;
-  how.in = float_file;
-  how.out = file;
-  how.calibrate = request.data;
-  how.seed = request.seed;
-  how.threads = request.threads;
-  FLEETFIT_ASSIGN(const auto done, quantize_model(how, progress));
-  if (!done.accuracy) return {};
-  device.best->accuracy = done.accuracy->int8_share;
-  device.about += fmt::format("; accuracy after quantization, {:.2f} % before, on {} test images",
-                              100 * done.accuracy->float_share, done.accuracy->images);
-  return {};
-}
-
 }  // namespace
 
-Result<space::DesignTable> taught_subnets(const std::vector<Supernet>& models,
-                                          const SubnetSpace& space, const LatencyTable& proxy,
-                                          const TaughtOptions& options) {
+Result<space::DesignTable> known_subnets(const std::vector<Supernet>& models,
+                                         const SubnetSpace& space, const LatencyTable& proxy,
+                                         const KnownSubnetsOptions& options) {
   FLEETFIT_ASSIGN(auto designs, some_subnets(space, options));
   FLEETFIT_ASSIGN(const auto costs, branch_costs(models));
   space::DesignTable table{.name = "subnets", .space = &space, .designs = std::move(designs)};
@@ -135,16 +87,15 @@ Result<space::DesignTable> taught_subnets(const std::vector<Supernet>& models,
   return table;
 }
 
-LatencyTable bent_table(const LatencyTable& proxy, const SubnetSpace& space,
-                        const std::vector<FitPoint>& measured) {
+LatencyTable corrected_table(const LatencyTable& proxy, const SubnetSpace& space,
+                             const std::vector<fit::FitPoint>& measured) {
   std::vector<adapt::TimedSubnet> timed;
   for (const auto& point : measured)
     timed.push_back({.path = space.path(*space.parse(point.design)), .ms = point.measured.front()});
   return timed.empty() ? proxy : adapt::correct_table(proxy, timed);
 }
 
-Result<LatencyTable> believed_table(const std::string& source,
-                                    const std::vector<Supernet>& models) {
+Result<LatencyTable> table_from(const std::string& source, const std::vector<Supernet>& models) {
   const auto colon = source.find(':');
   const auto kind = source.substr(0, colon);
   const auto file = colon == std::string::npos ? "" : source.substr(colon + 1);
@@ -152,7 +103,7 @@ Result<LatencyTable> believed_table(const std::string& source,
   if (kind != "predictor")
     return fail(ErrorCode::invalid_input,
                 fmt::format("latency: {} is neither table:FILE nor predictor:FILE", source));
-  FLEETFIT_ASSIGN(const auto pricing, GraphPricing::open(file));
+  FLEETFIT_ASSIGN(const auto pricing, predict::GraphPricing::open(file));
   LatencyTable table{.device = pricing.identity().device, .error_percent = kPredictorErrorPercent};
   for (const auto& model : models) {
     auto& blocks = table.ms.emplace_back();
@@ -167,7 +118,8 @@ Result<LatencyTable> believed_table(const std::string& source,
   return table;
 }
 
-FitPoint believed_point(const LatencyTable& table, const SubnetSpace& space, space::Design design) {
+fit::FitPoint point_by_table(const LatencyTable& table, const SubnetSpace& space,
+                             space::Design design) {
   const double ms = table.subnet_ms(space.path(design));
   const double reach = ms * kNineTenthsOfMeanError * table.error_percent / 100;
   return {.design = space.format(design),
@@ -175,16 +127,16 @@ FitPoint believed_point(const LatencyTable& table, const SubnetSpace& space, spa
 }
 
 void choose_by_table(const LatencyTable& table, const SubnetSpace& space,
-                     const Prospects& prospects, FittedDevice& device) {
+                     const fit::Prospects& prospects, fit::FittedDevice& device) {
   const double limit = device.budgets.front().limit;
-  std::vector<FitPoint> points;
+  std::vector<fit::FitPoint> points;
   for (std::size_t i = 0; i < prospects.designs.size(); ++i) {
-    points.push_back(believed_point(table, space, prospects.designs[i]));
+    points.push_back(point_by_table(table, space, prospects.designs[i]));
     points.back().accuracy = prospects.accuracy[i];
     if (device.original && device.original->design == points.back().design)
       device.original->accuracy = prospects.accuracy[i];
   }
-  std::ranges::sort(points, {}, [](const FitPoint& point) { return point.expected[0].value; });
+  std::ranges::sort(points, {}, [](const fit::FitPoint& point) { return point.expected[0].value; });
   for (const auto& point : points) {
     const bool keeps = point.expected[0].high <= limit;
     if (keeps && (!device.best || point.accuracy > device.best->accuracy)) device.best = point;
@@ -192,41 +144,8 @@ void choose_by_table(const LatencyTable& table, const SubnetSpace& space,
     device.pool.push_back(point);
     if (!keeps && device.better.size() < 3) device.better.push_back(point);
   }
-  device.state = device.best ? FitState::predicted : FitState::unreachable;
+  device.state = device.best ? fit::FitState::predicted : fit::FitState::unreachable;
   if (!device.best && !points.empty()) device.nearest = points.front();
-}
-
-void drop_what_is_no_better(FittedDevice& device) {
-  const std::string best = device.best ? device.best->design : "";
-  double so_far = -1;
-  std::erase_if(device.pool, [&](const FitPoint& point) {
-    const bool better = point.accuracy > so_far;
-    so_far = std::max(so_far, point.accuracy);
-    return !better && point.design != best;
-  });
-  so_far = device.best ? device.best->accuracy : -1;
-  std::erase_if(device.better, [&](const FitPoint& point) {
-    const bool better = point.accuracy > so_far;
-    so_far = std::max(so_far, point.accuracy);
-    return !better;
-  });
-}
-
-Status write_fitted(const WriteRequest& request, FittedDevice& device, core::Progress& progress) {
-  const auto folder = relative_folder(device);
-  std::error_code ignored;  // writing tells
-  std::filesystem::create_directories(request.folder / folder, ignored);
-  const auto model = folder / "model.onnx";
-  const auto float_model = request.int8 ? folder / "model-fp32.onnx" : model;
-  FLEETFIT_TRY(extract_subnet(request.bundle, device.best->design, request.folder / float_model));
-  device.files.push_back(model);
-  if (request.int8) {
-    auto done =
-        quantize(request, request.folder / float_model, request.folder / model, device, progress);
-    if (!done) return done;
-    device.files.push_back(float_model);
-  }
-  return write_pool_of(request, device);
 }
 
 }  // namespace fleetfit::app

@@ -1,4 +1,4 @@
-#include "app/fit/fleet_file.h"
+#include "fleetfit/fit/fleet_file.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "fleetfit/core/file.h"
 #include "fleetfit/yaml/fields.h"
 
-namespace fleetfit::app {
+namespace fleetfit::fit {
 namespace {
 
 using yaml::first_error;
@@ -286,7 +286,7 @@ Status read_space_fleet(const YamlView& view, Fleet& fleet) {
        read_field(view, "original", fleet.original, read_text)});
 }
 
-/// Budgets of costs that nobody tells.
+/// Budgets of costs that nothing measures.
 Status check_tables(const YamlView& view, const Fleet& fleet) {
   const auto devices = (*view.at("devices")).items().value();
   for (std::size_t i = 0; i < fleet.devices.size(); ++i) {
@@ -354,4 +354,4 @@ Result<Fleet> read_fleet(const std::filesystem::path& file) {
   return parse_fleet(text, file);
 }
 
-}  // namespace fleetfit::app
+}  // namespace fleetfit::fit

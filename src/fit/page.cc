@@ -1,4 +1,4 @@
-#include "app/fit/fit_page.h"
+#include "fleetfit/fit/report.h"
 
 #include <fmt/format.h>
 
@@ -12,16 +12,13 @@
 #include "fleetfit/report/html.h"
 #include "fleetfit/report/words.h"
 
-namespace fleetfit::app {
+namespace fleetfit::fit {
 namespace {
 
 constexpr std::size_t kShownOpen = 8;  // devices whose charts are seen at once
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-std::string_view unit_of(Quantity quantity) {
-  if (quantity == Quantity::energy_mj) return "mJ";
-  return quantity == Quantity::memory_mb ? "MB" : "ms";
-}
+using space::Quantity;
 
 std::string_view name_of(Quantity quantity) {
   if (quantity == Quantity::energy_mj) return "energy";
@@ -29,7 +26,7 @@ std::string_view name_of(Quantity quantity) {
 }
 
 std::string amount(double value, Quantity quantity) {
-  return fmt::format("{:.4g} {}", value, unit_of(quantity));
+  return fmt::format("{:.4g} {}", value, space::unit_of(quantity));
 }
 
 std::string percent(const FitReport& report, double accuracy) {
@@ -137,9 +134,10 @@ std::string overview(const FitReport& report) {
     const auto& device = report.devices[i];
     const auto* point = point_of(device);
     auto cells = cost_cells(device);
-    cells.insert(cells.begin(),
-                 {fmt::format("<a href=\"#device-{}\">{}</a>", i, report::escape_html(device.name)),
-                  verdict(device), point == nullptr ? "–" : percent(report, point->accuracy)});
+    cells.insert(
+        cells.begin(),
+        {fmt::format("<a href=\"#device-{}\">{}</a>", i, report::escape_html(device.name)),
+         verdict(device), point == nullptr ? "–" : percent(report, point->reported_accuracy())});
     table.add(cells);
   }
   auto text = table.html();
@@ -166,11 +164,11 @@ struct Frame {
 Frame frame_of(const FitReport& report, const FittedDevice& device) {
   Frame frame;
   const auto hold = [&](const FitPoint& point) {
-    frame.hold(cost_at(point, 0), report.accuracy_scale * point.accuracy);
+    frame.hold(cost_at(point, 0), report.accuracy_scale * point.reported_accuracy());
   };
-  const double top = point_of(device)->accuracy;
+  const double top = point_of(device)->reported_accuracy();
   const auto near = [&](const FitPoint& point) {
-    return report.accuracy_scale * (top - point.accuracy) < 6;
+    return report.accuracy_scale * (top - point.reported_accuracy()) < 6;
   };
   for (const auto& point : device.pool)
     if (near(point)) hold(point);
@@ -190,7 +188,7 @@ std::string about_point(const FitReport& report, const FittedDevice& device,
                         const FitPoint& point) {
   const auto quantity = device.budgets[0].quantity;
   std::string text = fmt::format("{}: {}, {}", point.design, amount(cost_at(point, 0), quantity),
-                                 percent(report, point.accuracy));
+                                 percent(report, point.reported_accuracy()));
   return text + (point.measured.empty() ? ", predicted" : ", measured");
 }
 
@@ -199,15 +197,15 @@ std::string chart_of(const FitReport& report, const FittedDevice& device) {
   if (point_of(device) == nullptr || !std::isfinite(cost_at(*point_of(device), 0))) return "";
   const auto frame = frame_of(report, device);
   report::Chart chart(
-      {fmt::format("{}, {}", name_of(budget.quantity), unit_of(budget.quantity)), frame.cost.low,
-       frame.cost.high, report::AxisScale::linear},
+      {fmt::format("{}, {}", name_of(budget.quantity), space::unit_of(budget.quantity)),
+       frame.cost.low, frame.cost.high, report::AxisScale::linear},
       {"accuracy, %", frame.accuracy.low, frame.accuracy.high, report::AxisScale::linear},
       {960, 380});
   const auto place = [&](const FitPoint& point) {
-    return report::ChartPoint{cost_at(point, 0), report.accuracy_scale * point.accuracy};
+    return report::ChartPoint{cost_at(point, 0), report.accuracy_scale * point.reported_accuracy()};
   };
   const auto draw = [&](const FitPoint& point, std::string_view style) {
-    if (std::isnan(point.accuracy)) return;
+    if (std::isnan(point.reported_accuracy())) return;
     chart.point(place(point), style, about_point(report, device, point), point.design);
   };
   const std::vector<report::ChartPoint> limit = {{budget.limit, frame.accuracy.low},
@@ -220,7 +218,7 @@ std::string chart_of(const FitReport& report, const FittedDevice& device) {
   for (const auto& point : device.tried) draw(point, point.confirms ? "filled" : "faint");
   const auto& best = *point_of(device);
   if (!best.expected.empty()) {
-    const double y = report.accuracy_scale * best.accuracy;
+    const double y = report.accuracy_scale * best.reported_accuracy();
     const std::vector<report::ChartPoint> range = {{best.expected[0].low, y},
                                                    {best.expected[0].high, y}};
     chart.line(range, "best-line", "where it was expected, nine times out of ten");
@@ -234,7 +232,7 @@ std::string expected_words(const FitPoint& point, std::size_t i, Quantity quanti
   if (i >= point.expected.size()) return "–";
   const auto& [value, low, high] = point.expected[i];
   if (!(high > low)) return amount(value, quantity);
-  return fmt::format("{:.4g} ({:.4g} to {:.4g}) {}", value, low, high, unit_of(quantity));
+  return fmt::format("{:.4g} ({:.4g} to {:.4g}) {}", value, low, high, space::unit_of(quantity));
 }
 
 std::string gets_words(const FitReport& report, const FittedDevice& device) {
@@ -242,7 +240,7 @@ std::string gets_words(const FitReport& report, const FittedDevice& device) {
   const auto quantity = device.budgets[0].quantity;
   std::string text =
       fmt::format("{} <code>{}</code>, {} accuracy", device.best ? "It gets" : "The nearest is",
-                  report::escape_html(point.design), percent(report, point.accuracy));
+                  report::escape_html(point.design), percent(report, point.reported_accuracy()));
   if (!point.measured.empty())
     text += fmt::format("; measured: {}", amount(point.measured[0], quantity));
   if (!point.expected.empty())
@@ -251,7 +249,7 @@ std::string gets_words(const FitReport& report, const FittedDevice& device) {
   if (device.original)
     text +=
         fmt::format(" The original takes {} at {}.", amount(cost_at(*device.original, 0), quantity),
-                    percent(report, device.original->accuracy));
+                    percent(report, device.original->reported_accuracy()));
   return report::paragraph(text);
 }
 
@@ -262,9 +260,10 @@ std::string better_words(const FitReport& report, const FittedDevice& device) {
     const auto quantity = device.budgets[0].quantity;
     const auto cost = point.measured.empty() ? expected_words(point, 0, quantity)
                                              : amount(point.measured[0], quantity) + ", measured";
-    items.push_back(
-        fmt::format("{} (+{:.2f} points) would take {}", percent(report, point.accuracy),
-                    report.accuracy_scale * (point.accuracy - device.best->accuracy), cost));
+    items.push_back(fmt::format(
+        "{} (+{:.2f} points) would take {}", percent(report, point.reported_accuracy()),
+        report.accuracy_scale * (point.reported_accuracy() - device.best->reported_accuracy()),
+        cost));
   }
   return report::paragraph("To do better, a larger budget:") + report::list(items);
 }
@@ -280,7 +279,7 @@ std::string files_words(const FittedDevice& device) {
 std::string measured_table(const FitReport& report, const FittedDevice& device) {
   std::vector<report::Column> columns = {"design", report::words("why")};
   for (const auto& budget : device.budgets) {
-    columns.emplace_back(fmt::format("measured, {}", unit_of(budget.quantity)));
+    columns.emplace_back(fmt::format("measured, {}", space::unit_of(budget.quantity)));
     columns.emplace_back("expected (nine of ten within)");
   }
   columns.emplace_back("accuracy");
@@ -293,7 +292,7 @@ std::string measured_table(const FitReport& report, const FittedDevice& device) 
       cells.push_back(fmt::format("{:.4g}", point.measured[i]));
       cells.push_back(expected_words(point, i, device.budgets[i].quantity));
     }
-    cells.push_back(percent(report, point.accuracy));
+    cells.push_back(percent(report, point.reported_accuracy()));
     table.add(cells);
   }
   return report::folded(fmt::format("All {} measurements, in order", device.tried.size()),
@@ -351,7 +350,8 @@ std::string sharing(const FitReport& report) {
     for (const auto& name : model.devices)
       names += fmt::format("{}{}", names.empty() ? "" : ", ", report::escape_html(name));
     table.add({fmt::format("<code>{}</code>", report::escape_html(model.design)),
-               percent(report, model.accuracy), fmt::format("{}", model.devices.size()), names});
+               percent(report, model.reported_accuracy()), fmt::format("{}", model.devices.size()),
+               names});
   }
   const auto about = fmt::format(
       "{}: each device that keeps its budgets has one that does so, too, measured there, and is at "
@@ -408,4 +408,4 @@ std::string fit_page(const FitReport& report) {
                                account_of(report) + self_adaptation(report) + sources(report));
 }
 
-}  // namespace fleetfit::app
+}  // namespace fleetfit::fit

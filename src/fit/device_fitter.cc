@@ -1,4 +1,4 @@
-#include "app/fit/device_fitter.h"
+#include "fleetfit/fit/device_fitter.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 #include "fleetfit/search/pareto.h"
 
-namespace fleetfit::app {
+namespace fleetfit::fit {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -62,19 +62,23 @@ std::vector<std::size_t> thinned_but(const std::vector<std::size_t>& places, std
 
 }  // namespace
 
-DeviceFitter::DeviceFitter(FitterParts parts, FittedDevice& device)
+DeviceFitter::DeviceFitter(FitterParts parts, FittedDevice device)
     : parts_(std::move(parts)),
-      device_(device),
+      device_(std::move(device)),
       index_(parts_.space),
-      doubts_(device.budgets.size()) {}
+      doubts_(device_.budgets.size()) {}
+
+void DeviceFitter::give_up(std::string reason) {
+  is_open_ = false;
+  device_.state = FitState::failed;
+  device_.reason = std::move(reason);
+}
 
 Status DeviceFitter::measure_original(space::Design design, double accuracy) {
   if (auto ok = measure(one(design), std::span(&accuracy, 1), false); !ok || !is_open_) return ok;
   const auto& costs = seen_[*index_.find(design)].costs;
   if (costs.empty()) {
-    is_open_ = false;
-    device_.state = FitState::failed;
-    device_.reason = "its original cannot be measured: " + device_.reason;
+    give_up("its original cannot be measured: " + device_.reason);
     return {};
   }
   device_.original = device_.tried.back();
@@ -347,4 +351,4 @@ Status DeviceFitter::conclude(const Prospects& prospects) {
   return {};
 }
 
-}  // namespace fleetfit::app
+}  // namespace fleetfit::fit

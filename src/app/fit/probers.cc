@@ -1,4 +1,4 @@
-#include "app/fit/fit_probers.h"
+#include "app/fit/probers.h"
 
 #include <fmt/format.h>
 
@@ -13,6 +13,9 @@
 #include "fleetfit/core/sha256.h"
 
 namespace fleetfit::app {
+
+using space::Quantity;
+
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -25,21 +28,21 @@ double latency_of(const store::Latency& latency, const std::string& statistic) {
   return latency.median_ms;
 }
 
-class TableProber final : public Prober {
+class TableProber final : public fit::Prober {
  public:
   TableProber(const ProbePlace& place, LookedUp from, ProbeCount& count)
       : place_(place), from_(std::move(from)), count_(count) {}
 
   bool waits_for_others() const override { return true; }
 
-  Result<std::vector<Probe>> measure(space::DesignBatch designs) override {
+  Result<std::vector<fit::Probe>> measure(space::DesignBatch designs) override {
     FLEETFIT_TRY(read_store());
     FLEETFIT_TRY(look_up(designs));
-    std::vector<Probe> probes;
+    std::vector<fit::Probe> probes;
     for (std::size_t i = 0; i < designs.size(); ++i) {
       ++count_.asked;
       const auto known = known_.find(from_.space.space.format(designs[i]));
-      probes.push_back(known == known_.end() ? Probe{.problem = "its cell is empty"}
+      probes.push_back(known == known_.end() ? fit::Probe{.problem = "its cell is empty"}
                                              : probe_of(known->second, from_.budgets));
     }
     return probes;
@@ -116,12 +119,12 @@ class TableProber final : public Prober {
   std::map<std::string, store::MeasurementRecord> known_;  // by design
 };
 
-class DeviceProber final : public Prober {
+class DeviceProber final : public fit::Prober {
  public:
   DeviceProber(const ProbePlace& place, MeasuredHere from, ProbeCount& count)
       : place_(place), from_(std::move(from)), count_(count) {}
 
-  Result<std::vector<Probe>> measure(space::DesignBatch designs) override {
+  Result<std::vector<fit::Probe>> measure(space::DesignBatch designs) override {
     DesignsRequest request{
         .devices = {from_.device}, .protocol = from_.protocol, .threads = from_.threads};
     request.designs.emplace(designs.genes());
@@ -131,7 +134,7 @@ class DeviceProber final : public Prober {
                                                             *silent_, place_.stop));
     if (place_.stop.stop_requested()) return fail(ErrorCode::cancelled, "stopped");
     const std::chrono::duration<double> took = place_.workplace.clock.now() - start;
-    std::vector<Probe> probes(designs.size(), Probe{.problem = "it was not measured"});
+    std::vector<fit::Probe> probes(designs.size(), fit::Probe{.problem = "it was not measured"});
     bool anything = false;
     for (const auto& one : measured) {
       probes[one.number] = probe_of(one.record, from_.budgets);
@@ -148,13 +151,13 @@ class DeviceProber final : public Prober {
   ProbePlace place_;
   MeasuredHere from_;
   ProbeCount& count_;
-  // The fit tells what it does; how long single measurements take would be noise.
+  // The fit says what it does; how long single measurements take would be noise.
   std::unique_ptr<core::Progress> silent_ = core::make_silent_progress();
 };
 
 }  // namespace
 
-double cost_of(const store::MeasurementRecord& record, const FitBudget& budget) {
+double cost_of(const store::MeasurementRecord& record, const fit::FitBudget& budget) {
   if (record.status == store::MeasurementStatus::failed) return kNan;
   switch (budget.quantity) {
     case Quantity::latency_ms:
@@ -170,8 +173,9 @@ double cost_of(const store::MeasurementRecord& record, const FitBudget& budget) 
   return kNan;
 }
 
-Probe probe_of(const store::MeasurementRecord& record, const std::vector<FitBudget>& budgets) {
-  Probe probe;
+fit::Probe probe_of(const store::MeasurementRecord& record,
+                    const std::vector<fit::FitBudget>& budgets) {
+  fit::Probe probe;
   for (const auto& budget : budgets) probe.costs.push_back(cost_of(record, budget));
   for (std::size_t i = 0; i < budgets.size(); ++i) {
     if (!std::isnan(probe.costs[i])) continue;
@@ -184,13 +188,13 @@ Probe probe_of(const store::MeasurementRecord& record, const std::vector<FitBudg
   return probe;
 }
 
-std::unique_ptr<Prober> make_table_prober(const ProbePlace& place, LookedUp from,
-                                          ProbeCount& count) {
+std::unique_ptr<fit::Prober> make_table_prober(const ProbePlace& place, LookedUp from,
+                                               ProbeCount& count) {
   return std::make_unique<TableProber>(place, std::move(from), count);
 }
 
-std::unique_ptr<Prober> make_device_prober(const ProbePlace& place, MeasuredHere from,
-                                           ProbeCount& count) {
+std::unique_ptr<fit::Prober> make_device_prober(const ProbePlace& place, MeasuredHere from,
+                                                ProbeCount& count) {
   return std::make_unique<DeviceProber>(place, std::move(from), count);
 }
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "app/fit/device_fitter.h"
 #include "app/measure/measuring_designs.h"
 #include "fleetfit/app/workplace.h"
 #include "fleetfit/core/progress.h"
+#include "fleetfit/fit/source.h"
 #include "fleetfit/measure/protocol.h"
 #include "fleetfit/space/table.h"
 
@@ -35,29 +35,30 @@ struct ProbePlace {
 struct LookedUp {
   NamedSpace space;
   std::string device;  ///< its name
-  std::vector<FitBudget> budgets;
+  std::vector<fit::FitBudget> budgets;
   std::vector<std::unique_ptr<const space::Source>> cells = {};  ///< by budget
   std::string table = {};                                        ///< for people
   std::string fingerprint = {};                                  ///< of the tables and the column
 };
-std::unique_ptr<Prober> make_table_prober(const ProbePlace& place, LookedUp from,
-                                          ProbeCount& count);
+std::unique_ptr<fit::Prober> make_table_prober(const ProbePlace& place, LookedUp from,
+                                               ProbeCount& count);
 
 /// A device of this machine.
 struct MeasuredHere {
   NamedSpace space;
   std::string device;  ///< of the workplace
-  std::vector<FitBudget> budgets;
+  std::vector<fit::FitBudget> budgets;
   measure::Protocol protocol = {};
   int threads = 1;
 };
-std::unique_ptr<Prober> make_device_prober(const ProbePlace& place, MeasuredHere from,
-                                           ProbeCount& count);
+std::unique_ptr<fit::Prober> make_device_prober(const ProbePlace& place, MeasuredHere from,
+                                                ProbeCount& count);
 
 /// What a measurement says of the budgets' costs.
-Probe probe_of(const store::MeasurementRecord& record, const std::vector<FitBudget>& budgets);
+fit::Probe probe_of(const store::MeasurementRecord& record,
+                    const std::vector<fit::FitBudget>& budgets);
 
 /// A number of a measurement: NaN if it does not have it.
-double cost_of(const store::MeasurementRecord& record, const FitBudget& budget);
+double cost_of(const store::MeasurementRecord& record, const fit::FitBudget& budget);
 
 }  // namespace fleetfit::app

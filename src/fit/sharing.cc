@@ -1,22 +1,24 @@
-#include "app/fit/fit_sharing.h"
+#include "fit/sharing.h"
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
+#include <limits>
 #include <utility>
 
 #include "fleetfit/search/cover.h"
 
-namespace fleetfit::app {
+namespace fleetfit::fit {
 namespace {
 
 // A model that is shared has to hold on many devices, so that only likely ones are worth a try.
 constexpr double kLikely = 0.8;
 
-class Sharing {
+class ModelSharing {
  public:
-  Sharing(std::vector<SharingDevice> devices, const Prospects& prospects, const SharingPlan& plan)
+  ModelSharing(std::vector<DeviceFitter*> devices, const Prospects& prospects,
+               const SharingPlan& plan)
       : devices_(std::move(devices)), prospects_(prospects), plan_(plan) {
-    std::erase_if(devices_, [](const SharingDevice& one) { return !one.device->best; });
+    std::erase_if(devices_, [](const DeviceFitter* one) { return !one->device().best; });
     spent_.resize(devices_.size());
   }
 
@@ -42,13 +44,13 @@ class Sharing {
 
  private:
   Status look_at(std::size_t d) {
-    FLEETFIT_ASSIGN(chances_[d], devices_[d].fitter->within(prospects_.designs));
+    FLEETFIT_ASSIGN(chances_[d], devices_[d]->within(prospects_.designs));
     return {};
   }
 
   bool may_serve(std::size_t design, std::size_t d) const {
     const double accuracy = prospects_.accuracy[design];
-    const double least = devices_[d].device->best->accuracy - plan_.within;
+    const double least = devices_[d]->device().best->accuracy - plan_.within;
     const bool open = spent_[d] < plan_.confirmations;
     return accuracy >= least && chances_[d][design] >= (open ? kLikely : 1.0);
   }
@@ -89,7 +91,7 @@ class Sharing {
       const auto design = model_of(d);
       if (chances_[d][design] >= 1) continue;
       FLEETFIT_TRY(
-          devices_[d].fitter->confirm_one(prospects_.designs[design], prospects_.accuracy[design]));
+          devices_[d]->confirm_one(prospects_.designs[design], prospects_.accuracy[design]));
       ++spent_[d];
       FLEETFIT_TRY(look_at(d));
       all_hold = all_hold && chances_[d][design] >= 1;
@@ -103,7 +105,7 @@ class Sharing {
       SharedModel model{.design = space.format(prospects_.designs[design]),
                         .accuracy = prospects_.accuracy[design]};
       for (std::size_t d = 0; d < devices_.size(); ++d)
-        if (model_of(d) == design) model.devices.push_back(devices_[d].device->name);
+        if (model_of(d) == design) model.devices.push_back(devices_[d]->device().name);
       if (!model.devices.empty()) models.push_back(std::move(model));
     }
     std::ranges::stable_sort(models, std::greater(),
@@ -111,7 +113,7 @@ class Sharing {
     return models;
   }
 
-  std::vector<SharingDevice> devices_;
+  std::vector<DeviceFitter*> devices_;
   const Prospects& prospects_;
   SharingPlan plan_;
   std::vector<std::size_t> spent_;            // measurements, of each device
@@ -122,13 +124,11 @@ class Sharing {
 
 }  // namespace
 
-Result<std::vector<SharedModel>> share_models(std::vector<SharingDevice> devices,
-                                              const Prospects& prospects, const space::Space& space,
-                                              const SharingPlan& plan, std::size_t& measurements) {
-  Sharing sharing(std::move(devices), prospects, plan);
-  auto models = sharing.run(space);
-  measurements = sharing.measurements();
-  return models;
+Result<Sharing> share_models(std::vector<DeviceFitter*> devices, const Prospects& prospects,
+                             const space::Space& space, const SharingPlan& plan) {
+  ModelSharing sharing(std::move(devices), prospects, plan);
+  FLEETFIT_ASSIGN(auto models, sharing.run(space));
+  return Sharing{.models = std::move(models), .measurements = sharing.measurements()};
 }
 
-}  // namespace fleetfit::app
+}  // namespace fleetfit::fit

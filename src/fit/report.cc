@@ -1,12 +1,30 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
-#include "fleetfit/app/fitting.h"
+#include "fleetfit/core/file.h"
+#include "fleetfit/core/json.h"
+#include "fleetfit/fit/report.h"
 
-namespace fleetfit::app {
+namespace fleetfit::fit {
 namespace {
 
 using nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, 5> kStates = {"fitted", "predicted", "unreachable",
+                                                     "waiting", "failed"};
+
+Status make_folder(const std::filesystem::path& folder) {
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  if (!problem) return {};
+  return fail(ErrorCode::io,
+              fmt::format("{}: cannot be made a folder: {}", folder.string(), problem.message()));
+}
 
 ordered_json number(double value) {
   return std::isnan(value) ? ordered_json() : ordered_json(value);
@@ -20,7 +38,7 @@ ordered_json budget_json(const FitBudget& budget) {
 }
 
 ordered_json point_json(const FitPoint& point, const std::vector<FitBudget>& budgets) {
-  ordered_json json{{"design", point.design}, {"accuracy", number(point.accuracy)}};
+  ordered_json json{{"design", point.design}, {"accuracy", number(point.reported_accuracy())}};
   for (std::size_t i = 0; i < budgets.size(); ++i) {
     ordered_json cost;
     if (i < point.measured.size()) cost["measured"] = number(point.measured[i]);
@@ -83,8 +101,9 @@ ordered_json shared_json(const FitReport& report) {
   if (!report.share_within) return nullptr;
   auto models = ordered_json::array();
   for (const auto& model : report.shared)
-    models.push_back(
-        {{"design", model.design}, {"accuracy", model.accuracy}, {"devices", model.devices}});
+    models.push_back({{"design", model.design},
+                      {"accuracy", model.reported_accuracy()},
+                      {"devices", model.devices}});
   return {{"within", *report.share_within},
           {"models", models},
           {"measurements", report.sharing_measurements}};
@@ -101,6 +120,14 @@ ordered_json account_json(const FitAccount& account) {
 
 }  // namespace
 
+std::string_view to_string(FitState state) { return kStates[static_cast<std::size_t>(state)]; }
+
+bool FitReport::all_fitted() const {
+  return std::ranges::all_of(devices, [](const FittedDevice& device) {
+    return device.state == FitState::fitted || device.state == FitState::predicted;
+  });
+}
+
 ordered_json to_json(const FitReport& report) {
   auto devices = ordered_json::array();
   for (const auto& device : report.devices) devices.push_back(device_json(device));
@@ -116,4 +143,16 @@ ordered_json to_json(const FitReport& report) {
           {"report", report.page.generic_string()}};
 }
 
-}  // namespace fleetfit::app
+Status write_report(const FitReport& report, const std::filesystem::path& folder) {
+  const auto json = to_json(report);
+  for (std::size_t i = 0; i < report.devices.size(); ++i) {
+    const auto of_device = folder / "devices" / report.devices[i].name;
+    FLEETFIT_TRY(make_folder(of_device));
+    FLEETFIT_TRY(
+        core::write_file(of_device / "device.json", core::format_json(json.at("devices").at(i))));
+  }
+  FLEETFIT_TRY(core::write_file(folder / "fit.json", core::format_json(json)));
+  return core::write_file(report.page, fit_page(report));
+}
+
+}  // namespace fleetfit::fit

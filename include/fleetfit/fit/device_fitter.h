@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "fleetfit/app/fitting.h"
+#include "fleetfit/core/result.h"
+#include "fleetfit/fit/report.h"
 #include "fleetfit/search/confirmation.h"
 #include "fleetfit/space/design.h"
 #include "fleetfit/space/design_index.h"
@@ -15,7 +16,7 @@
 #include "fleetfit/transfer/few_shot.h"
 
 /// One device of a fleet: a few measurements to learn, then a few that confirm candidates.
-namespace fleetfit::app {
+namespace fleetfit::fit {
 
 /// What came of measuring a design.
 struct Probe {
@@ -49,7 +50,7 @@ struct Prospects {
 struct FitterParts {
   const space::Space& space;
   Prober& prober;
-  /// For each budget, what the other devices teach of that cost.
+  /// For each budget, what is known of that cost on other devices.
   std::vector<const transfer::KnownDevices*> known = {};
 };
 
@@ -57,8 +58,8 @@ struct FitterParts {
 /// and does nothing more. Belongs to one thread.
 class DeviceFitter {
  public:
-  /// `device` has its name and budgets; all else is filled in.
-  DeviceFitter(FitterParts parts, FittedDevice& device);
+  /// `device` has its name and budgets; all else is found out.
+  DeviceFitter(FitterParts parts, FittedDevice device);
 
   /// Measures the design that the device has now, and makes shares of its costs the limits.
   Status measure_original(space::Design design, double accuracy);
@@ -66,7 +67,8 @@ class DeviceFitter {
   /// Takes designs whose costs are known; `measure` finds them there.
   Status take(space::DesignBatch designs);
 
-  /// Measures `count` of the candidates, those that teach most, less what was measured before.
+  /// Measures `count` of the candidates, those from which most is learned, less what was measured
+  /// before.
   Status learn(space::DesignBatch candidates, std::size_t count);
 
   struct ConfirmPlan {
@@ -90,6 +92,12 @@ class DeviceFitter {
 
   /// What was learned of the cost with that budget.
   Result<std::unique_ptr<const transfer::FewShotModel>> model(std::size_t budget) const;
+
+  /// Ends it as failed.
+  void give_up(std::string reason);
+
+  /// What was found so far.
+  const FittedDevice& device() const { return device_; }
 
   bool is_open() const { return is_open_; }
 
@@ -115,11 +123,11 @@ class DeviceFitter {
                     std::span<const ExpectedRange> expected) const;
 
   FitterParts parts_;
-  FittedDevice& device_;
+  FittedDevice device_;
   space::DesignIndex index_;  // of what was measured
   std::vector<Seen> seen_;    // in the order of the index
   std::vector<search::Doubt> doubts_;
   bool is_open_ = true;
 };
 
-}  // namespace fleetfit::app
+}  // namespace fleetfit::fit

@@ -1,4 +1,4 @@
-#include "app/fit/fit_elastic.h"
+#include "app/fit/elastic_bundle.h"
 
 #include <fmt/format.h>
 
@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::string_view kTrainer = "fleetfit-train";
 
-/// What tells one bundle from another.
-std::vector<std::string> flags_of(const Fleet& fleet, const FitRequest& request) {
+/// In what one bundle differs from another.
+std::vector<std::string> flags_of(const fit::Fleet& fleet, const FitRequest& request) {
   const auto& plan = fleet.elastic;
   std::vector<std::string> flags = {"--data", fleet.data, fmt::format("--seed={}", request.seed)};
   const auto add = [&](std::string_view flag, const auto& value) {
@@ -39,32 +39,32 @@ bool is_there(const std::filesystem::path& file) {
 
 }  // namespace
 
-Result<std::filesystem::path> elastic_bundle(const Fleet& fleet, const FitRequest& request,
-                                             FitFolder& folder, core::Progress& progress,
-                                             const std::stop_token& stop) {
+Result<std::filesystem::path> elastic_bundle(const FitPlace& place, FitFolder& folder) {
+  const auto& fleet = place.fleet;
   if (!fleet.bundle.empty()) return fleet.located(fleet.bundle);
   const auto model = fleet.located(fleet.model);
   auto content = core::read_file(model);
   FLEETFIT_TRY(content);
-  const auto flags = flags_of(fleet, request);
+  const auto flags = flags_of(fleet, place.request);
   for (const auto& flag : flags) *content += "\n" + flag;
   auto bundle = folder.named("elastic", *content, "ffb");
   if (is_there(bundle)) return bundle;
 
-  core::ProgressTask(progress, {.name = "elastify"})
+  core::ProgressTask(place.progress, {.name = "elastify"})
       .message(fmt::format("making {} elastic, once for all devices", model));
   std::vector<std::string> arguments = {"elastify", model};
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   for (auto& word : {std::string("-o"), bundle.string(), std::string("--resume"),
-                     std::string("--json"), fmt::format("--threads={}", request.threads)})
+                     std::string("--json"), fmt::format("--threads={}", place.request.threads)})
     arguments.push_back(word);
   const auto start = std::chrono::steady_clock::now();
-  FLEETFIT_ASSIGN(const auto done,
-                  core::run_companion(kTrainer, arguments,
-                                      {.stop = stop, .environment = {{"GOMP_SPINCOUNT", "5000"}}}));
+  FLEETFIT_ASSIGN(
+      const auto done,
+      core::run_companion(kTrainer, arguments,
+                          {.stop = place.stop, .environment = {{"GOMP_SPINCOUNT", "5000"}}}));
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   FLEETFIT_TRY(folder.add_seconds("elastify", took.count()));
-  if (stop.stop_requested()) {
+  if (place.stop.stop_requested()) {
     std::error_code ignored;  // what was learned so far is no bundle of the plan
     std::filesystem::remove(bundle, ignored);
     return fail(ErrorCode::cancelled, "stopped while the model was made elastic");
