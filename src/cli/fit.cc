@@ -65,10 +65,11 @@ std::string devices_text(const fit::FitReport& report) {
                    {""}});
   for (const auto& device : report.devices) {
     const auto& point = device.best ? device.best : device.nearest;
-    table.add({device.name, budget_text(device), point ? point->design : "",
-               point ? cost_text(*point) : "",
-               point ? fmt::format("{:.2f}", report.accuracy_scale * point->reported_accuracy()) : "",
-               fmt::format("{}", device.tried.size()), verdict_of(device)});
+    table.add(
+        {device.name, budget_text(device), point ? point->design : "",
+         point ? cost_text(*point) : "",
+         point ? fmt::format("{:.2f}", report.accuracy_scale * point->reported_accuracy()) : "",
+         fmt::format("{}", device.tried.size()), verdict_of(device)});
   }
   return table.text();
 }
@@ -81,7 +82,8 @@ std::string shared_text(const fit::FitReport& report) {
                   report.shared.size() == 1 ? "s" : "", *report.share_within);
   TextTable table({{"design"}, {"accuracy", Align::right}, {"devices"}});
   for (const auto& model : report.shared)
-    table.add({model.design, fmt::format("{:.2f}", report.accuracy_scale * model.reported_accuracy()),
+    table.add({model.design,
+               fmt::format("{:.2f}", report.accuracy_scale * model.reported_accuracy()),
                fmt::format("{}", fmt::join(model.devices, ", "))});
   return text + table.text();
 }

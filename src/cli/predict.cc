@@ -174,10 +174,10 @@ void add_train(CLI::App& predict, Context& context) {
   });
 }
 
-std::string kernels_text(const app::PredictedModel& model) {
+std::string kernels_text(const predict::PredictedModel& model) {
   constexpr std::size_t kShown = 10;
   auto kernels = model.kernels;
-  std::ranges::stable_sort(kernels, std::ranges::greater(), &app::PricedKernel::ms);
+  std::ranges::stable_sort(kernels, std::ranges::greater(), &predict::PricedKernel::ms);
   TextTable table({{"operators"}, {"kernel"}, {"ms", Align::right}, {"share", Align::right}});
   for (std::size_t i = 0; i < std::min(kShown, kernels.size()); ++i) {
     table.add({kernels[i].name, kernels[i].kind, fmt::format("{:.4f}", kernels[i].ms),
@@ -187,7 +187,7 @@ std::string kernels_text(const app::PredictedModel& model) {
                      model.model, kernels.size(), model.overhead_ms, table.text());
 }
 
-std::string unpriced_text(const app::PredictedModel& model) {
+std::string unpriced_text(const predict::PredictedModel& model) {
   std::string text;
   for (const auto& one : model.unpriced) {
     text += fmt::format("guessed: {} in {}: {}{}\n", model.kernels[one.kernel].name, model.model,

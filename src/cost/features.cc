@@ -1,10 +1,14 @@
 #include "fleetfit/cost/features.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
 #include <span>
+#include <utility>
 
 #include "cost/kernel_measures.h"
 
@@ -310,6 +314,19 @@ Result<std::vector<KernelFeatures>> features_of(const graph::Graph& graph,
     all.push_back(std::move(features));
   }
   return all;
+}
+
+Result<DeducedKernels> deduced_kernels(const graph::Graph& graph, const KernelRules& rules) {
+  FLEETFIT_ASSIGN(auto plan, deduce_kernels(graph, rules));
+  FLEETFIT_ASSIGN(auto features, features_of(graph, plan.kernels));
+  DeducedKernels deduced{.kernels = std::move(plan.kernels), .features = std::move(features)};
+  for (const auto& kernel : deduced.kernels) {
+    std::vector<std::string_view> names;
+    for (const int node : kernel.nodes)
+      names.push_back(graph.nodes[static_cast<std::size_t>(node)].name);
+    deduced.names.push_back(fmt::format("{}", fmt::join(names, "+")));
+  }
+  return deduced;
 }
 
 }  // namespace fleetfit::cost

@@ -320,6 +320,15 @@ Result<KernelRules> KernelRules::builtin(std::string_view name) {
                                                 name, fmt::join(names, ", ")));
 }
 
+Result<KernelRules> KernelRules::named(std::string_view name) {
+  if (name.empty()) name = "plain";
+  const auto colon = name.rfind(':');
+  const auto set = name.substr(0, colon);
+  auto rules = std::filesystem::path(set).extension() == ".json" ? read(set) : builtin(set);
+  if (!rules || colon == std::string_view::npos) return rules;
+  return rules->for_target(name.substr(colon + 1));
+}
+
 const std::string& KernelRules::name() const { return data_->name; }
 
 std::vector<std::string> KernelRules::targets() const {

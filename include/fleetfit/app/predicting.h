@@ -15,6 +15,7 @@
 #include "fleetfit/core/result.h"
 #include "fleetfit/core/statistics.h"
 #include "fleetfit/measure/protocol.h"
+#include "fleetfit/predict/graph_pricing.h"
 #include "fleetfit/predict/operator_predictor.h"
 
 /// Use cases of predicting: how long a network takes on a device, without the device.
@@ -72,26 +73,9 @@ struct TrainedPredictor {
 Result<TrainedPredictor> train_predictor(Workplace& workplace, const TrainPredictorRequest& request,
                                          core::Progress& progress, const std::stop_token& stop);
 
-/// A kernel with its price.
-struct PricedKernel {
-  std::string name = {};  ///< the nodes in it, joined by "+"
-  std::string kind = {};
-  double ms = 0;
-  core::Interval interval90 = {};
-};
-
-struct PredictedModel {
-  std::string model = {};
-  double latency_ms = 0;  ///< the kernels and the overhead
-  core::Interval interval90 = {};
-  double overhead_ms = 0;
-  std::vector<PricedKernel> kernels = {};
-  std::vector<predict::Unpriced> unpriced = {};
-};
-
 struct Predictions {
   predict::Identity predictor = {};
-  std::vector<PredictedModel> models = {};
+  std::vector<predict::PredictedModel> models = {};
 };
 
 /// How long these models take on the predictor's device. `device`, if not empty, is the name of one
@@ -157,5 +141,10 @@ Result<Evaluation> evaluate_predictor(Workplace& workplace, const EvaluatePredic
 nlohmann::ordered_json to_json(const TrainedPredictor& trained);
 nlohmann::ordered_json to_json(const Predictions& predictions);
 nlohmann::ordered_json to_json(const Evaluation& evaluation);
+
+/// A page of HTML: predicted against measured, errors by kind of kernel, what prices depend on,
+/// what to measure next.
+std::string prediction_page(const Evaluation& evaluation,
+                            const predict::KernelPredictor& predictor);
 
 }  // namespace fleetfit::app

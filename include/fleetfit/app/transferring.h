@@ -167,4 +167,8 @@ nlohmann::ordered_json to_json(const SelectReport& report);
 nlohmann::ordered_json to_json(const AdaptProxyReport& report);
 nlohmann::ordered_json to_json(const OneProxyReport& report);
 
+/// The matrix as a heat map, with similar devices beside each other, the ranking of proxies and the
+/// explanation by rooflines: one HTML document that needs nothing else.
+std::string correlation_page(const CorrelationReport& report);
+
 }  // namespace fleetfit::app

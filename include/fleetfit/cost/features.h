@@ -39,4 +39,13 @@ Result<KernelFeatures> features_of(const graph::Graph& graph, const Kernel& kern
 Result<std::vector<KernelFeatures>> features_of(const graph::Graph& graph,
                                                 const std::vector<Kernel>& kernels);
 
+/// The kernels that a runtime will run for a network, with their features and names.
+struct DeducedKernels {
+  std::vector<Kernel> kernels = {};
+  std::vector<KernelFeatures> features = {};
+  std::vector<std::string> names = {};  ///< of the nodes in each, joined by "+"
+};
+/// Fails as `deduce_kernels` and `features_of` do.
+Result<DeducedKernels> deduced_kernels(const graph::Graph& graph, const KernelRules& rules);
+
 }  // namespace fleetfit::cost

@@ -55,6 +55,10 @@ class KernelRules {
   /// One of builtin_rules(); `not_found`, with the names that there are, else.
   static Result<KernelRules> builtin(std::string_view name);
 
+  /// By the name of a set that comes with fleetfit, or of a file of one (*.json). A target may
+  /// stand behind a colon: "engine:xnnpack". "" stands for "plain".
+  static Result<KernelRules> named(std::string_view name);
+
   const std::string& name() const;
 
   /// The devices that these rules tell apart, e.g. "adreno640"; may be empty.

@@ -122,4 +122,8 @@ struct QuantizedTensorOptions {
 /// may leave it half changed.
 Status to_quantized_tensors(Graph& graph, const QuantizedTensorOptions& options = {});
 
+/// The network as it runs in int8, of which only the costs are asked for: its ranges and weights
+/// are made up, which changes results and not times. One that is quantized stays as it is.
+Result<Graph> quantized_for_costs(Graph graph);
+
 }  // namespace fleetfit::graph

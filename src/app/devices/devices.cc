@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "app/devices/kernel_rules.h"
 #include "app/devices/opened_device.h"
+#include "app/devices/runtimes.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/measure/hardware.h"
 

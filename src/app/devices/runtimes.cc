@@ -74,4 +74,16 @@ measure::LoadOptions load_options(const measure::Device& device) {
           .kernels = is_engine(device.runtime) ? device.runtime : "auto"};
 }
 
+std::string rules_of_device(const measure::Device& device) {
+  if (device.runtime == "onnxruntime") return "onnxruntime";
+  if (!is_engine(device.runtime)) return "";
+  // "auto" is what is best on the device.
+  return fmt::format("engine:{}",
+                     device.runtime == "auto" && !has_onednn(device) ? "xnnpack" : device.runtime);
+}
+
+bool has_onednn(const measure::Device& device) {
+  return device.runtime_info.build.find("no onednn") == std::string::npos;
+}
+
 }  // namespace fleetfit::app

@@ -40,4 +40,10 @@ std::vector<std::pair<std::string, std::string>> engine_environment();
 /// Threads and kernels of the device.
 measure::LoadOptions load_options(const measure::Device& device);
 
+/// The name of the rules by which the device's runtime works; "" if none are known.
+std::string rules_of_device(const measure::Device& device);
+
+/// Whether the engine of this device was built with oneDNN's kernels.
+bool has_onednn(const measure::Device& device);
+
 }  // namespace fleetfit::app

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "app/devices/kernel_choices.h"
-#include "app/devices/kernel_rules.h"
 #include "app/devices/opened_device.h"
+#include "app/devices/runtimes.h"
 #include "app/models/model_files.h"
 #include "fleetfit/cost/kernels.h"
 #include "fleetfit/graph/import.h"
@@ -20,8 +20,8 @@ using nlohmann::ordered_json;
 constexpr int kProfiledRuns = 3;
 
 Result<cost::KernelRules> rules_of(const KernelsRequest& request) {
-  return rules_named(request.target.empty() ? request.rules
-                                            : fmt::format("{}:{}", request.rules, request.target));
+  return cost::KernelRules::named(
+      request.target.empty() ? request.rules : fmt::format("{}:{}", request.rules, request.target));
 }
 
 std::vector<std::string> names_of(const graph::Graph& graph, const std::vector<int>& nodes) {

@@ -6,12 +6,11 @@
 #include <map>
 #include <utility>
 
-#include "app/predict/graph_pricing.h"
 #include "app/predict/kernel_samples.h"
-#include "app/predict/prediction_page.h"
 #include "app/predict/profiled_networks.h"
 #include "fleetfit/app/predicting.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/predict/graph_pricing.h"
 #include "fleetfit/space/space.h"
 
 namespace fleetfit::app {
@@ -29,7 +28,7 @@ struct KindErrors {
 
 class Evaluating {
  public:
-  explicit Evaluating(const GraphPricing& pricing) : pricing_(pricing) {
+  explicit Evaluating(const predict::GraphPricing& pricing) : pricing_(pricing) {
     evaluation_.predictor = pricing.identity();
   }
 
@@ -126,18 +125,18 @@ class Evaluating {
     }
   }
 
-  const GraphPricing& pricing_;
+  const predict::GraphPricing& pricing_;
   Evaluation evaluation_;
   std::map<std::string, KindErrors> kinds_;
   std::map<std::string, int> guessed_;
 };
 
-double relative_width(const PredictedModel& model) {
+double relative_width(const predict::PredictedModel& model) {
   return (model.interval90.high - model.interval90.low) / 2 / model.latency_ms;
 }
 
 /// Designs that the predictor knows least of, out of those that come next.
-Result<std::vector<std::string>> advise_on_designs(const GraphPricing& pricing,
+Result<std::vector<std::string>> advise_on_designs(const predict::GraphPricing& pricing,
                                                    std::size_t measured) {
   const auto& known = pricing.identity().trained_on;
   std::vector<std::string> advice;
@@ -185,7 +184,7 @@ bool was_seen(const predict::TrainedOn& known, const NetworkChoice& networks,
 
 Result<Evaluation> evaluate_predictor(Workplace& workplace, const EvaluatePredictorRequest& request,
                                       core::Progress& progress, const std::stop_token& stop) {
-  FLEETFIT_ASSIGN(const auto pricing, GraphPricing::open(request.predictor));
+  FLEETFIT_ASSIGN(const auto pricing, predict::GraphPricing::open(request.predictor));
   const auto& identity = pricing.identity();
   if (identity.fingerprint.empty()) {
     return fail(

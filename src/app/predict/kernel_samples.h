@@ -1,8 +1,5 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "fleetfit/core/result.h"
 #include "fleetfit/cost/kernels.h"
 #include "fleetfit/graph/graph.h"
@@ -12,17 +9,8 @@
 
 namespace fleetfit::app {
 
-/// The network as a device of this precision runs it: a float one is quantized for int8. Its ranges
-/// are made up, which changes results and not times.
+/// The network as a device of this precision runs it: a float one is quantized for int8.
 Result<graph::Graph> as_run(graph::Graph graph, measure::Precision precision);
-
-/// The kernels that a runtime will run for a network, with their features and names.
-struct DeducedKernels {
-  std::vector<cost::Kernel> kernels = {};
-  std::vector<cost::KernelFeatures> features = {};
-  std::vector<std::string> names = {};  ///< of the nodes in each, joined by "+"
-};
-Result<DeducedKernels> deduced_kernels(const graph::Graph& graph, const cost::KernelRules& rules);
 
 /// A measurement with operators in the form that predictors learn from: the deduced kernels with
 /// the times of what ran for them. Time that belongs to none of them counts as overhead; where all

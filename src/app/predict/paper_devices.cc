@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "app/devices/kernel_rules.h"
 #include "fleetfit/measure/device.h"
 
 namespace fleetfit::app {
@@ -21,7 +20,7 @@ Status write(const Result<Device>& device, const std::filesystem::path& output) 
 Status write_paper_device(const PaperDeviceRequest& request) {
   if (request.name.empty()) return fail(ErrorCode::invalid_input, "the device needs a name");
   FLEETFIT_TRY(measure::parse_precision(request.precision));
-  FLEETFIT_TRY(rules_named(request.rules));
+  FLEETFIT_TRY(cost::KernelRules::named(request.rules));
   const predict::Identity identity{.device = request.name,
                                    .runtime = "on paper",
                                    .precision = request.precision,

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/devices/kernel_rules.h"
 #include "app/devices/opened_device.h"
+#include "app/devices/runtimes.h"
 #include "app/models/model_files.h"
-#include "app/predict/graph_pricing.h"
 #include "app/predict/kernel_samples.h"
 #include "app/predict/profiled_networks.h"
+#include "fleetfit/predict/graph_pricing.h"
 #include "fleetfit/predict/mlp.h"
 #include "fleetfit/report/words.h"
 
@@ -70,7 +70,7 @@ Result<TrainedPredictor> train_predictor(Workplace& workplace, const TrainPredic
                                          core::Progress& progress, const std::stop_token& stop) {
   FLEETFIT_TRY(check_folder(request.output));
   FLEETFIT_ASSIGN(auto identity, identity_of(workplace, request));
-  FLEETFIT_ASSIGN(const auto rules, rules_named(identity.rules));
+  FLEETFIT_ASSIGN(const auto rules, cost::KernelRules::named(identity.rules));
   std::vector<predict::NetworkSample> samples;
   std::vector<std::string> left_out;
   const ProfileReceiver receiver{
@@ -107,7 +107,7 @@ Result<TrainedPredictor> train_predictor(Workplace& workplace, const TrainPredic
 }
 
 Result<Predictions> predict_models(const PredictRequest& request) {
-  FLEETFIT_ASSIGN(const auto pricing, GraphPricing::open(request.predictor));
+  FLEETFIT_ASSIGN(const auto pricing, predict::GraphPricing::open(request.predictor));
   Predictions predictions{.predictor = pricing.identity()};
   for (const auto& file : request.models) {
     auto model = graph::import_model(file, import_options(request.options));

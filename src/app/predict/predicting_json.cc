@@ -9,21 +9,21 @@ using Json = nlohmann::ordered_json;
 
 Json ends(const core::Interval& interval) { return {interval.low, interval.high}; }
 
-Json kernel_json(const PricedKernel& kernel) {
+Json kernel_json(const predict::PricedKernel& kernel) {
   return {{"name", kernel.name},
           {"kernel", kernel.kind},
           {"latency_ms", kernel.ms},
           {"interval90", ends(kernel.interval90)}};
 }
 
-Json unpriced_json(const PredictedModel& model, const predict::Unpriced& unpriced) {
+Json unpriced_json(const predict::PredictedModel& model, const predict::Unpriced& unpriced) {
   const auto& kernel = model.kernels[unpriced.kernel];
   return {{"name", kernel.name},         {"kernel", unpriced.kind},
           {"latency_ms", kernel.ms},     {"reason", unpriced.reason},
           {"nearest", unpriced.nearest}, {"nearest_ms", unpriced.nearest_ms}};
 }
 
-Json model_json(const Predictions& predictions, const PredictedModel& model) {
+Json model_json(const Predictions& predictions, const predict::PredictedModel& model) {
   Json ops = Json::array();
   for (const auto& kernel : model.kernels) ops.push_back(kernel_json(kernel));
   Json unpriced = Json::array();

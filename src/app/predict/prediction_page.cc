@@ -1,4 +1,4 @@
-#include "app/predict/prediction_page.h"
+#include "fleetfit/app/predicting.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "app/search/pareto_page.h"
 #include "app/search/search_problem.h"
 #include "fleetfit/app/searching.h"
 #include "fleetfit/core/file.h"

@@ -1,4 +1,4 @@
-#include "app/search/pareto_page.h"
+#include "fleetfit/app/searching.h"
 
 #include <fmt/format.h>
 

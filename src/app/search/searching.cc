@@ -10,7 +10,6 @@
 #include <limits>
 #include <utility>
 
-#include "app/search/pareto_page.h"
 #include "app/search/search_problem.h"
 #include "fleetfit/core/file.h"
 

@@ -11,12 +11,12 @@
 #include <utility>
 
 #include "app/devices/opened_device.h"
-#include "app/predict/graph_pricing.h"
 #include "app/search/fitted_source.h"
 #include "fleetfit/app/measuring.h"
 #include "fleetfit/app/predicting_designs.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/predict/design_predictor.h"
+#include "fleetfit/predict/graph_pricing.h"
 #include "fleetfit/space/table.h"
 #include "fleetfit/transfer/adaproxy.h"
 
@@ -77,7 +77,7 @@ Result<OpenedSource> open_design_predictor(const SourcePlace& place, const std::
 /// Builds each design's network and prices its kernels.
 class KernelSource final : public space::Source {
  public:
-  KernelSource(const space::Space& space, GraphPricing pricing)
+  KernelSource(const space::Space& space, predict::GraphPricing pricing)
       : space_(space), pricing_(std::move(pricing)) {}
 
   Status evaluate(space::DesignBatch designs, std::span<double> out) const override {
@@ -92,7 +92,7 @@ class KernelSource final : public space::Source {
 
  private:
   const space::Space& space_;
-  GraphPricing pricing_;
+  predict::GraphPricing pricing_;
 };
 
 Result<OpenedSource> open_predictor(const SourcePlace& place, std::string_view text,
@@ -106,7 +106,7 @@ Result<OpenedSource> open_predictor(const SourcePlace& place, std::string_view t
     return fail(ErrorCode::invalid_input,
                 fmt::format("{}: it predicts latencies, not {}", file, to_string(quantity)));
   }
-  FLEETFIT_ASSIGN(auto pricing, GraphPricing::open(file));
+  FLEETFIT_ASSIGN(auto pricing, predict::GraphPricing::open(file));
   auto about = fmt::format("predictor of {}, kernel by kernel", pricing.identity().device);
   return OpenedSource{.source = std::make_unique<KernelSource>(place.space, std::move(pricing)),
                       .about = std::move(about)};

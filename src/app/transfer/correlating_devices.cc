@@ -5,7 +5,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "app/transfer/correlation_page.h"
 #include "app/transfer/transfer_tables.h"
 #include "fleetfit/app/transferring.h"
 #include "fleetfit/core/file.h"

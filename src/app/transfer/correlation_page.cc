@@ -1,4 +1,4 @@
-#include "app/transfer/correlation_page.h"
+#include "fleetfit/app/transferring.h"
 
 #include <fmt/format.h>
 

@@ -10,11 +10,11 @@
 
 #include "app/devices/device_variants.h"
 #include "app/measure/model_session.h"
-#include "app/predict/graph_pricing.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/graph/batch.h"
+#include "fleetfit/predict/graph_pricing.h"
 
 namespace fleetfit::app {
 namespace {
@@ -118,7 +118,8 @@ Status check_setting(const predict::Identity& identity, const tune::InferenceSet
   return {};
 }
 
-Result<tune::InferenceCost> predict_cost(const GraphPricing& pricing, const BatchedModel& model,
+Result<tune::InferenceCost> predict_cost(const predict::GraphPricing& pricing,
+                                         const BatchedModel& model,
                                          const tune::InferenceSetting& setting) {
   FLEETFIT_TRY(check_setting(pricing.identity(), setting));
   FLEETFIT_ASSIGN(auto graph, graph::with_batch(model.graph, setting.batch));
@@ -159,7 +160,7 @@ Result<tune::InferenceResult> find_answer(Workplace& workplace, const Question& 
   const tune::InferenceTuning tuning{
       .study = request.study, .algorithm = request.algorithm, .seed = request.seed};
   if (const auto file = predictor_file(device)) {
-    FLEETFIT_ASSIGN(const auto pricing, GraphPricing::open(*file));
+    FLEETFIT_ASSIGN(const auto pricing, predict::GraphPricing::open(*file));
     const auto price = [&](const tune::InferenceSetting& setting, const auto& /*rhythm*/) {
       return predict_cost(pricing, question.model, setting);
     };

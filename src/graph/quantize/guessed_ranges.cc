@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "fleetfit/graph/quantize.h"
 #include "graph/is_one_of.h"
@@ -64,6 +65,14 @@ Ranges guessed_ranges(const Graph& prepared, const QuantizeOptions& options) {
   for (const TensorId id : tensors_to_observe(prepared, options))
     ranges[id] = never_negative[static_cast<std::size_t>(id)] ? kNeverNegative : kAny;
   return ranges;
+}
+
+Result<Graph> quantized_for_costs(Graph graph) {
+  if (is_quantized(graph)) return graph;
+  FLEETFIT_ASSIGN(auto prepared, prepare_for_quantization(std::move(graph)));
+  const auto ranges = guessed_ranges(prepared);
+  // How many scales weights have changes no cost.
+  return quantize(std::move(prepared), ranges, {.per_channel = false, .only_costs = true});
 }
 
 }  // namespace fleetfit::graph
