@@ -6,6 +6,7 @@
 #include <atomic>
 #include <thread>
 
+#include "fleetfit/core/process_info.h"
 #include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/store/store.h"
 #include "study/crew.h"
@@ -234,7 +235,8 @@ TEST(ShareCores, EachHasItsOwnOrTheyTakeTurns) {
 
 TEST(WorkerName, TellsWhetherTheProcessIsThere) {
   EXPECT_FALSE(has_died_here(name_of_this_worker("w1")));
-  EXPECT_TRUE(has_died_here("w1@" + host_name() + ":4194305"));  // beyond the kernel's largest id
+  EXPECT_TRUE(
+      has_died_here("w1@" + core::host_name() + ":4194305"));  // beyond the kernel's largest id
   EXPECT_FALSE(has_died_here("w1@elsewhere.example:4194305"));
   EXPECT_FALSE(has_died_here("somebody"));
 }
