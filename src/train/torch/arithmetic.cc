@@ -28,6 +28,7 @@
 #include <ATen/ops/where.h>
 
 #include <algorithm>
+#include <array>
 
 #include "train/torch/calls.h"
 
@@ -35,6 +36,8 @@
 namespace fleetfit::train::operators {
 
 using namespace graph;  // the operators, which this file is all about
+
+namespace {
 
 // ---- Element-wise
 
@@ -76,8 +79,6 @@ Outputs run(const Unary& op, const Call& call) {
   }
   return {x};
 }
-
-namespace {
 
 at::Tensor combined(ElementwiseKind kind, const at::Tensor& a, const at::Tensor& b) {
   const bool whole = !a.is_floating_point() && !b.is_floating_point();
@@ -122,8 +123,6 @@ at::Tensor combined(ElementwiseKind kind, const at::Tensor& a, const at::Tensor&
   return a;
 }
 
-}  // namespace
-
 Outputs run(const Elementwise& op, const Call& call) {
   const auto operands = together(call.inputs);
   auto result = operands[0];
@@ -146,15 +145,11 @@ Outputs run(const Cast& op, const Call& call) {
 
 // ---- Reductions
 
-namespace {
-
 at::Tensor product_over(at::Tensor x, Ints axes, bool keep) {
   std::ranges::sort(axes, std::greater<>());
   for (const auto axis : axes) x = at::prod(x, axis, keep);
   return x;
 }
-
-}  // namespace
 
 Outputs run(const Reduce& op, const Call& call) {
   const auto& x = call.in(0);
@@ -183,6 +178,16 @@ Outputs run(const Reduce& op, const Call& call) {
       return {at::logsumexp(x, axes, keep)};
   }
   return {x};
+}
+
+}  // namespace
+
+std::span<const Runner> arithmetic_runners() {
+  static constexpr std::array kRunners{
+      runner<graph::Unary, run>(), runner<graph::Elementwise, run>(), runner<graph::Where, run>(),
+      runner<graph::Cast, run>(),  runner<graph::Reduce, run>(),
+  };
+  return kRunners;
 }
 
 }  // namespace fleetfit::train::operators

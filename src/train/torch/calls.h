@@ -2,14 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "fleetfit/graph/operator_table.h"
 #include "train/torch/operators.h"
 
-/// What each operator computes, a function for each of them, and what these share.
+/// What the functions that compute operators share.
 namespace fleetfit::train::operators {
 
 using Outputs = std::vector<at::Tensor>;
@@ -46,49 +50,21 @@ enum class Memory : std::uint8_t { keep, overwrite };
 /// The function of each element, in the memory of `x` if it may be overwritten.
 at::Tensor activated(at::Tensor x, const graph::Activation& activation, Memory memory);
 
-// One for each operator that can be trained.
-Outputs run(const graph::Activate& op, const Call& call);
-Outputs run(const graph::PRelu& op, const Call& call);
-Outputs run(const graph::Conv& op, const Call& call);
-Outputs run(const graph::ConvTranspose& op, const Call& call);
-Outputs run(const graph::Gemm& op, const Call& call);
-Outputs run(const graph::MatMul& op, const Call& call);
-Outputs run(const graph::MultiHeadAttention& op, const Call& call);
-Outputs run(const graph::BatchNorm& op, const Call& call);
-Outputs run(const graph::InstanceNorm& op, const Call& call);
-Outputs run(const graph::LayerNorm& op, const Call& call);
-Outputs run(const graph::Lrn& op, const Call& call);
-Outputs run(const graph::LpNormalization& op, const Call& call);
-Outputs run(const graph::Softmax& op, const Call& call);
-Outputs run(const graph::Pool& op, const Call& call);
-Outputs run(const graph::GlobalPool& op, const Call& call);
-Outputs run(const graph::Unary& op, const Call& call);
-Outputs run(const graph::Elementwise& op, const Call& call);
-Outputs run(const graph::Where& op, const Call& call);
-Outputs run(const graph::Cast& op, const Call& call);
-Outputs run(const graph::Reduce& op, const Call& call);
-Outputs run(const graph::Concat& op, const Call& call);
-Outputs run(const graph::Split& op, const Call& call);
-Outputs run(const graph::Slice& op, const Call& call);
-Outputs run(const graph::Pad& op, const Call& call);
-Outputs run(const graph::Resize& op, const Call& call);
-Outputs run(const graph::Transpose& op, const Call& call);
-Outputs run(const graph::Reshape& op, const Call& call);
-Outputs run(const graph::Flatten& op, const Call& call);
-Outputs run(const graph::Squeeze& op, const Call& call);
-Outputs run(const graph::Unsqueeze& op, const Call& call);
-Outputs run(const graph::Expand& op, const Call& call);
-Outputs run(const graph::Tile& op, const Call& call);
-Outputs run(const graph::Gather& op, const Call& call);
-Outputs run(const graph::Stack& op, const Call& call);
-Outputs run(const graph::Unstack& op, const Call& call);
-Outputs run(const graph::DepthToSpace& op, const Call& call);
-Outputs run(const graph::SpaceToDepth& op, const Call& call);
-Outputs run(const graph::ChannelShuffle& op, const Call& call);
-Outputs run(const graph::ConstantOfShape& op, const Call& call);
-Outputs run(const graph::ShapeOf& op, const Call& call);
-Outputs run(const graph::Range& op, const Call& call);
-Outputs run(const graph::Identity& op, const Call& call);
-Outputs run(const graph::Dropout& op, const Call& call);
+/// What computes operators of one type.
+struct Runner {
+  std::size_t type = 0;  ///< graph::kTypeOf
+  Outputs (*run)(const Call&) = nullptr;
+};
+
+template <class Op, Outputs (*run)(const Op&, const Call&)>
+constexpr Runner runner() {
+  return {graph::kTypeOf<Op>,
+          [](const Call& call) { return run(*std::get_if<Op>(&call.node.op), call); }};
+}
+
+// What each file can compute.
+std::span<const Runner> arithmetic_runners();
+std::span<const Runner> layer_runners();
+std::span<const Runner> movement_runners();
 
 }  // namespace fleetfit::train::operators

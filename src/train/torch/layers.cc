@@ -30,6 +30,7 @@
 #include <ATen/ops/where.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -83,6 +84,8 @@ at::Tensor activated(at::Tensor x, const Activation& activation, Memory memory) 
   return x;
 }
 
+namespace {
+
 Outputs run(const Activate& op, const Call& call) {
   return {
       activated(call.in(0), op.function, call.may_overwrite ? Memory::overwrite : Memory::keep)};
@@ -106,8 +109,6 @@ Outputs run(const Conv& op, const Call& call) {
                                  op.window.dilations, false, none, op.groups);
   return {from_channels_first(y, op.layout)};
 }
-
-namespace {
 
 /// Weights output x kernel… x input/groups as torch's input x output/groups x kernel….
 at::Tensor transposed_weights(const at::Tensor& weights, const ConvTranspose& op) {
@@ -143,8 +144,6 @@ Crop crop_of(const ConvTranspose& op, const Ints& in, const Ints& full) {
   }
   return crop;
 }
-
-}  // namespace
 
 Outputs run(const ConvTranspose& op, const Call& call) {
   const auto x = to_channels_first(call.in(0), op.layout);
@@ -244,8 +243,6 @@ Outputs run(const Softmax& op, const Call& call) {
 
 // ---- Pooling
 
-namespace {
-
 at::Tensor max_pool(const at::Tensor& x, const Window& w, const Ints& pads) {
   switch (w.kernel.size()) {
     case 1:
@@ -312,8 +309,6 @@ at::Tensor average_pool_unevenly(const Pool& op, const at::Tensor& x, const Padd
   return sums.div(average_pool(pad_spatial(inside, none, room, 0), op.window, none, true));
 }
 
-}  // namespace
-
 Outputs run(const Pool& op, const Call& call) {
   if (call.node.outputs.size() > 1) misfit("the places of the largest elements are not known here");
   const auto x = to_channels_first(call.in(0), op.layout);
@@ -342,6 +337,29 @@ Outputs run(const GlobalPool& op, const Call& call) {
   const auto axes = counting(x.dim() - 2, 2);
   const auto y = op.kind == PoolKind::max ? at::amax(x, axes, true) : x.mean(axes, true);
   return {from_channels_first(y, op.layout)};
+}
+
+}  // namespace
+
+std::span<const Runner> layer_runners() {
+  static constexpr std::array kRunners{
+      runner<graph::Activate, run>(),
+      runner<graph::PRelu, run>(),
+      runner<graph::Conv, run>(),
+      runner<graph::ConvTranspose, run>(),
+      runner<graph::Gemm, run>(),
+      runner<graph::MatMul, run>(),
+      runner<graph::MultiHeadAttention, run>(),
+      runner<graph::BatchNorm, run>(),
+      runner<graph::InstanceNorm, run>(),
+      runner<graph::LayerNorm, run>(),
+      runner<graph::Lrn, run>(),
+      runner<graph::LpNormalization, run>(),
+      runner<graph::Softmax, run>(),
+      runner<graph::Pool, run>(),
+      runner<graph::GlobalPool, run>(),
+  };
+  return kRunners;
 }
 
 }  // namespace fleetfit::train::operators

@@ -8,6 +8,7 @@
 #include <ATen/ops/where.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -21,9 +22,9 @@ namespace fleetfit::train::operators {
 
 using namespace graph;  // the operators, which this file is all about
 
-// ---- Moving data
-
 namespace {
+
+// ---- Moving data
 
 /// A constant that stands for each sample of the graph's batch, repeated for the batch at hand.
 at::Tensor for_batch(const Call& call, std::size_t i) {
@@ -35,8 +36,6 @@ at::Tensor for_batch(const Call& call, std::size_t i) {
   shape[0] = call.batch;
   return x.expand(shape);
 }
-
-}  // namespace
 
 Outputs run(const Concat& op, const Call& call) {
   const bool along_batch = positive_axis(op.axis, call.in(0).dim()) == 0;
@@ -54,8 +53,6 @@ Outputs run(const graph::Split& op, const Call& call) {
   return x.split_with_sizes(sizes, op.axis);
 }
 
-namespace {
-
 /// Every `step`-th index from the back.
 at::Tensor sliced_backwards(const at::Tensor& x, std::int64_t axis, std::int64_t start,
                             std::int64_t end, std::int64_t step) {
@@ -66,8 +63,6 @@ at::Tensor sliced_backwards(const at::Tensor& x, std::int64_t axis, std::int64_t
   for (auto i = start; i > end; i += step) indices.push_back(i);
   return x.index_select(axis, tensor_of(indices).to(x.device()));
 }
-
-}  // namespace
 
 Outputs run(const graph::Slice& op, const Call& call) {
   auto x = call.in(0);
@@ -85,8 +80,6 @@ Outputs run(const graph::Slice& op, const Call& call) {
   return {x};
 }
 
-namespace {
-
 /// Where each element of a padded axis comes from.
 Ints mirrored_indices(PadMode mode, std::int64_t extent, std::int64_t begin, std::int64_t end) {
   Ints indices;
@@ -101,8 +94,6 @@ Ints mirrored_indices(PadMode mode, std::int64_t extent, std::int64_t begin, std
   }
   return indices;
 }
-
-}  // namespace
 
 Outputs run(const Pad& op, const Call& call) {
   auto x = call.in(0);
@@ -127,8 +118,6 @@ Outputs run(const Pad& op, const Call& call) {
   return {x};
 }
 
-namespace {
-
 /// Weighted sums along one axis, as a product with a matrix.
 at::Tensor resized_axis(const Resize& op, const at::Tensor& x, std::int64_t axis,
                         const ResizedAxis& extents) {
@@ -145,8 +134,6 @@ at::Tensor resized_axis(const Resize& op, const at::Tensor& x, std::int64_t axis
     return x.index_select(axis, tensor_of(nearest).to(x.device()));
   return at::linear(x.movedim(axis, -1), weights.to(x.device())).movedim(-1, axis);
 }
-
-}  // namespace
 
 Outputs run(const Resize& op, const Call& call) {
   auto x = call.in(0);
@@ -176,8 +163,6 @@ Outputs run(const Transpose& op, const Call& call) {
   return {x.permute(perm)};
 }
 
-namespace {
-
 /// A shape that is written into the graph holds for its own batch only.
 void adjust_batch(Ints& shape, const Call& call, std::int64_t numel) {
   if (shape.empty() || call.batch == call.graph_batch || !call.is_static_input(1)) return;
@@ -191,8 +176,6 @@ void adjust_batch(Ints& shape, const Call& call, std::int64_t numel) {
   if (stated == numel || stated * call.batch != numel * call.graph_batch) return;
   shape[0] = shape[0] * call.batch / call.graph_batch;
 }
-
-}  // namespace
 
 Outputs run(const Reshape& op, const Call& call) {
   const auto& x = call.in(0);
@@ -211,8 +194,6 @@ Outputs run(const Flatten& op, const Call& call) {
   return {x.reshape({rows, rows == 0 ? 0 : x.numel() / rows})};
 }
 
-namespace {
-
 /// Those of the graph's own extents that are 1, where the operator does not say which.
 Ints squeezed_axes(const Call& call) {
   if (call.has(1)) return positive_axes(ints_of(call.in(1)), call.in(0).dim());
@@ -223,8 +204,6 @@ Ints squeezed_axes(const Call& call) {
     if ((*shape)[i] == 1) axes.push_back(static_cast<std::int64_t>(i));
   return axes;
 }
-
-}  // namespace
 
 Outputs run(const Squeeze&, const Call& call) {
   auto x = call.in(0);
@@ -275,13 +254,9 @@ Outputs run(const Stack& op, const Call& call) { return {at::stack(call.inputs, 
 
 Outputs run(const Unstack& op, const Call& call) { return call.in(0).unbind(op.axis); }
 
-namespace {
-
 at::Tensor regrouped(const at::Tensor& x, const Ints& split, const Ints& perm, const Ints& result) {
   return x.reshape(split).permute(perm).reshape(result);
 }
-
-}  // namespace
 
 Outputs run(const DepthToSpace& op, const Call& call) {
   const auto x = to_channels_first(call.in(0), op.layout);
@@ -345,6 +320,26 @@ Outputs run(const Dropout&, const Call& call) {
     factors[i] = core::unit_interval(bits) < call.drop.share ? 0 : scale;
   }
   return {x.mul(kept.to(x.device()))};
+}
+
+}  // namespace
+
+std::span<const Runner> movement_runners() {
+  static constexpr std::array kRunners{
+      runner<graph::Concat, run>(),          runner<graph::Split, run>(),
+      runner<graph::Slice, run>(),           runner<graph::Pad, run>(),
+      runner<graph::Resize, run>(),          runner<graph::Transpose, run>(),
+      runner<graph::Reshape, run>(),         runner<graph::Flatten, run>(),
+      runner<graph::Squeeze, run>(),         runner<graph::Unsqueeze, run>(),
+      runner<graph::Expand, run>(),          runner<graph::Tile, run>(),
+      runner<graph::Gather, run>(),          runner<graph::Stack, run>(),
+      runner<graph::Unstack, run>(),         runner<graph::DepthToSpace, run>(),
+      runner<graph::SpaceToDepth, run>(),    runner<graph::ChannelShuffle, run>(),
+      runner<graph::ConstantOfShape, run>(), runner<graph::ShapeOf, run>(),
+      runner<graph::Range, run>(),           runner<graph::Identity, run>(),
+      runner<graph::Dropout, run>(),
+  };
+  return kRunners;
 }
 
 }  // namespace fleetfit::train::operators

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <type_traits>
 
 #include "train/torch/calls.h"
 
@@ -72,31 +71,19 @@ namespace {
 
 using namespace graph;
 using operators::Memory;
-using operators::Outputs;
 
-struct Run {
-  template <class Op>
-  auto operator()(const Op& op, const OperatorCall& call) const
-      -> decltype(operators::run(op, call)) {
-    return operators::run(op, call);
-  }
-};
-
-template <class Op>
-constexpr bool kRuns = std::is_invocable_v<Run, const Op&, const OperatorCall&>;
+const graph::OperatorTable<operators::Runner>& runners() {
+  static const graph::OperatorTable<operators::Runner> kTable{
+      operators::arithmetic_runners(), operators::layer_runners(), operators::movement_runners()};
+  return kTable;
+}
 
 }  // namespace
 
 std::vector<at::Tensor> run_operator(const OperatorCall& call) {
-  auto outputs = std::visit(
-      [&]<class Op>(const Op& op) -> Outputs {
-        if constexpr (kRuns<Op>) {
-          return operators::run(op, call);
-        } else {
-          operators::misfit("nothing here trains it");
-        }
-      },
-      call.node.op);
+  const auto* runner = runners().find(call.node.op);
+  if (runner == nullptr) operators::misfit("nothing here trains it");
+  auto outputs = runner->run(call);
   if (call.node.activation) {
     const auto memory = forgets_results(call.node.op) ? Memory::overwrite : Memory::keep;
     outputs[0] = operators::activated(outputs[0], call.node.activation, memory);
@@ -112,8 +99,7 @@ bool forgets_results(const graph::Operator& op) {
 std::optional<std::string> why_not_trainable(const graph::Operator& op) {
   if (const auto* unknown = std::get_if<Unknown>(&op)) return unknown->reason;
   if (std::holds_alternative<Constant>(op)) return std::nullopt;
-  const bool runs = std::visit([]<class Op>(const Op&) { return kRuns<Op>; }, op);
-  if (runs) return std::nullopt;
+  if (runners().find(op) != nullptr) return std::nullopt;
   return "no gradient of it is known here";
 }
 
