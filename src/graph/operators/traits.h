@@ -15,8 +15,8 @@
 #include "fleetfit/graph/operator_facts.h"
 #include "fleetfit/graph/operator_table.h"
 
-/// The table of operators: what is known of each type beside its fields. Whoever treats operators
-/// asks the table, so that a new one is described in its family's file and nowhere else.
+/// The table of operators: what is known of each type beside its fields. Code that treats operators
+/// alike asks the table, so that a new one is described in its family's file and nowhere else.
 namespace fleetfit::graph {
 
 class ChannelLinks;
