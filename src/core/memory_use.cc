@@ -6,7 +6,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <vector>
+
+#include "core/process_guard.h"
 
 namespace fleetfit::core {
 namespace {
@@ -22,7 +25,15 @@ void add_children_of(int pid, std::vector<int>& all) {
   }
 }
 
+// What a guard has is its parent's memory, which would count twice.
+bool is_guard(int pid) {
+  std::ifstream file(fmt::format("/proc/{}/comm", pid));
+  std::string name;
+  return std::getline(file, name) && name == kGuardName;
+}
+
 std::int64_t resident_bytes(int pid) {
+  if (is_guard(pid)) return 0;
   std::ifstream file(fmt::format("/proc/{}/statm", pid));
   std::int64_t pages = 0;
   std::int64_t resident = 0;

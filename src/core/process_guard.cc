@@ -190,7 +190,7 @@ void watch(const Plan& plan, pid_t program) {
 
 [[noreturn]] void stand_guard(const Plan& plan) {
   ::setpgid(0, 0);
-  ::prctl(PR_SET_NAME, "fleetfit-guard");
+  ::prctl(PR_SET_NAME, kGuardName);
   if (plan.adopts) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   close_others(plan);
   static_cast<void>(std::signal(SIGCHLD, SIG_DFL));  // ignored, it would hide how children end

@@ -13,6 +13,9 @@
 
 namespace fleetfit::core {
 
+/// The name of a guard, as the kernel has it: not that of the program that it is a fork of.
+inline constexpr const char* kGuardName = "fleetfit-guard";
+
 /// What a guard starts.
 struct GuardedProgram {
   std::vector<std::string> argv = {};

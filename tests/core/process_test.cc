@@ -325,6 +325,18 @@ TEST(Process, TellsTheMemoryAndTheCpuTimeOfAllThatItStarted) {
   EXPECT_GT(process.cpu_s(), 0);
 }
 
+TEST(Process, DoesNotCountTheMemoryOfGuardsTwice) {
+  const TemporaryFolder folder;
+  auto process = Process::start(shell("cp $(command -v sleep) fleetfit-guard; echo copied; "
+                                      "exec ./fleetfit-guard 1000"),
+                                {.working_folder = folder.path()})
+                     .value();
+  EXPECT_EQ(line_of(process), "copied");
+  for (int i = 0; i < 1000 && process.memory_bytes() > 0; ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(process.memory_bytes(), 0);
+  EXPECT_EQ(process.wait(0ms), std::nullopt);
+}
+
 TEST(Process, MayLeaveADaemonBehindOrNot) {
   const auto script = shell("setsid sleep 1000 >/dev/null 2>&1 & echo $!; sleep 0.1");
   auto lenient = Process::start(script).value();

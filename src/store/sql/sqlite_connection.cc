@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "fleetfit/core/file_descriptor.h"
 #include "fleetfit/core/program.h"
 
 namespace fleetfit::store {
@@ -27,12 +28,12 @@ bool is_of_reading(sqlite3* database) {
 std::string what_and_why(std::string_view message, sqlite3* database) {
   const int error = sqlite3_system_errno(database);
   if (error == 0) return std::string(message);
-  return fmt::format("{} ({})", message, std::system_category().message(error));
+  return fmt::format("{} ({})", message, core::system_message(error));
 }
 
 std::string system_reason(sqlite3* database) {
   const int error = sqlite3_system_errno(database);
-  return error == 0 ? sqlite3_errmsg(database) : std::system_category().message(error);
+  return error == 0 ? sqlite3_errmsg(database) : core::system_message(error);
 }
 
 tl::unexpected<Error> cannot_open(const fs::path& path, ErrorCode code, std::string_view reason) {
@@ -62,7 +63,7 @@ std::string reason_not_to_open(const fs::path& path, sqlite3* database) {
   const fs::path refused = exists ? path : path.parent_path();
   const int access = exists ? R_OK | W_OK : W_OK | X_OK;
   if (::faccessat(AT_FDCWD, refused.c_str(), access, AT_EACCESS) != 0)
-    return std::system_category().message(errno);
+    return core::system_message(errno);
   return system_reason(database);
 }
 
