@@ -123,7 +123,7 @@ bool FleetAgent::failed(std::string_view call, const fleet::CallError& error) {
   // A server that is away is said once, and then sometimes.
   if (!known || backoff_.failures() % 10 == 0 || !error.passing())
     log_(fmt::format("{}: {}", call, error.message));
-  // A token that was revoked or a device that was removed may come back: all begins anew.
+  // A token that was revoked or a device that was removed may come back: all begins again.
   if (!error.passing()) registered_ = false;
   return false;
 }

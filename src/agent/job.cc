@@ -45,7 +45,7 @@ Result<std::map<std::string, fs::path>> fetch_files(const JobFile& job, std::str
 
 Result<nlohmann::ordered_json> fetch_and_perform(JobPlace& place, std::string_view connection) {
   FLEETFIT_ASSIGN(place.files, fetch_files(place.job, connection, place.stop));
-  place.teller.tell({{"line", "started"}});
+  place.reporter.report({{"line", "started"}});
   const auto choices = place.job.options.state / "kernels.json";
   load_kernel_choices(*place.workplace.store, choices);
   auto result = perform(place);
@@ -76,19 +76,19 @@ Status do_job(const fs::path& folder, std::string_view connection, const core::C
               const std::function<void(std::string_view)>& write_line,
               const std::stop_token& stop) {
   FLEETFIT_ASSIGN(auto job, read_job_file(folder));
-  Teller teller(write_line);
-  const auto progress = make_event_progress(teller, clock);
+  Reporter reporter(write_line);
+  const auto progress = make_event_progress(reporter, clock);
   JobPlace place{.job = std::move(job),
                  .folder = folder,
                  .workplace = {.store = store::open_memory_store(), .clock = clock},
-                 .teller = teller,
+                 .reporter = reporter,
                  .progress = *progress,
                  .stop = stop};
   const auto result = fetch_and_perform(place, connection);
   nlohmann::json outcome = {{"line", "outcome"}, {"finished", result.has_value()}};
   outcome["reason"] = result ? "" : result.error().message;
   outcome["result"] = result ? nlohmann::json(*result) : nlohmann::json::object();
-  teller.tell(outcome);
+  reporter.report(outcome);
   return {};
 }
 

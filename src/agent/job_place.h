@@ -18,12 +18,12 @@
 namespace fleetfit::agent {
 
 /// Lines to the agent. Safe to use from many threads.
-class Teller {
+class Reporter {
  public:
-  explicit Teller(const std::function<void(std::string_view)>& write_line)
+  explicit Reporter(const std::function<void(std::string_view)>& write_line)
       : write_line_(write_line) {}
 
-  void tell(const nlohmann::json& message);
+  void report(const nlohmann::json& message);
   void event(std::string_view kind, const nlohmann::json& body);
 
  private:
@@ -32,7 +32,7 @@ class Teller {
 };
 
 /// Progress as events, one a second at most; messages as events of kind "log".
-std::unique_ptr<core::Progress> make_event_progress(Teller& teller, const core::Clock& clock);
+std::unique_ptr<core::Progress> make_event_progress(Reporter& reporter, const core::Clock& clock);
 
 /// Where a job is done.
 struct JobPlace {
@@ -40,7 +40,7 @@ struct JobPlace {
   std::filesystem::path folder = {};
   std::map<std::string, std::filesystem::path> files = {};  ///< by hash, checked
   app::Workplace workplace;
-  Teller& teller;
+  Reporter& reporter;
   core::Progress& progress;
   std::stop_token stop = {};
 

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// The file under the name that it was sent with, which tells its format.
+/// The file under the name that it was sent with, which says its format.
 Result<fs::path> named(const JobPlace& place, const std::string& hash, const std::string& name) {
   const auto folder = place.folder / "named";
   std::error_code error;
@@ -138,7 +138,7 @@ struct Performer {
                                                         .data = job.data}));
     Status served;
     {
-      const ServingWatch watch(*serving, events, place.teller);
+      const ServingWatch watch(*serving, events, place.reporter);
       served = serving->serve_data({.seconds = job.seconds}, place.progress, place.stop);
     }
     FLEETFIT_TRY(served);

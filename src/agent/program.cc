@@ -178,7 +178,7 @@ int parse_and_run(int argc, char** argv) {
   program.set_version_flag("--version", fmt::format("fleetfit-agent {}", core::version()));
   add_flags(program, flags);
   program.footer(
-      "Only outgoing connections are made. docs/agents.md tells more.\n\nExample:\n"
+      "Only outgoing connections are made. docs/agents.md says more.\n\nExample:\n"
       "  fleetfit-agent --server https://fleet.example:8443 --token-file token --name pi4");
   program.require_subcommand(0, 1);
   auto* job = program.add_subcommand("job", "Do a job (the agent starts itself with this)");

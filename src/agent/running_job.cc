@@ -108,7 +108,7 @@ Status RunningJob::take_message(const core::JsonView& message,
   FLEETFIT_TRY(finished);
   FLEETFIT_TRY(reason);
   FLEETFIT_TRY(result);
-  // What a process says when it is told to end is no result.
+  // What a process says when it is asked to end is no result.
   if (!stop_reason_.empty()) return {};
   outcome_ = fleet::Outcome{.attempt = assignment_.attempt,
                             .finished = *finished,

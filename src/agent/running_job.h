@@ -22,7 +22,7 @@ class RunningJob {
              std::unique_ptr<JobProcess> process, const core::Clock& clock);
 
   /// Takes what the process has written and sees to its limits; gives the outcome when it is there.
-  /// `on_event` gets what the job tells meanwhile.
+  /// `on_event` gets what the job reports meanwhile.
   std::optional<fleet::Outcome> look(const std::function<void(NewEvent)>& on_event, const Log& log);
 
   /// Ends the process; the job has then failed for this reason.

@@ -18,9 +18,9 @@ constexpr int kIntervalsOfLatency = 5;
 }  // namespace
 
 ServingWatch::ServingWatch(app::Serving& serving, const std::filesystem::path& events,
-                           Teller& teller)
+                           Reporter& reporter)
     : serving_(serving),
-      teller_(teller),
+      reporter_(reporter),
       events_(events),
       thread_([this](const std::stop_token& end) { watch(end); }) {}
 
@@ -48,7 +48,7 @@ void ServingWatch::pass_on_events() {
     const auto event = nlohmann::json::parse(std::exchange(line_, {}), nullptr, false);
     if (!event.is_object()) continue;
     const bool is_switch = event.value("event", "") == "switch";
-    teller_.event(is_switch ? "switch" : "serving", event);
+    reporter_.event(is_switch ? "switch" : "serving", event);
   }
 }
 
@@ -58,11 +58,11 @@ void ServingWatch::tell_latency() {
   const auto& report = summary.report;
   const auto used = std::ranges::find(report.subnets, report.subnet, &adapt::SubnetUse::subnet);
   if (!report.ratio || used == report.subnets.end()) return;
-  teller_.event("latency", {{"latency_ms", *report.ratio * used->estimated_ms},
-                            {"budget_ms", summary.budget_ms},
-                            {"subnet", report.subnet},
-                            {"accuracy", used->accuracy},
-                            {"requests", report.requests - requests_}});
+  reporter_.event("latency", {{"latency_ms", *report.ratio * used->estimated_ms},
+                              {"budget_ms", summary.budget_ms},
+                              {"subnet", report.subnet},
+                              {"accuracy", used->accuracy},
+                              {"requests", report.requests - requests_}});
   requests_ = report.requests;
 }
 

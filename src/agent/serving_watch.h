@@ -10,11 +10,11 @@
 
 namespace fleetfit::agent {
 
-/// While it lives, tells of a bundle that is being served: switches as they happen, the latency
+/// While it lives, reports on a bundle that is being served: switches as they happen, the latency
 /// every second. Borrows all.
 class ServingWatch {
  public:
-  ServingWatch(app::Serving& serving, const std::filesystem::path& events, Teller& teller);
+  ServingWatch(app::Serving& serving, const std::filesystem::path& events, Reporter& reporter);
   ServingWatch(const ServingWatch&) = delete;
   ServingWatch& operator=(const ServingWatch&) = delete;
   ~ServingWatch();
@@ -25,7 +25,7 @@ class ServingWatch {
   void tell_latency();
 
   app::Serving& serving_;
-  Teller& teller_;
+  Reporter& reporter_;
   std::ifstream events_;
   std::string line_ = {};  // what was read of a line that is not complete
   std::size_t requests_ = 0;

@@ -32,7 +32,7 @@ struct SpoolLimits {
 class Spool {
  public:
   /// Makes the folder if need be. `first_number` is that of the first event if the folder is new: a
-  /// device whose folder was lost must not begin anew with numbers that the server knows. What a
+  /// device whose folder was lost must not begin again with numbers that the server knows. What a
   /// disk has damaged is put aside.
   static Result<Spool> open(const std::filesystem::path& folder, std::int64_t first_number,
                             const SpoolLimits& limits = {});

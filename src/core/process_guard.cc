@@ -155,8 +155,8 @@ bool program_ended(pid_t program) {
          info.si_pid == program;
 }
 
-// Stands by the program until it has ended: does what it is told, and kills the program when nobody
-// is there any more to tell it anything.
+// Stands by the program until it has ended: does what we ask for, and kills the program when we are
+// gone.
 void watch(const Plan& plan, pid_t program) {
   constexpr milliseconds kLookAround{1000};
   sigset_t child;

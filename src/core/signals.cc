@@ -14,7 +14,7 @@ namespace fleetfit::core {
 namespace {
 
 // Runs in a thread that does not hold the signals back, because a library started it before us:
-// from now on it does, and the signal goes to whoever waits for it.
+// from now on it does, and the signal goes to the thread that waits for it.
 void pass_on(int signal, siginfo_t* /*info*/, void* context) {
   auto& mask = static_cast<ucontext_t*>(context)->uc_sigmask;
   ::sigaddset(&mask, SIGINT);

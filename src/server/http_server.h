@@ -27,7 +27,7 @@ class HttpServer {
   HttpServer(HttpApi& api, Bell* bell, const ListenOptions& options, TlsContext tls);
   ~HttpServer();
 
-  /// Listens, and tells the address.
+  /// Listens, and gives the address.
   Result<Address> open();
   /// Until it is stopped.
   Status run(const std::stop_token& stop);

@@ -13,8 +13,8 @@ namespace {
 constexpr std::string_view kPredict = "/v1/predict";
 constexpr std::string_view kStatus = "/v1/status";
 
-// Subnets serve one request after the other; the other threads read the next ones and tell how
-// things stand.
+// Subnets serve one request after the other; the other threads read the next ones and
+// answer how things stand.
 constexpr std::size_t kThreads = 4;
 // Each may hold one request in memory.
 constexpr std::size_t kMostConnections = 64;

@@ -109,7 +109,7 @@ Status do_job(const std::filesystem::path& folder, std::string_view connection,
               const core::Clock& clock, const std::function<void(std::string_view)>& write_line,
               const std::stop_token& stop);
 
-/// What a job's process is told on its standard input, and back.
+/// What a job's process gets on its standard input, and back.
 std::string connection_text(const fleet::ClientOptions& options);
 Result<fleet::ClientOptions> parse_connection(std::string_view text);
 

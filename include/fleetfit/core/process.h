@@ -94,7 +94,7 @@ class Process {
   /// if it has ended or closed its stdin, or does not take the text in time.
   Status write(std::string_view text, std::chrono::milliseconds timeout);
 
-  /// Tells it that no more input comes.
+  /// Ends its input.
   void close_stdin();
 
   /// The next line of its stdout without the line end; a last line may lack one. Nothing if the

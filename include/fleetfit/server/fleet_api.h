@@ -33,9 +33,9 @@ struct FleetApiOptions {
   std::uint64_t most_json_bytes = std::uint64_t{1} << 20;
   std::uint64_t most_result_bytes = std::uint64_t{8} << 20;
   std::uint64_t most_file_bytes = std::uint64_t{2} << 30;
-  /// Told what went wrong in the server itself; never a secret. From any thread.
+  /// Gets what went wrong in the server itself; never a secret. From any thread.
   std::function<void(const std::string&)> log = {};
-  /// Told when there are new events. From any thread.
+  /// Called when there are new events. From any thread.
   std::function<void()> events_added = {};
 };
 

@@ -42,7 +42,7 @@ struct ListenOptions {
 
 /// Answers requests until it is stopped, and then those that have come already. Connections wait
 /// without a thread of their own, streams of events among them; a request that comes slowly is
-/// refused. `listening` is told the address once requests can come.
+/// refused. `listening` gets the address once requests can come.
 /// Fails with `invalid_input` on an address that others can reach without TLS and on a certificate
 /// that cannot be used, with `io` if the address cannot.
 Status serve_fleet(FleetApi& api, Bell& bell, const ListenOptions& options,

@@ -28,7 +28,7 @@ class ServingApi final : public HttpApi {
   app::Serving& serving_;
 };
 
-/// Answers requests until it is stopped. `listening` is told the address once requests can come.
+/// Answers requests until it is stopped. `listening` gets the address once requests can come.
 /// Fails with `io` if the address cannot be used.
 Status serve_http(app::Serving& serving, const Address& address,
                   const std::function<void(const std::string& address)>& listening,

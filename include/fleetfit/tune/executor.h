@@ -11,7 +11,7 @@
 #include "fleetfit/core/result.h"
 
 /// Where workers run. A worker is an ordinary process that takes trials of a study from the store
-/// until it is told to end; local processes here, jobs of a cluster elsewhere.
+/// until it is asked to end; local processes here, jobs of a cluster elsewhere.
 namespace fleetfit::tune {
 
 struct WorkerSpec {

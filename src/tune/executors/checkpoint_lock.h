@@ -31,7 +31,7 @@ class CheckpointLock {
 
   const core::FileDescriptor& descriptor() const { return lock_; }
 
-  /// Tells successors which process group to kill.
+  /// Says to successors which process group to kill.
   Status record_group(int group);
 
  private:

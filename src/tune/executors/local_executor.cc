@@ -40,7 +40,7 @@ class LocalExecutor final : public Executor {
     return result;
   }
 
-  // Its input ends, which tells it to end; the conductor's death does the same.
+  // Its input ends, which asks it to end; the conductor's death does the same.
   Status cancel(std::size_t worker) override {
     if (worker >= workers_.size())
       return fail(ErrorCode::not_found, fmt::format("there is no worker {}", worker));

@@ -13,15 +13,16 @@ constexpr std::size_t kMostMessage = 2000;
 
 class EventProgress final : public core::Progress {
  public:
-  EventProgress(Teller& teller, const core::Clock& clock) : teller_(teller), clock_(clock) {}
+  EventProgress(Reporter& reporter, const core::Clock& clock)
+      : reporter_(reporter), clock_(clock) {}
 
   void receive(const core::ProgressEvent& event) override {
     if (event.kind == core::ProgressKind::message) {
-      teller_.event("log", {{"message", event.text.substr(0, kMostMessage)}});
+      reporter_.event("log", {{"message", event.text.substr(0, kMostMessage)}});
     } else if (event.kind == core::ProgressKind::advanced && is_due()) {
       nlohmann::json body = {{"name", event.name}, {"unit", event.unit}, {"done", event.done}};
       if (event.total > 0) body["total"] = event.total;
-      teller_.event("progress", body);
+      reporter_.event("progress", body);
     }
   }
 
@@ -34,7 +35,7 @@ class EventProgress final : public core::Progress {
     return true;
   }
 
-  Teller& teller_;
+  Reporter& reporter_;
   const core::Clock& clock_;
   std::mutex mutex_;
   std::optional<std::chrono::nanoseconds> last_ = std::nullopt;
@@ -42,18 +43,18 @@ class EventProgress final : public core::Progress {
 
 }  // namespace
 
-void Teller::tell(const nlohmann::json& message) {
+void Reporter::report(const nlohmann::json& message) {
   const auto line = core::format_json_line(message);
   const std::scoped_lock lock(mutex_);
   write_line_(line);
 }
 
-void Teller::event(std::string_view kind, const nlohmann::json& body) {
-  tell({{"line", "event"}, {"kind", kind}, {"body", body}});
+void Reporter::event(std::string_view kind, const nlohmann::json& body) {
+  report({{"line", "event"}, {"kind", kind}, {"body", body}});
 }
 
-std::unique_ptr<core::Progress> make_event_progress(Teller& teller, const core::Clock& clock) {
-  return std::make_unique<EventProgress>(teller, clock);
+std::unique_ptr<core::Progress> make_event_progress(Reporter& reporter, const core::Clock& clock) {
+  return std::make_unique<EventProgress>(reporter, clock);
 }
 
 }  // namespace fleetfit::agent
