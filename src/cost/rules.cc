@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "cost/quantities.h"
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/graph/operator_facts.h"
@@ -21,48 +21,6 @@ using core::JsonView;
 
 constexpr std::string_view kFormat = "fleetfit-kernel-rules";
 constexpr std::int64_t kVersion = 1;
-
-constexpr std::array<std::pair<std::string_view, Along>, 4> kAlong{{
-    {"first", Along::first},
-    {"latest", Along::latest},
-    {"each", Along::each},
-    {"any", Along::any},
-}};
-
-constexpr std::array<std::pair<std::string_view, Condition>, 12> kConditions{{
-    {"inputs_ready", Condition::inputs_ready},
-    {"same_shape", Condition::same_shape},
-    {"constant_channel_operand", Condition::constant_channel_operand},
-    {"constant_weights", Condition::constant_weights},
-    {"not_activated", Condition::not_activated},
-    {"other_dies", Condition::other_dies},
-    {"other_not_read", Condition::other_not_read},
-    {"channel_axis", Condition::channel_axis},
-    {"same_storage", Condition::same_storage},
-    {"float_only", Condition::float_only},
-    {"not_grouped", Condition::not_grouped},
-    {"relu_follows", Condition::relu_follows},
-}};
-
-/// One of a list of words, and what it stands for.
-template <class Value, std::size_t n>
-Result<Value> word(const JsonView& view,
-                   const std::array<std::pair<std::string_view, Value>, n>& words) {
-  FLEETFIT_ASSIGN(const auto text, view.as_text());
-  std::vector<std::string_view> known;
-  for (const auto& [name, value] : words) {
-    if (name == text) return value;
-    known.push_back(name);
-  }
-  return view.error(fmt::format("'{}' is none of {}", text, fmt::join(known, ", ")));
-}
-
-/// A list of texts that may be missing.
-Result<std::vector<std::string>> texts(const JsonView& view, std::string_view key) {
-  FLEETFIT_ASSIGN(const auto field, view.find(key));
-  if (!field) return std::vector<std::string>();
-  return field->as_texts();
-}
 
 /// "Activation" stands for all of them.
 std::set<std::string> expanded(const std::vector<std::string>& types) {
@@ -77,151 +35,68 @@ std::set<std::string> expanded(const std::vector<std::string>& types) {
   return all;
 }
 
-/// Reads fields one after the other and keeps the first mistake.
-class Reader {
- public:
-  explicit Reader(const JsonView& view) : view_(view) {}
+Status check_kind(std::string_view text) {
+  if (std::ranges::find(kernel_kinds(), text) != kernel_kinds().end()) return {};
+  return refuse(fmt::format("there is no kind of kernel '{}'", text));
+}
 
-  Reader& only(std::initializer_list<std::string_view> keys) {
-    return keep(view_.allow_only(keys));
+Status read_types(const JsonView& view, std::set<std::string>& types) {
+  FLEETFIT_ASSIGN(const auto texts, view.as_texts());
+  types = expanded(texts);
+  return {};
+}
+
+Status read_families(const JsonView& view, std::set<std::string>& families) {
+  FLEETFIT_ASSIGN(const auto texts, view.as_texts());
+  families = {texts.begin(), texts.end()};
+  return {};
+}
+
+Status read_kinds(const JsonView& view, std::set<std::string>& kinds) {
+  FLEETFIT_ASSIGN(const auto texts, view.as_texts());
+  for (const auto& text : texts) {
+    if (auto known = check_kind(text); !known) return view.error(known.error().message);
+    kinds.insert(text);
   }
-  Reader& types(std::string_view key, std::set<std::string>& into) {
-    auto list = texts(view_, key);
-    if (list) into = expanded(*list);
-    return keep(list);
-  }
-  Reader& list(std::string_view key, std::vector<std::string>& into) {
-    auto values = texts(view_, key);
-    if (values) into = *values;
-    return keep(values);
-  }
-  Reader& set(std::string_view key, std::set<std::string>& into) {
-    auto values = texts(view_, key);
-    if (values) into = {values->begin(), values->end()};
-    return keep(values);
-  }
-  template <class Value, class Read>
-  Reader& each(std::string_view key, std::vector<Value>& into, const Read& read) {
-    const auto field = view_.find(key);
-    if (!field || !*field) return keep(field);
-    const auto items = (*field)->items();
-    if (!items) return keep(items);
-    for (const auto& item : *items) {
-      auto value = read(item);
-      if (!value) return keep(value);
-      into.push_back(*std::move(value));
+  return {};
+}
+
+/// A field that may be missing, read into its member by a function.
+template <auto member, auto read>
+constexpr core::Field read_field(std::string_view name) {
+  core::Field field{.name = name, .is_optional = true};
+  field.read = [](const JsonView& view, void* record) {
+    return read(view, core::MemberOf<member>::of(record));
+  };
+  return field;
+}
+
+template <auto member>
+constexpr core::Field types_field(std::string_view name) {
+  return read_field<member, read_types>(name);
+}
+
+Status read_bounds(const JsonView& view, std::vector<Bound>& bounds) {
+  FLEETFIT_ASSIGN(const auto members, view.members());
+  for (const auto& [quantity, json] : members) {
+    if (!is_quantity(quantity)) {
+      return json.error(fmt::format("there is no quantity '{}'; there are {}", quantity,
+                                    fmt::join(quantity_names(), ", ")));
     }
-    return *this;
-  }
-  template <class T>
-  Reader& keep(const T& result) {
-    if (!result && status_) status_ = tl::unexpected(result.error());
-    return *this;
-  }
-  const Status& status() const { return status_; }
-
- private:
-  const JsonView& view_;
-  Status status_;
-};
-
-Result<FuseRule> read_fuse(const JsonView& view) {
-  FuseRule rule;
-  Reader reader(view);
-  reader.only({"comment", "types", "into", "after", "families", "along", "when"})
-      .types("types", rule.types)
-      .types("into", rule.into)
-      .types("after", rule.after)
-      .set("families", rule.families)
-      .each("when", rule.when, [](const JsonView& item) { return word(item, kConditions); });
-  const auto along = view.find("along");
-  if (along && *along) {
-    const auto value = word(**along, kAlong);
-    if (value) rule.along = *value;
-    reader.keep(value);
-  }
-  FLEETFIT_TRY(reader.status());
-  if (rule.types.empty()) return view.error("names no types");
-  return rule;
-}
-
-Result<std::optional<std::int64_t>> optional_integer(const JsonView& view, std::string_view key) {
-  FLEETFIT_ASSIGN(const auto field, view.find(key));
-  if (!field) return std::optional<std::int64_t>();
-  return field->as_integer({.min = key == "multiple_of" ? 1 : 0}).map([](std::int64_t value) {
-    return std::optional(value);
-  });
-}
-
-Result<Bound> read_bound(const JsonView::Member& member) {
-  Bound bound{.quantity = member.key};
-  if (!is_quantity(member.key)) {
-    return member.value.error(fmt::format("there is no quantity '{}'; there are {}", member.key,
-                                          fmt::join(quantity_names(), ", ")));
-  }
-  if (auto ok = member.value.allow_only({"is", "at_least", "at_most", "multiple_of"}); !ok) {
-    return tl::unexpected(ok.error());
-  }
-  const std::array<std::pair<std::string_view, std::optional<std::int64_t>*>, 4> fields{{
-      {"is", &bound.is},
-      {"at_least", &bound.at_least},
-      {"at_most", &bound.at_most},
-      {"multiple_of", &bound.multiple_of},
-  }};
-  for (const auto& [key, value] : fields) {
-    FLEETFIT_ASSIGN(*value, optional_integer(member.value, key));
-  }
-  return bound;
-}
-
-Result<std::vector<Bound>> read_bounds(const JsonView& view) {
-  std::vector<Bound> bounds;
-  FLEETFIT_ASSIGN(const auto field, view.find("when"));
-  if (!field) return bounds;
-  FLEETFIT_ASSIGN(const auto members, field->members());
-  for (const auto& member : members) {
-    FLEETFIT_ASSIGN(auto bound, read_bound(member));
+    FLEETFIT_ASSIGN(auto bound, core::read<Bound>(json));
+    bound.quantity = quantity;
     bounds.push_back(std::move(bound));
   }
-  return bounds;
+  return {};
 }
 
-bool is_kind(std::string_view text) {
-  return std::ranges::find(kernel_kinds(), text) != kernel_kinds().end();
-}
-
-Result<SelectRule> read_select(const JsonView& view) {
-  SelectRule rule;
-  auto kind = view.text("kind");
-  auto bounds = read_bounds(view);
-  Reader reader(view);
-  reader.only({"comment", "kind", "of", "families", "when"})
-      .set("of", rule.of)
-      .set("families", rule.families)
-      .keep(kind)
-      .keep(bounds);
-  FLEETFIT_TRY(reader.status());
-  rule.kind = *std::move(kind);
-  rule.when = *std::move(bounds);
-  for (const auto& name : rule.of) {
-    if (!is_kind(name)) return view.error(fmt::format("there is no kind of kernel '{}'", name));
+Status read_targets(const JsonView& view, std::map<std::string, std::string>& targets) {
+  FLEETFIT_ASSIGN(const auto members, view.members());
+  for (const auto& member : members) {
+    FLEETFIT_ASSIGN(auto family, member.value.as_text());
+    targets.emplace(member.key, std::move(family));
   }
-  if (!is_kind(rule.kind)) {
-    return view.error(fmt::format("there is no kind of kernel '{}'", rule.kind));
-  }
-  return rule;
-}
-
-Status read_blocks(const JsonView& view, BlockRules& blocks) {
-  FLEETFIT_ASSIGN(const auto field, view.find("blocks"));
-  if (!field) return {};
-  const auto channels = field->integer("channels", {.min = 1});
-  if (channels) blocks.channels = *channels;
-  Reader reader(*field);
-  return reader.only({"comment", "channels", "follow"})
-      .types("follow", blocks.follow)
-      .keep(channels)
-      .status();
+  return {};
 }
 
 Status check_passes(const JsonView& view, const std::vector<std::string>& names) {
@@ -231,6 +106,12 @@ Status check_passes(const JsonView& view, const std::vector<std::string>& names)
         std::ranges::any_of(graph::passes(), [&](const auto& pass) { return pass.name == name; });
     if (!known) return view.error(fmt::format("prepare: there is no pass '{}'", name));
   }
+  return {};
+}
+
+Status check_types(const JsonView& view, const std::vector<FuseRule>& rules) {
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    if (rules[i].types.empty()) return view.error(fmt::format("fuse[{}]: names no types", i));
   return {};
 }
 
@@ -251,17 +132,6 @@ Status check_families(const JsonView& view, const KernelRuleData& data) {
   return check(data.select);
 }
 
-Status read_targets(const JsonView& view, KernelRuleData& data) {
-  FLEETFIT_ASSIGN(const auto field, view.find("targets"));
-  if (!field) return {};
-  FLEETFIT_ASSIGN(const auto members, field->members());
-  for (const auto& member : members) {
-    FLEETFIT_ASSIGN(auto family, member.value.as_text());
-    data.targets.emplace(member.key, std::move(family));
-  }
-  return {};
-}
-
 Status check_version(const JsonView& view) {
   FLEETFIT_ASSIGN(const auto format, view.text("format"));
   if (format != kFormat) {
@@ -274,28 +144,92 @@ Status check_version(const JsonView& view) {
 }
 
 Result<KernelRuleData> read_data(const JsonView& view) {
-  KernelRuleData data;
-  auto name = view.text("name");
-  Reader reader(view);
-  reader.keep(check_version(view))
-      .only({"format", "version", "name", "description", "targets", "prepare", "free", "unpacked",
-             "blocks", "fuse", "select"})
-      .keep(name)
-      .list("prepare", data.prepare)
-      .types("free", data.free)
-      .types("unpacked", data.unpacked)
-      .each("fuse", data.fuse, read_fuse)
-      .each("select", data.select, read_select)
-      .keep(read_blocks(view, data.blocks))
-      .keep(read_targets(view, data));
-  FLEETFIT_TRY(reader.status());
-  data.name = *std::move(name);
-  reader.keep(check_passes(view, data.prepare)).keep(check_families(view, data));
-  FLEETFIT_TRY(reader.status());
+  FLEETFIT_TRY(check_version(view));
+  FLEETFIT_ASSIGN(auto data, core::read<KernelRuleData>(view));
+  FLEETFIT_TRY(check_passes(view, data.prepare));
+  FLEETFIT_TRY(check_types(view, data.fuse));
+  FLEETFIT_TRY(check_families(view, data));
   return data;
 }
 
 }  // namespace
+
+core::Names names_of(Along) {
+  static constexpr core::Name kAll[] = {{Along::first, "first"},
+                                        {Along::latest, "latest"},
+                                        {Along::each, "each"},
+                                        {Along::any, "any"}};
+  return {.what = "way to fuse", .all = kAll};
+}
+
+core::Names names_of(Condition) {
+  static constexpr core::Name kAll[] = {
+      {Condition::inputs_ready, "inputs_ready"},
+      {Condition::same_shape, "same_shape"},
+      {Condition::constant_channel_operand, "constant_channel_operand"},
+      {Condition::constant_weights, "constant_weights"},
+      {Condition::not_activated, "not_activated"},
+      {Condition::other_dies, "other_dies"},
+      {Condition::other_not_read, "other_not_read"},
+      {Condition::channel_axis, "channel_axis"},
+      {Condition::same_storage, "same_storage"},
+      {Condition::float_only, "float_only"},
+      {Condition::not_grouped, "not_grouped"},
+      {Condition::relu_follows, "relu_follows"},
+  };
+  return {.what = "condition", .all = kAll};
+}
+
+core::Fields fields_of(const FuseRule*) {
+  static constexpr core::Field kAll[] = {core::other_field("comment"),
+                                         types_field<&FuseRule::types>("types"),
+                                         types_field<&FuseRule::into>("into"),
+                                         types_field<&FuseRule::after>("after"),
+                                         read_field<&FuseRule::families, read_families>("families"),
+                                         core::field<&FuseRule::along>("along").may_be_missing(),
+                                         core::field<&FuseRule::when>("when").may_be_missing()};
+  return {.all = kAll, .others = core::OtherKeys::refused};
+}
+
+core::Fields fields_of(const Bound*) {
+  static constexpr core::Field kAll[] = {core::field<&Bound::is>("is").from(0),
+                                         core::field<&Bound::at_least>("at_least").from(0),
+                                         core::field<&Bound::at_most>("at_most").from(0),
+                                         core::field<&Bound::multiple_of>("multiple_of").from(1)};
+  return {.all = kAll, .others = core::OtherKeys::refused};
+}
+
+core::Fields fields_of(const SelectRule*) {
+  static constexpr core::Field kAll[] = {
+      core::other_field("comment"), core::field<&SelectRule::kind>("kind").checked(check_kind),
+      read_field<&SelectRule::of, read_kinds>("of"),
+      read_field<&SelectRule::families, read_families>("families"),
+      read_field<&SelectRule::when, read_bounds>("when")};
+  return {.all = kAll, .others = core::OtherKeys::refused};
+}
+
+core::Fields fields_of(const BlockRules*) {
+  static constexpr core::Field kAll[] = {core::other_field("comment"),
+                                         core::field<&BlockRules::channels>("channels").from(1),
+                                         types_field<&BlockRules::follow>("follow")};
+  return {.all = kAll, .others = core::OtherKeys::refused};
+}
+
+core::Fields fields_of(const KernelRuleData*) {
+  static constexpr core::Field kAll[] = {
+      core::other_field("format"),
+      core::other_field("version"),
+      core::field<&KernelRuleData::name>("name"),
+      core::other_field("description"),
+      read_field<&KernelRuleData::targets, read_targets>("targets"),
+      core::field<&KernelRuleData::prepare>("prepare").may_be_missing(),
+      types_field<&KernelRuleData::free>("free"),
+      types_field<&KernelRuleData::unpacked>("unpacked"),
+      core::field<&KernelRuleData::blocks>("blocks").may_be_missing(),
+      core::field<&KernelRuleData::fuse>("fuse").may_be_missing(),
+      core::field<&KernelRuleData::select>("select").may_be_missing()};
+  return {.all = kAll, .others = core::OtherKeys::refused};
+}
 
 KernelRules::KernelRules(std::shared_ptr<const KernelRuleData> data) : data_(std::move(data)) {}
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "fleetfit/core/fields.h"
 #include "fleetfit/cost/kernels.h"
 
 namespace fleetfit::cost {
@@ -18,6 +19,7 @@ enum class Along : std::uint8_t {
   each,    ///< all, in their order
   any,     ///< all, beginning with the one that is made last
 };
+core::Names names_of(Along);
 
 /// What a fusion asks for beside types. `joined` is the tensor between the two.
 enum class Condition : std::uint8_t {
@@ -34,6 +36,7 @@ enum class Condition : std::uint8_t {
   not_grouped,   ///< the kernel is no convolution in groups, unless each has one channel
   relu_follows,  ///< a ReLU is all that reads the result
 };
+core::Names names_of(Condition);
 
 /// A node of a type in `types` becomes part of the kernel that makes its input.
 struct FuseRule {
@@ -44,6 +47,7 @@ struct FuseRule {
   Along along = Along::first;
   std::vector<Condition> when;
 };
+core::Fields fields_of(const FuseRule*);
 
 /// A whole number and what is asked of it.
 struct Bound {
@@ -53,6 +57,7 @@ struct Bound {
   std::optional<std::int64_t> at_most;
   std::optional<std::int64_t> multiple_of;
 };
+core::Fields fields_of(const Bound*);
 
 /// Kernels of the kinds `of` become `kind` if all bounds hold.
 struct SelectRule {
@@ -61,6 +66,7 @@ struct SelectRule {
   std::set<std::string> families;
   std::vector<Bound> when;
 };
+core::Fields fields_of(const SelectRule*);
 
 /// A framework that keeps channels of float images in blocks. Convolutions whose channels allow it
 /// and poolings of whole blocks work on them; where such a kernel meets another one, what is
@@ -69,6 +75,7 @@ struct BlockRules {
   std::int64_t channels = 0;     ///< of one block; 0: there are none
   std::set<std::string> follow;  ///< types that work on blocks if all that they read lies in such
 };
+core::Fields fields_of(const BlockRules*);
 
 struct KernelRuleData {
   std::string name;
@@ -80,6 +87,7 @@ struct KernelRuleData {
   std::vector<FuseRule> fuse;      ///< the first that fits is taken
   std::vector<SelectRule> select;  ///< the first that fits is taken
 };
+core::Fields fields_of(const KernelRuleData*);
 
 /// Names in KernelRuleData::prepare that are no passes: operators between DequantizeLinear and
 /// QuantizeLinear compute with 8 bits; with the second name, activations between them join in.

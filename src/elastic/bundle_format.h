@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/elastic/bundle.h"
@@ -54,6 +55,7 @@ struct TensorEntry {
 
   bool operator==(const TensorEntry&) const = default;
 };
+core::Fields fields_of(const TensorEntry*);
 
 struct BranchEntry {
   BranchKind kind = BranchKind::original;
@@ -66,16 +68,19 @@ struct BranchEntry {
   std::int64_t params = 0;
   std::int64_t weight_bytes = 0;
 };
+core::Fields fields_of(const BranchEntry*);
 
 struct BlockEntry {
   std::string name = {};
   std::vector<BranchEntry> branches = {};
 };
+core::Fields fields_of(const BlockEntry*);
 
 struct ModelEntry {
   std::string name = {};
   std::vector<BlockEntry> blocks = {};
 };
+core::Fields fields_of(const ModelEntry*);
 
 /// What the file says of itself. Offsets of sections count from the first of them, so that they do
 /// not depend on the manifest's own length.
@@ -84,6 +89,7 @@ struct Manifest {
   std::vector<BundleSection> sections = {};
   std::vector<ModelEntry> models = {};
 };
+core::Fields fields_of(const Manifest*);
 
 std::string format_manifest(const Manifest& manifest);
 

@@ -86,16 +86,11 @@ std::size_t choices(const Supernet& model) {
 
 }  // namespace
 
-std::string_view to_string(BranchKind kind) {
-  switch (kind) {
-    case BranchKind::original:
-      return "original";
-    case BranchKind::shrunk:
-      return "shrunk";
-    case BranchKind::merged:
-      break;
-  }
-  return "merged";
+core::Names names_of(BranchKind) {
+  static constexpr core::Name kAll[] = {{BranchKind::original, "original"},
+                                        {BranchKind::shrunk, "shrunk"},
+                                        {BranchKind::merged, "merged"}};
+  return {.what = "kind of branch", .all = kAll};
 }
 
 std::string branch_code(const Block& block, std::size_t branch) {

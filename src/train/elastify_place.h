@@ -20,6 +20,7 @@ struct ElastifyPlace {
   double elapsed_s = 0;
   std::vector<ElastifyEpoch> epochs = {};  ///< that are finished
 };
+core::Fields fields_of(const ElastifyPlace*);
 
 std::string to_notes(const ElastifyPlace& place);
 

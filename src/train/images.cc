@@ -10,6 +10,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/json.h"
 #include "train/checkpoint.h"
 #include "train/label_form.h"
@@ -132,6 +133,15 @@ struct Place {
   std::int64_t best_epoch = 0;
   double elapsed_s = 0;
 };
+
+core::Fields fields_of(const Place*) {
+  static constexpr core::Field kAll[] = {
+      core::field<&Place::epoch>("epoch").from(0), core::field<&Place::step>("step").from(0),
+      core::field<&Place::loss_sum>("loss_sum"),   core::field<&Place::last_loss>("last_loss"),
+      core::field<&Place::best>("best"),           core::field<&Place::best_epoch>("best_epoch"),
+      core::field<&Place::elapsed_s>("elapsed_s")};
+  return {.all = kAll};
+}
 
 std::vector<at::Tensor> copies_of(const std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor> copies;
@@ -310,32 +320,13 @@ Status Trainer::save() {
   saved_ = context_.clock.now();
   if (!options_.checkpoint) return {};
   FLEETFIT_TRY(look_at_loss());
-  const nlohmann::json notes = {
-      {"training", identity()},          {"epoch", place_.epoch},         {"step", place_.step},
-      {"loss_sum", place_.loss_sum},     {"last_loss", place_.last_loss}, {"best", place_.best},
-      {"best_epoch", place_.best_epoch}, {"elapsed_s", elapsed_s()}};
+  Place place = place_;
+  place.elapsed_s = elapsed_s();
+  auto notes = core::to_json<nlohmann::json>(place);
+  notes["training"] = identity();
   Checkpoint checkpoint{.notes = notes.dump(), .numbers = {}};
   keep_numbers(all_of(network_, optimizer_, best_), checkpoint);
   return write_checkpoint(*options_.checkpoint, checkpoint);
-}
-
-Result<Place> place_of(const core::JsonView& notes) {
-  const auto epoch = notes.integer("epoch", {.min = 0});
-  const auto step = notes.integer("step", {.min = 0});
-  const auto loss_sum = notes.number("loss_sum");
-  const auto last_loss = notes.number("last_loss");
-  const auto best = notes.number("best");
-  const auto best_epoch = notes.integer("best_epoch");
-  const auto elapsed_s = notes.number("elapsed_s");
-  if (!epoch || !step || !loss_sum || !last_loss || !best || !best_epoch || !elapsed_s)
-    return notes.error("this is no state of a training");
-  return Place{.epoch = *epoch,
-               .step = *step,
-               .loss_sum = *loss_sum,
-               .last_loss = *last_loss,
-               .best = *best,
-               .best_epoch = *best_epoch,
-               .elapsed_s = *elapsed_s};
 }
 
 Status Trainer::take_up() {
@@ -348,7 +339,7 @@ Status Trainer::take_up() {
   const core::JsonView notes(document, file);
   FLEETFIT_ASSIGN(const auto training, notes.at("training"));
   FLEETFIT_TRY(check_identity(training.value(), identity(), file));
-  FLEETFIT_ASSIGN(const auto place, place_of(notes));
+  FLEETFIT_ASSIGN(const auto place, core::read<Place>(notes));
   FLEETFIT_TRY(put_numbers(all_of(network_, optimizer_, best_), *checkpoint, file));
   place_ = place;
   resumed_at_ = static_cast<int>(place_.epoch);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/json.h"
 #include "train/torch/checkpoint.h"
 
@@ -31,37 +32,18 @@ nlohmann::json identity(const workloads::Workload& workload,
   return {{"workload", workload.name}, {"settings", request.settings.key()}};
 }
 
-Result<WorkloadPlace> place_of(const core::JsonView& notes) {
-  const auto epoch = notes.integer("epoch", {.min = 0});
-  const auto step = notes.integer("step", {.min = 0});
-  const auto steps = notes.integer("steps", {.min = 0});
-  const auto samples = notes.integer("samples", {.min = 0});
-  const auto accuracy = notes.number("accuracy");
-  const auto loss = notes.number("loss");
-  const auto elapsed_s = notes.number("elapsed_s");
-  if (!epoch || !step || !steps || !samples || !accuracy || !loss || !elapsed_s)
-    return notes.error("this is no state of a workload's training");
-  return WorkloadPlace{.epoch = *epoch,
-                       .step = *step,
-                       .steps = *steps,
-                       .samples = *samples,
-                       .accuracy = *accuracy,
-                       .loss = *loss,
-                       .elapsed_s = *elapsed_s};
-}
-
-nlohmann::json notes_of(const WorkloadPlace& place, nlohmann::json training) {
-  return {{"training", std::move(training)},
-          {"epoch", place.epoch},
-          {"step", place.step},
-          {"steps", place.steps},
-          {"samples", place.samples},
-          {"accuracy", place.accuracy},
-          {"loss", place.loss},
-          {"elapsed_s", place.elapsed_s}};
-}
-
 }  // namespace
+
+core::Fields fields_of(const WorkloadPlace*) {
+  static constexpr core::Field kAll[] = {core::field<&WorkloadPlace::epoch>("epoch").from(0),
+                                         core::field<&WorkloadPlace::step>("step").from(0),
+                                         core::field<&WorkloadPlace::steps>("steps").from(0),
+                                         core::field<&WorkloadPlace::samples>("samples").from(0),
+                                         core::field<&WorkloadPlace::accuracy>("accuracy"),
+                                         core::field<&WorkloadPlace::loss>("loss"),
+                                         core::field<&WorkloadPlace::elapsed_s>("elapsed_s")};
+  return {.all = kAll};
+}
 
 WorkloadTrainer::WorkloadTrainer(const workloads::Workload& workload,
                                  const workloads::TrialRequest& request, const WorkloadTask& task,
@@ -168,8 +150,9 @@ Status WorkloadTrainer::save() {
   saved_ = context_.clock.now();
   auto place = place_;
   place.elapsed_s = elapsed_s();
-  Checkpoint checkpoint{.notes = notes_of(place, identity(workload_, request_)).dump(),
-                        .numbers = {}};
+  auto notes = core::to_json<nlohmann::json>(place);
+  notes["training"] = identity(workload_, request_);
+  Checkpoint checkpoint{.notes = notes.dump(), .numbers = {}};
   keep_numbers(state(), checkpoint);
   return write_checkpoint(file(), checkpoint);
 }
@@ -184,7 +167,7 @@ Status WorkloadTrainer::take_up() {
   FLEETFIT_ASSIGN(const auto training, notes.at("training"));
   const auto now = identity(workload_, request_);
   FLEETFIT_TRY(check_identity(training.value(), now, file()));
-  FLEETFIT_ASSIGN(const auto place, place_of(notes));
+  FLEETFIT_ASSIGN(const auto place, core::read<WorkloadPlace>(notes));
   if (place.samples > task_.size())
     return fail(ErrorCode::invalid_input, fmt::format("{} is of {} samples, and the data have {}",
                                                       file(), place.samples, task_.size()));

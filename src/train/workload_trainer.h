@@ -4,6 +4,10 @@
 #include "train/torch/optimizer.h"
 #include "train/workload_task.h"
 
+namespace fleetfit::core {
+struct Fields;
+}
+
 namespace fleetfit::train {
 
 /// How far a training is.
@@ -16,6 +20,7 @@ struct WorkloadPlace {
   double loss = 0;           ///< of the last epoch, on validation data
   double elapsed_s = 0;
 };
+core::Fields fields_of(const WorkloadPlace*);
 
 /// Trains a network for a task, epoch after epoch, with checkpoints. What a step does depends on
 /// the settings and the steps before it, never on how many epochs are still to come: a training

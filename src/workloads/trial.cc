@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "fleetfit/core/fields.h"
 #include "fleetfit/workloads/workloads.h"
 
 namespace fleetfit::workloads {
@@ -98,28 +99,14 @@ std::string Settings::key() const { return fmt::format("{}", fmt::join(key_, " "
 
 namespace {
 
-Status read_budget(const core::JsonView& document, TrialRequest& request) {
-  FLEETFIT_ASSIGN(const auto budget, document.at("budget"));
-  constexpr std::int64_t kMostEpochs = 1'000'000;
-  FLEETFIT_ASSIGN(const auto epochs, budget.integer("epochs", {.min = 0, .max = kMostEpochs}));
-  FLEETFIT_ASSIGN(const auto fraction, budget.number_or("data_fraction", 1));
-  if (!(fraction > 0) || fraction > 1)
-    return budget.error(fmt::format("data_fraction: {:g} is not above 0 and at most 1", fraction));
-  request.epochs = epochs;
-  request.data_fraction = fraction;
-  return {};
-}
-
-Status read_place(const core::JsonView& document, TrialRequest& request) {
-  FLEETFIT_ASSIGN(auto folder, document.text("checkpoint_dir"));
-  FLEETFIT_ASSIGN(const auto resume, document.boolean_or("resume", false));
-  FLEETFIT_ASSIGN(auto study, document.text_or("study", ""));
-  FLEETFIT_ASSIGN(const auto trial, document.integer_or("trial", 0));
-  request.checkpoint_dir = std::move(folder);
-  request.resume = resume;
-  request.study = std::move(study);
-  request.trial = trial;
-  return {};
+core::Fields fields_of_budget() {
+  static constexpr core::Field kAll[] = {
+      core::field<&TrialRequest::epochs>("epochs").between(0, 1'000'000),
+      core::field<&TrialRequest::data_fraction>("data_fraction")
+          .above(0)
+          .up_to(1)
+          .may_be_missing()};
+  return {.all = kAll};
 }
 
 /// The parameters; the study's seed is theirs, unless they have one of their own.
@@ -135,13 +122,23 @@ nlohmann::json params_of(const nlohmann::json& document) {
 
 }  // namespace
 
+core::Fields fields_of(const TrialRequest*) {
+  static constexpr core::Field kAll[] = {
+      core::field<&TrialRequest::checkpoint_dir>("checkpoint_dir"),
+      core::field<&TrialRequest::resume>("resume").may_be_missing(),
+      core::field<&TrialRequest::study>("study").may_be_missing(),
+      core::field<&TrialRequest::trial>("trial").may_be_missing()};
+  return {.all = kAll};
+}
+
 Result<TrialRequest> read_trial(const Workload& workload, std::string_view document) {
   constexpr const char* kName = "FLEETFIT_TRIAL";
   FLEETFIT_ASSIGN(const auto json, core::parse_json(document, kName));
   const core::JsonView view(json, kName);
   TrialRequest request;
-  FLEETFIT_TRY(read_budget(view, request));
-  FLEETFIT_TRY(read_place(view, request));
+  FLEETFIT_ASSIGN(const auto budget, view.at("budget"));
+  FLEETFIT_TRY(core::read(budget, fields_of_budget(), &request));
+  FLEETFIT_TRY(core::read(view, request));
   const auto params = params_of(json);
   FLEETFIT_ASSIGN(
       request.settings,

@@ -64,7 +64,7 @@ TEST_F(PoolFile, NamesTheFieldThatIsWrong) {
   EXPECT_THAT(error_with("\"version\": 1", "\"version\": 2"), HasSubstr("version"));
   EXPECT_THAT(error_with("\"budget_ms\": 2.5", "\"budget_ms\": 0"), HasSubstr("budget_ms"));
   EXPECT_THAT(error_with("\"accuracy\": 0.9", "\"accuracy\": 1.9"),
-              HasSubstr("entries[1]: accuracy"));
+              HasSubstr("entries[1].accuracy"));
   EXPECT_THAT(error_with("\"latency_ms\": 3.0", "\"latency_ms\": \"3\""),
               HasSubstr("entries[1].latency_ms"));
   EXPECT_THAT(error_with("\"best\": \"s1-o\"", "\"best\": \"s2-o\""), HasSubstr("best"));

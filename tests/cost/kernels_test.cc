@@ -281,7 +281,7 @@ TEST(KernelRules, AreRefusedWithThePlace) {
   EXPECT_THAT(rest(R"("fusion": [])"), HasSubstr("fusion"));
   EXPECT_THAT(rest(R"("prepare": ["fold"])"), HasSubstr("no pass 'fold'"));
   EXPECT_THAT(rest(R"("fuse": [{"types": ["Add"], "when": ["sunny"]}])"),
-              HasSubstr("my.json: fuse[0].when[0]: 'sunny' is none of inputs_ready"));
+              HasSubstr("my.json: fuse[0].when[0]: \"sunny\" is none of inputs_ready"));
   EXPECT_THAT(rest(R"("fuse": [{}])"), HasSubstr("fuse[0]: names no types"));
   EXPECT_THAT(rest(R"("fuse": [{"types": ["Add"], "families": ["mali"]}])"),
               HasSubstr("no target is of the family 'mali'"));

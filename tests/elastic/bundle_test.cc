@@ -354,7 +354,8 @@ TEST_F(Parts, FieldsOutOfRangeAreNamed) {
   EXPECT_EQ(parse_error(), "m: models[0].blocks[1].branches[1]: there is no section 99");
   branch(1, 1).section = 0;
   branch(0, 1).share = 1.5;
-  EXPECT_EQ(parse_error(), "m: models[0].blocks[0].branches[1]: share is above 0 and at most 1");
+  EXPECT_EQ(parse_error(),
+            "m: models[0].blocks[0].branches[1].share: is 1.5, not above 0 and up to 1");
   branch(0, 1).share = 0.5;
   branch(0, 0).inputs[0].shape = {kBatch, kBatch};
   EXPECT_THAT(parse_error(), HasSubstr("only the first extent can be open"));

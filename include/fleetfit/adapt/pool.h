@@ -9,6 +9,10 @@
 
 #include "fleetfit/core/result.h"
 
+namespace fleetfit::core {
+struct Fields;
+}
+
 namespace fleetfit::adapt {
 
 /// A subnet that a device may switch to.
@@ -19,6 +23,7 @@ struct PoolEntry {
   double accuracy = 0;      ///< on the device's data
   bool measured = false;    ///< whether latency_ms is of the whole subnet, or a sum of its branches
 };
+core::Fields fields_of(const PoolEntry*);
 
 /// The best subnets of a bundle on one device at different levels of latency: each is more accurate
 /// than all that are quicker. In the order of latency.
@@ -29,6 +34,7 @@ struct SubnetPool {
   std::string best = {};  ///< the subnet that was chosen for the budget
   std::vector<PoolEntry> entries = {};
 };
+core::Fields fields_of(const SubnetPool*);
 
 /// A subnet that was timed whole and evaluated on other images than it was searched with.
 struct JudgedSubnet {

@@ -10,6 +10,10 @@
 #include "fleetfit/core/result.h"
 #include "fleetfit/elastic/supernet.h"
 
+namespace fleetfit::core {
+struct Fields;
+}
+
 /// Supernets as one file (`.ffb`, docs/formats/bundle.md): a manifest, and a section for each
 /// branch, which is an ONNX model of its own on a page boundary. Checked before use, mapped when
 /// used.
@@ -23,6 +27,7 @@ struct AccuracySample {
   /// Of classes of pixels: intersection over union, its mean over the classes.
   std::optional<double> mean_iou = std::nullopt;
 };
+core::Fields fields_of(const AccuracySample*);
 
 struct BundleInfo {
   std::string created_by = {};  ///< "fleetfit 0.1"
@@ -32,6 +37,7 @@ struct BundleInfo {
   std::vector<AccuracySample> samples = {};
   std::int64_t model_bytes = 0;  ///< size of the original's file
 };
+core::Fields fields_of(const BundleInfo*);
 
 struct Bundle {
   BundleInfo info = {};
@@ -61,6 +67,7 @@ struct BundleSection {
   std::uint64_t bytes = 0;
   std::string sha256 = {};
 };
+core::Fields fields_of(const BundleSection*);
 
 struct BundleCheck {
   int version = 0;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fleetfit/core/names.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/graph/graph.h"
 #include "fleetfit/space/design_count.h"
@@ -24,7 +25,8 @@ enum class BranchKind : std::uint8_t {
 };
 
 /// "original", "shrunk", "merged".
-std::string_view to_string(BranchKind kind);
+core::Names names_of(BranchKind);
+using core::to_string;
 
 /// One way to compute what `span` neighbouring blocks compute: a network with one input and one
 /// output of the same shapes as theirs (that of the last block has the model's outputs).

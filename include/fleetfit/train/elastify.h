@@ -55,6 +55,7 @@ struct RangeAccuracy {
   std::size_t subnets = 0;
   std::optional<double> mean_iou = std::nullopt;  ///< the same, if they tell classes of pixels
 };
+core::Fields fields_of(const RangeAccuracy*);
 
 struct ElastifyEpoch {
   std::string stage = {};  ///< "distill" or "tune"
@@ -62,6 +63,7 @@ struct ElastifyEpoch {
   double loss = 0;         ///< mean over its steps
   std::vector<RangeAccuracy> validation = {};
 };
+core::Fields fields_of(const ElastifyEpoch*);
 
 struct Elastified {
   elastic::Supernet supernet = {};

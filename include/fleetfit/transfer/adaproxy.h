@@ -14,6 +14,10 @@
 #include "fleetfit/space/source.h"
 #include "fleetfit/transfer/linear_proxy.h"
 
+namespace fleetfit::core {
+struct Fields;
+}
+
 /// From a known device to a new one by a few measurements there.
 namespace fleetfit::transfer {
 
@@ -30,6 +34,7 @@ struct OperatorChange {
   bool live_only = false;                 ///< only where there is a way to the output
   double change_ms = 0;                   ///< of the column that changes most, for each use
 };
+core::Fields fields_of(const OperatorChange*);
 
 struct AdaptOptions {
   int validation = 20;  ///< measurements that are set aside at a time to choose the penalty
@@ -47,6 +52,7 @@ struct AdaptReport {
   bool keeps_proxy = false;  ///< the measurements do not speak for any change
   std::vector<OperatorChange> changes = {};  ///< the largest first
 };
+core::Fields fields_of(const AdaptReport*);
 
 /// A proxy device's latency model, bent towards another device by a few measurements there. Keeps
 /// the order of designs on the target, not their exact milliseconds. Immutable; safe to use from
@@ -87,6 +93,8 @@ class AdaptedProxy {
   std::optional<space::DesignIndex> all_designs_;  // of a small space
   std::vector<double> all_ms_;                     // its prices, worked out once
 };
+
+core::Fields fields_of(const AdaptedProxy::Parts*);
 
 /// Fits the proxy to what was measured on the target: latency = constant + scale x proxy + changes,
 /// with few changes (equation (3) of "One Proxy Device Is Enough"). What may change are single

@@ -14,6 +14,10 @@
 #include "fleetfit/space/space.h"
 #include "fleetfit/space/table.h"
 
+namespace fleetfit::core {
+struct Fields;
+}
+
 /// A known device's latency as a sum over the operators of a network.
 namespace fleetfit::transfer {
 
@@ -25,6 +29,7 @@ struct OperatorPrices {
   std::vector<double> placed = {};  ///< for each column of "one-hot" but its last one, or empty
   std::vector<double> live = {};    ///< for each column of "live" but its last one, or empty
 };
+core::Fields fields_of(const OperatorPrices*);
 
 /// Columns of "one-hot" that stand for an operator: all but the constant.
 std::size_t operator_columns(const space::Space& space);

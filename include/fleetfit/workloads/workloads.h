@@ -11,6 +11,10 @@
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/result.h"
 
+namespace fleetfit::core {
+struct Fields;
+}
+
 /// The trainings that come with fleetfit: their names, parameters and data, known without the
 /// program that does them. docs/workloads.md describes them.
 namespace fleetfit::workloads {
@@ -85,6 +89,7 @@ struct TrialRequest {
   std::string checkpoint_dir = {};
   bool resume = false;
 };
+core::Fields fields_of(const TrialRequest*);
 
 /// Every error is `invalid_input` and names the field of FLEETFIT_TRIAL.
 Result<TrialRequest> read_trial(const Workload& workload, std::string_view document);

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/app/adapting.h"
+#include "fleetfit/core/fields.h"
 
 namespace fleetfit::app {
 
@@ -33,13 +34,7 @@ nlohmann::ordered_json to_json(const AdaptReport& report) {
                    {"runs_without", report.reuse.runs_without},
                    {"spent_s", report.reuse.spent_s},
                    {"without_s", report.reuse.without_s}};
-  json["pool"] = nlohmann::ordered_json::array();
-  for (const auto& entry : report.pool)
-    json["pool"].push_back({{"subnet", entry.subnet},
-                            {"latency_ms", entry.latency_ms},
-                            {"relative", entry.relative},
-                            {"accuracy", entry.accuracy},
-                            {"measured", entry.measured}});
+  json["pool"] = core::to_json(report.pool);
   json["table"] = {{"from", report.table_from}, {"error_percent", report.table_error_percent}};
   json["images"] = {{"search", report.searched_images},
                     {"choice", report.choice_images},

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/app/bundles.h"
+#include "fleetfit/core/fields.h"
 
 namespace fleetfit::app {
 namespace {
@@ -38,20 +39,6 @@ Json model_json(const ElasticModelSummary& model) {
           {"blocks", list_json(model.blocks, block_json)}};
 }
 
-Json sample_json(const elastic::AccuracySample& sample) {
-  Json json = {
-      {"subnet", sample.subnet}, {"accuracy", sample.accuracy}, {"mac_share", sample.mac_share}};
-  if (sample.mean_iou) json["mean_iou"] = *sample.mean_iou;
-  return json;
-}
-
-Json section_json(const elastic::BundleSection& section) {
-  return {{"name", section.name},
-          {"offset", section.offset},
-          {"bytes", section.bytes},
-          {"sha256", section.sha256}};
-}
-
 }  // namespace
 
 Json to_json(const BundleSummary& summary) {
@@ -70,7 +57,7 @@ Json to_json(const BundleSummary& summary) {
           {"subnets_exact", summary.subnets},
           {"original", summary.original},
           {"models", list_json(summary.models, model_json)},
-          {"samples", list_json(info.samples, sample_json)}};
+          {"samples", core::to_json(info.samples)}};
 }
 
 Json to_json(const VerifiedBundle& bundle) {
@@ -78,7 +65,7 @@ Json to_json(const VerifiedBundle& bundle) {
           {"version", bundle.check.version},
           {"bytes", bundle.check.bytes},
           {"signature", bundle.check.signature},
-          {"sections", list_json(bundle.check.sections, section_json)}};
+          {"sections", core::to_json(bundle.check.sections)}};
 }
 
 Json to_json(const WrittenSubnet& subnet) {
