@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "fleetfit/core/fields.h"
+
 namespace fleetfit::tune {
 namespace {
 
@@ -36,16 +38,21 @@ Status check_epochs(const BudgetOptions& options) {
 
 }  // namespace
 
-std::string_view to_string(BudgetKind kind) {
-  switch (kind) {
-    case BudgetKind::multi:
-      return "multi";
-    case BudgetKind::epochs:
-      return "epochs";
-    case BudgetKind::data:
-      return "data";
-  }
-  return "multi";
+core::Names names_of(BudgetKind) {
+  static constexpr core::Name kAll[] = {
+      {BudgetKind::multi, "multi"}, {BudgetKind::epochs, "epochs"}, {BudgetKind::data, "data"}};
+  return {.what = "kind of budget", .all = kAll};
+}
+
+core::Fields fields_of(const BudgetOptions*) {
+  static constexpr core::Field kAll[] = {
+      core::field<&BudgetOptions::kind>("kind").may_be_missing(),
+      core::field<&BudgetOptions::min_epochs>("min_epochs").may_be_missing(),
+      core::field<&BudgetOptions::max_epochs>("max_epochs").may_be_missing(),
+      core::field<&BudgetOptions::min_data>("min_data").may_be_missing(),
+      core::field<&BudgetOptions::eta>("eta").may_be_missing(),
+      core::field<&BudgetOptions::max_trials>("max_trials").between(1, 1e9).may_be_missing()};
+  return {.all = kAll, .others = core::OtherKeys::refused};
 }
 
 Status check(const BudgetOptions& options) {

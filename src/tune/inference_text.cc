@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "fleetfit/core/fields.h"
 #include "fleetfit/tune/inference.h"
 
 namespace fleetfit::tune {
@@ -10,34 +11,6 @@ namespace {
 
 // Changes whenever results mean something else, so that older ones are not taken for new ones.
 constexpr int kVersion = 1;
-
-std::string_view name_of(InferenceGoal goal) {
-  switch (goal) {
-    case InferenceGoal::latency:
-      return "latency";
-    case InferenceGoal::throughput:
-      return "throughput";
-    case InferenceGoal::energy:
-      return "energy";
-  }
-  return "";
-}
-
-std::string_view name_of(SamplerKind kind) {
-  switch (kind) {
-    case SamplerKind::random:
-      return "random";
-    case SamplerKind::grid:
-      return "grid";
-    case SamplerKind::tpe:
-      return "tpe";
-    case SamplerKind::bohb:
-      return "bohb";
-    case SamplerKind::nsga2:
-      return "nsga2";
-  }
-  return "";
-}
 
 std::string text_of(const Parameter& parameter) {
   if (!parameter.is_choice())
@@ -53,8 +26,7 @@ nlohmann::ordered_json to_json(const InferenceCost& cost) {
   nlohmann::ordered_json json = {{"latency_ms", cost.cost.latency_ms},
                                  {"spread_ms", cost.spread_ms},
                                  {"source", cost.predicted ? "predicted" : "measured"}};
-  if (const auto& spread = cost.cost.spread)
-    json["runs_ms"] = {{"mean", spread->mean_ms}, {"p90", spread->p90_ms}, {"p99", spread->p99_ms}};
+  if (const auto& spread = cost.cost.spread) json["runs_ms"] = core::to_json(*spread);
   if (cost.cost.energy_mj)
     json["energy_mj"] = {{"value", *cost.cost.energy_mj}, {"source", cost.energy_source}};
   if (!cost.note.empty()) json["note"] = cost.note;
@@ -69,110 +41,62 @@ nlohmann::ordered_json to_json(const InferenceTrial& trial) {
     return json;
   }
   json["cost"] = to_json(*trial.cost);
-  json["response"] = to_json(trial.response);
+  json["response"] = core::to_json(trial.response);
   return json;
 }
 
-/// Runs one reader after another until one fails.
-class Reader {
- public:
-  explicit Reader(const core::JsonView& json) : json_(json) {}
-
-  template <class T>
-  void take(Result<T> value, T& out) {
-    if (!status_) return;
-    if (value) {
-      out = *std::move(value);
-    } else {
-      status_ = tl::unexpected(std::move(value.error()));
-    }
-  }
-  void number(std::string_view key, double& out) { take(json_.number(key), out); }
-  void text(std::string_view key, std::string& out) { take(json_.text_or(key, ""), out); }
-
-  /// Gives a field to `read`, if it is there.
-  template <class Read>
-  void field(std::string_view key, const Read& read) {
-    if (!status_) return;
-    const auto found = json_.find(key);
-    if (!found) {
-      status_ = tl::unexpected(found.error());
-    } else if (*found) {
-      status_ = read(**found);
-    }
-  }
-  Status status() const { return status_; }
-
- private:
-  const core::JsonView& json_;
-  Status status_;
-};
-
-Status read_integer(const core::JsonView& json, std::optional<std::int64_t>& out) {
-  return json.as_integer({.min = 1}).map([&](std::int64_t value) { out = value; });
-}
-
-Status read_setting(const core::JsonView& json, InferenceSetting& setting) {
-  Reader reader(json);
-  reader.take(json.integer("batch_size", {.min = 1, .max = 1 << 20}), setting.batch);
-  reader.field("cores", [&](const auto& view) { return read_integer(view, setting.cores); });
-  reader.field("threads", [&](const auto& view) { return read_integer(view, setting.threads); });
-  reader.field("precision", [&](const core::JsonView& view) {
-    return view.as_text().map([&](std::string text) { setting.precision = std::move(text); });
-  });
-  return reader.status();
-}
-
-Status read_spread(const core::JsonView& json, RunSpread& spread) {
-  Reader reader(json);
-  reader.number("mean", spread.mean_ms);
-  reader.number("p90", spread.p90_ms);
-  reader.number("p99", spread.p99_ms);
-  return reader.status();
-}
-
 Status read_cost(const core::JsonView& json, InferenceCost& cost) {
-  Reader reader(json);
-  std::string source;
-  reader.number("latency_ms", cost.cost.latency_ms);
-  reader.number("spread_ms", cost.spread_ms);
-  reader.text("source", source);
-  reader.text("note", cost.note);
-  reader.field("runs_ms",
-               [&](const auto& view) { return read_spread(view, cost.cost.spread.emplace()); });
-  reader.field("energy_mj", [&](const core::JsonView& view) {
-    Reader energy(view);
-    energy.number("value", cost.cost.energy_mj.emplace());
-    energy.text("source", cost.energy_source);
-    return energy.status();
-  });
+  FLEETFIT_ASSIGN(cost.cost.latency_ms, json.number("latency_ms"));
+  FLEETFIT_ASSIGN(cost.spread_ms, json.number("spread_ms"));
+  FLEETFIT_ASSIGN(const auto source, json.text_or("source", ""));
+  FLEETFIT_ASSIGN(cost.note, json.text_or("note", ""));
+  FLEETFIT_ASSIGN(const auto runs, json.find("runs_ms"));
+  if (runs) FLEETFIT_TRY(core::read(*runs, cost.cost.spread.emplace()));
+  FLEETFIT_ASSIGN(const auto energy, json.find("energy_mj"));
+  if (energy) {
+    FLEETFIT_ASSIGN(cost.cost.energy_mj, energy->number("value"));
+    FLEETFIT_ASSIGN(cost.energy_source, energy->text_or("source", ""));
+  }
   cost.predicted = source == "predicted";
-  return reader.status();
+  return {};
 }
 
 Result<InferenceTrial> read_trial(const core::JsonView& json) {
   InferenceTrial trial;
-  Reader reader(json);
-  reader.field("setting", [&](const auto& view) { return read_setting(view, trial.setting); });
-  reader.take(json.boolean_or("asked", true), trial.asked);
-  reader.text("reason", trial.reason);
-  reader.field("cost", [&](const auto& view) { return read_cost(view, trial.cost.emplace()); });
-  reader.field("response", [&](const core::JsonView& view) {
-    return response_from_json(view).map([&](const Response& r) { trial.response = r; });
-  });
-  FLEETFIT_TRY(reader.status());
+  FLEETFIT_ASSIGN(const auto setting, json.find("setting"));
+  if (setting) FLEETFIT_TRY(core::read(*setting, trial.setting));
+  FLEETFIT_ASSIGN(trial.asked, json.boolean_or("asked", true));
+  FLEETFIT_ASSIGN(trial.reason, json.text_or("reason", ""));
+  FLEETFIT_ASSIGN(const auto cost, json.find("cost"));
+  if (cost) FLEETFIT_TRY(read_cost(*cost, trial.cost.emplace()));
+  FLEETFIT_ASSIGN(const auto response, json.find("response"));
+  if (response) FLEETFIT_TRY(core::read(*response, trial.response));
   return trial;
+}
+
+Status read_best(const core::JsonView& json, InferenceResult& result) {
+  FLEETFIT_ASSIGN(const auto found, json.find("best"));
+  if (!found) return {};
+  FLEETFIT_ASSIGN(const auto best,
+                  found->as_integer({.min = 0, .max = std::ssize(result.trials) - 1}));
+  result.best = static_cast<std::size_t>(best);
+  if (!result.trials[*result.best].cost) return found->error("is a trial without a cost");
+  return {};
 }
 
 }  // namespace
 
-nlohmann::ordered_json to_json(const InferenceSetting& setting) {
-  nlohmann::ordered_json json = {{"batch_size", setting.batch}};
-  if (setting.cores) json["cores"] = *setting.cores;
-  if (setting.threads) json["threads"] = *setting.threads;
-  if (setting.precision) json["precision"] = *setting.precision;
-  return json;
+core::Fields fields_of(const InferenceSetting*) {
+  using Setting = InferenceSetting;
+  static constexpr core::Field kAll[] = {
+      core::field<&Setting::batch>("batch_size").between(1, 1 << 20),
+      core::field<&Setting::cores>("cores").from(1).omit_default(),
+      core::field<&Setting::threads>("threads").from(1).omit_default(),
+      core::field<&Setting::precision>("precision").omit_default()};
+  return {.all = kAll};
 }
+
+nlohmann::ordered_json to_json(const InferenceSetting& setting) { return core::to_json(setting); }
 
 std::string describe(const InferenceSetting& setting) {
   const auto counted = [](std::int64_t n, std::string_view what) {
@@ -204,27 +128,18 @@ Result<InferenceResult> inference_result_from_json(const core::JsonView& json) {
     FLEETFIT_ASSIGN(auto trial, read_trial(item));
     result.trials.push_back(std::move(trial));
   }
-  Reader reader(json);
-  std::int64_t settings = 0;
-  reader.take(json.integer("settings", {.min = 0}), settings);
-  reader.number("elapsed_s", result.elapsed_s);
-  reader.field("best", [&](const core::JsonView& view) -> Status {
-    FLEETFIT_ASSIGN(const auto best,
-                    view.as_integer({.min = 0, .max = std::ssize(result.trials) - 1}));
-    result.best = static_cast<std::size_t>(best);
-    if (!result.trials[*result.best].cost) return view.error("is a trial without a cost");
-    return {};
-  });
-  FLEETFIT_TRY(reader.status());
+  FLEETFIT_ASSIGN(const auto settings, json.integer("settings", {.min = 0}));
   result.settings = static_cast<std::size_t>(settings);
+  FLEETFIT_ASSIGN(result.elapsed_s, json.number("elapsed_s"));
+  FLEETFIT_TRY(read_best(json, result));
   return result;
 }
 
 std::string question_key(const InferenceStudy& study, SamplerKind algorithm) {
   std::vector<std::string> parameters;
   for (const auto& parameter : study.parameters.all()) parameters.push_back(text_of(parameter));
-  return fmt::format("v{} {} {} {} {}", kVersion, describe(study.scenario), name_of(study.goal),
-                     name_of(algorithm), fmt::join(parameters, " "));
+  return fmt::format("v{} {} {} {} {}", kVersion, describe(study.scenario), to_string(study.goal),
+                     to_string(algorithm), fmt::join(parameters, " "));
 }
 
 }  // namespace fleetfit::tune

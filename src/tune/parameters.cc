@@ -213,18 +213,12 @@ tl::unexpected<Error> refuse(const Parameter& parameter, std::string_view proble
   return fail(ErrorCode::invalid_input, fmt::format("{}: {}", parameter.name, problem));
 }
 
-std::string_view to_string(Group group) {
-  switch (group) {
-    case Group::model:
-      return "model";
-    case Group::training:
-      return "training";
-    case Group::system:
-      return "system";
-    case Group::inference:
-      return "inference";
-  }
-  return "training";
+core::Names names_of(Group) {
+  static constexpr core::Name kAll[] = {{Group::model, "model"},
+                                        {Group::training, "training"},
+                                        {Group::system, "system"},
+                                        {Group::inference, "inference"}};
+  return {.what = "group of parameters", .all = kAll};
 }
 
 std::optional<std::size_t> find_value(const Parameter& parameter, const Value& value) {

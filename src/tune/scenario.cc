@@ -293,18 +293,12 @@ bool fell_behind(const Scenario& scenario, const Record& record, double seconds)
 
 }  // namespace
 
-std::string_view to_string(ScenarioKind kind) {
-  switch (kind) {
-    case ScenarioKind::single:
-      return "single";
-    case ScenarioKind::offline:
-      return "offline";
-    case ScenarioKind::server:
-      return "server";
-    case ScenarioKind::multistream:
-      return "multistream";
-  }
-  return "";
+core::Names names_of(ScenarioKind) {
+  static constexpr core::Name kAll[] = {{ScenarioKind::single, "single"},
+                                        {ScenarioKind::offline, "offline"},
+                                        {ScenarioKind::server, "server"},
+                                        {ScenarioKind::multistream, "multistream"}};
+  return {.what = "scenario", .all = kAll};
 }
 
 std::optional<Rhythm> rhythm_of(const Scenario& scenario, const Response& response) {

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <nlohmann/json.hpp>
 
+#include "fleetfit/core/fields.h"
 #include "fleetfit/tune/scenario.h"
 
 namespace fleetfit::tune {
@@ -64,39 +64,26 @@ std::string describe(const Scenario& scenario) {
   return std::string(to_string(scenario.kind));
 }
 
-nlohmann::ordered_json to_json(const Response& response) {
-  nlohmann::ordered_json json = {{"mean_ms", response.mean_ms},
-                                 {"p95_ms", response.p95_ms},
-                                 {"p99_ms", response.p99_ms},
-                                 {"throughput", response.throughput},
-                                 {"busy", response.busy},
-                                 {"run_ms", response.run_ms},
-                                 {"run_samples", response.run_samples},
-                                 {"samples", response.samples},
-                                 {"saturated", response.saturated}};
-  if (response.energy_mj) json["energy_mj"] = *response.energy_mj;
-  return json;
+core::Fields fields_of(const RunSpread*) {
+  static constexpr core::Field kAll[] = {core::field<&RunSpread::mean_ms>("mean"),
+                                         core::field<&RunSpread::p90_ms>("p90"),
+                                         core::field<&RunSpread::p99_ms>("p99")};
+  return {.all = kAll};
 }
 
-Result<Response> response_from_json(const core::JsonView& json) {
-  Response response;
-  const std::pair<const char*, double*> numbers[] = {{"mean_ms", &response.mean_ms},
-                                                     {"p95_ms", &response.p95_ms},
-                                                     {"p99_ms", &response.p99_ms},
-                                                     {"throughput", &response.throughput},
-                                                     {"busy", &response.busy},
-                                                     {"run_ms", &response.run_ms},
-                                                     {"run_samples", &response.run_samples}};
-  for (const auto& [key, out] : numbers) {
-    FLEETFIT_ASSIGN(*out, json.number(key));
-  }
-  FLEETFIT_ASSIGN(response.saturated, json.boolean("saturated"));
-  FLEETFIT_ASSIGN(response.samples, json.integer("samples", {.min = 0}));
-  FLEETFIT_ASSIGN(const auto energy, json.find("energy_mj"));
-  if (energy) {
-    FLEETFIT_ASSIGN(response.energy_mj, energy->as_number());
-  }
-  return response;
+core::Fields fields_of(const Response*) {
+  static constexpr core::Field kAll[] = {
+      core::field<&Response::mean_ms>("mean_ms"),
+      core::field<&Response::p95_ms>("p95_ms"),
+      core::field<&Response::p99_ms>("p99_ms"),
+      core::field<&Response::throughput>("throughput"),
+      core::field<&Response::busy>("busy"),
+      core::field<&Response::run_ms>("run_ms"),
+      core::field<&Response::run_samples>("run_samples"),
+      core::field<&Response::samples>("samples").from(0),
+      core::field<&Response::saturated>("saturated"),
+      core::field<&Response::energy_mj>("energy_mj").omit_default()};
+  return {.all = kAll};
 }
 
 }  // namespace fleetfit::tune

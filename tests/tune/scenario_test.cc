@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "fleetfit/core/json.h"
+#include "fleetfit/core/fields.h"
 
 namespace fleetfit::tune {
 namespace {
@@ -219,8 +219,8 @@ TEST(ScenarioText, SaysWhatThereIs) {
 
 TEST(ResponseJson, KeepsEverything) {
   const auto response = simulate(server(10, 100), 4, affine(2, 3));
-  const auto json = nlohmann::json::parse(to_json(response).dump());
-  EXPECT_EQ(response_from_json(core::JsonView(json, "r")).value(), response);
+  const auto json = nlohmann::json::parse(core::to_json(response).dump());
+  EXPECT_EQ(core::read<Response>(core::JsonView(json, "r")).value(), response);
 }
 
 }  // namespace

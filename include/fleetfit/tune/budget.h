@@ -5,7 +5,12 @@
 #include <string_view>
 #include <vector>
 
+#include "fleetfit/core/names.h"
 #include "fleetfit/core/result.h"
+
+namespace fleetfit::core {
+struct Fields;
+}
 
 /// How much a trial may train. A trial climbs levels: after each it is paused, and goes on with a
 /// bigger budget if it is promoted.
@@ -24,8 +29,8 @@ enum class BudgetKind : std::uint8_t {
   epochs,  ///< all data, more and more epochs
   data,    ///< `min_epochs` epochs, more and more data
 };
-
-std::string_view to_string(BudgetKind kind);
+core::Names names_of(BudgetKind);
+using core::to_string;
 
 struct BudgetOptions {
   BudgetKind kind = BudgetKind::multi;
@@ -37,6 +42,7 @@ struct BudgetOptions {
 
   bool operator==(const BudgetOptions&) const = default;
 };
+core::Fields fields_of(const BudgetOptions*);
 
 /// Fails with `invalid_input`, naming the key, on a budget that no trial could have:
 /// max_epochs below min_epochs or above 10^9, min_data outside [10^-6, 1], eta below 1.1, no

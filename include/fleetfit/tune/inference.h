@@ -28,6 +28,7 @@ struct InferenceSetting {
 
   bool operator==(const InferenceSetting&) const = default;
 };
+core::Fields fields_of(const InferenceSetting*);
 
 /// What is known of one way.
 struct InferenceCost {
@@ -106,10 +107,10 @@ std::function<BatchCost(std::int64_t)> batch_costs(const InferenceResult& result
 std::optional<Inference> recommendation(const InferenceResult& result, std::string device);
 
 /// {"batch_size", "cores", "threads", "precision"}, what is set of them.
-nlohmann::ordered_json to_json(const InferenceSetting& setting);
 /// "batch 8, 2 cores, int8".
 std::string describe(const InferenceSetting& setting);
 
+nlohmann::ordered_json to_json(const InferenceSetting& setting);
 nlohmann::ordered_json to_json(const InferenceResult& result);
 Result<InferenceResult> inference_result_from_json(const core::JsonView& json);
 

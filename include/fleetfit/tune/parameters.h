@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fleetfit/core/json.h"
+#include "fleetfit/core/names.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/core/result.h"
 
@@ -25,8 +26,8 @@ enum class Group : std::uint8_t {
   system,     ///< where the training process runs
   inference,  ///< how the trained network is run
 };
-
-std::string_view to_string(Group group);
+core::Names names_of(Group);
+using core::to_string;
 
 /// A value as it is written in study files and given to trials.
 using Value = std::variant<std::int64_t, double, bool, std::string>;

@@ -4,6 +4,10 @@
 #include <optional>
 #include <string>
 
+namespace fleetfit::core {
+struct Fields;
+}
+
 namespace fleetfit::tune {
 
 /// What a worker needs on a cluster. What is absent or empty is left to the cluster.
@@ -18,5 +22,6 @@ struct Resources {
 
   bool operator==(const Resources&) const = default;
 };
+core::Fields fields_of(const Resources*);
 
 }  // namespace fleetfit::tune

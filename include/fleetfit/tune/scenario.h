@@ -4,14 +4,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "fleetfit/core/clock.h"
-#include "fleetfit/core/json.h"
+#include "fleetfit/core/names.h"
 #include "fleetfit/core/result.h"
+
+namespace fleetfit::core {
+struct Fields;
+}
 
 /// How requests reach a deployed network, and how long they wait.
 namespace fleetfit::tune {
@@ -22,8 +25,8 @@ enum class ScenarioKind : std::uint8_t {
   server,       ///< `samples` at once, every `period_ms`
   multistream,  ///< single samples by a Poisson process
 };
-
-std::string_view to_string(ScenarioKind kind);
+core::Names names_of(ScenarioKind);
+using core::to_string;
 
 struct Scenario {
   ScenarioKind kind = ScenarioKind::single;
@@ -47,6 +50,7 @@ struct RunSpread {
 
   bool operator==(const RunSpread&) const = default;
 };
+core::Fields fields_of(const RunSpread*);
 
 /// Time and energy of one run of a batch.
 struct BatchCost {
@@ -78,9 +82,7 @@ struct Response {
   double capacity() const { return busy > 0 ? throughput / busy : 0; }
   bool operator==(const Response&) const = default;
 };
-
-nlohmann::ordered_json to_json(const Response& response);
-Result<Response> response_from_json(const core::JsonView& json);
+core::Fields fields_of(const Response*);
 
 /// How work and rest take turns where samples are waited for.
 struct Rhythm {

@@ -29,8 +29,10 @@ struct Workload {
 
   bool operator==(const Workload&) const = default;
 };
+core::Fields fields_of(const Workload*);
 
 enum class InferenceGoal : std::uint8_t { latency, throughput, energy };
+core::Names names_of(InferenceGoal);
 
 struct InferenceStudy {
   std::vector<std::string> devices = {};  ///< names of devices, or `predictor:FILE`
@@ -40,6 +42,7 @@ struct InferenceStudy {
 
   bool operator==(const InferenceStudy&) const = default;
 };
+core::Fields fields_of(const InferenceStudy*);
 
 enum class Metric : std::uint8_t {
   accuracy,
@@ -86,7 +89,9 @@ struct Constraints {
 };
 
 enum class SamplerKind : std::uint8_t { random, grid, tpe, bohb, nsga2 };
+core::Names names_of(SamplerKind);
 enum class SchedulerKind : std::uint8_t { none, successive_halving, hyperband, asha, median };
+core::Names names_of(SchedulerKind);
 
 struct Algorithm {
   SamplerKind sampler = SamplerKind::bohb;
@@ -111,6 +116,7 @@ struct Study {
 
   bool operator==(const Study&) const = default;
 };
+core::Fields fields_of(const Study*);
 
 /// Reads a study file. Every error is `invalid_input` and starts with file, line and key:
 /// "a.yaml:14: budget.max_epochs: 1 is less than min_epochs (2)".

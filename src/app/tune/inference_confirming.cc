@@ -11,6 +11,7 @@
 #include "app/devices/opened_device.h"
 #include "app/tune/batch_runners.h"
 #include "fleetfit/app/inference_tuning.h"
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/process.h"
 
@@ -172,9 +173,9 @@ Result<RealOutcome> run_engine(const Place& place, const PreparedFiles& files,
   FLEETFIT_TRY(server.tell("go"));
   const milliseconds patience(static_cast<std::int64_t>(3000 * place.request.seconds) + 60'000);
   FLEETFIT_ASSIGN(const auto answer, server.listen(patience, stop));
-  FLEETFIT_ASSIGN(const auto response, core::JsonView(answer, "answer of the serving process")
-                                           .at("response")
-                                           .and_then(tune::response_from_json));
+  FLEETFIT_ASSIGN(const auto json,
+                  core::JsonView(answer, "answer of the serving process").at("response"));
+  FLEETFIT_ASSIGN(const auto response, core::read<tune::Response>(json));
   RealOutcome outcome{.response = response};
   metering.stop(outcome);
   return outcome;

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/app/inference_tuning.h"
+#include "fleetfit/core/fields.h"
 
 namespace fleetfit::app {
 namespace {
@@ -16,7 +17,7 @@ nlohmann::ordered_json best_json(const tune::InferenceResult& result) {
                                  {"source", cost.predicted ? "predicted" : "measured"},
                                  {"throughput", best.response.throughput},
                                  {"capacity", best.response.capacity()},
-                                 {"response", tune::to_json(best.response)}};
+                                 {"response", core::to_json(best.response)}};
   if (best.response.energy_mj)
     json["energy_mj"] = {{"value", *best.response.energy_mj}, {"source", cost.energy_source}};
   if (!cost.note.empty()) json["note"] = cost.note;
@@ -42,8 +43,8 @@ nlohmann::ordered_json to_json(const ConfirmedInference& confirmed) {
   nlohmann::ordered_json json = {{"device", confirmed.device},
                                  {"scenario", tune::describe(confirmed.scenario)},
                                  {"params", tune::to_json(confirmed.setting)},
-                                 {"expected", tune::to_json(confirmed.expected)},
-                                 {"real", tune::to_json(confirmed.real)},
+                                 {"expected", core::to_json(confirmed.expected)},
+                                 {"real", core::to_json(confirmed.real)},
                                  {"error", confirmed.error()},
                                  {"batches_loaded", confirmed.batches}};
   if (!confirmed.energy_source.empty()) json["energy_source"] = confirmed.energy_source;

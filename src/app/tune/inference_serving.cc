@@ -7,6 +7,7 @@
 
 #include "app/tune/batch_runners.h"
 #include "fleetfit/app/inference_tuning.h"
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/measure/engine_runtime.h"
 
@@ -91,7 +92,7 @@ Status serve_inference_plan(std::istream& in, std::ostream& out) {
   const auto response = serve_plan(in, out);
   nlohmann::ordered_json reply;
   if (response) {
-    reply["response"] = tune::to_json(*response);
+    reply["response"] = core::to_json(*response);
   } else {
     reply["error"] = response.error().message;
   }

@@ -13,24 +13,13 @@ namespace {
 
 constexpr std::size_t kLongestName = 200;
 
-Result<std::string> read_name(const YamlView& view) {
-  auto text = view.as_text();
-  if (!text) return text;
-  if (text->empty()) return view.error("is empty");
-  if (text->size() > kLongestName) {
-    return view.error(fmt::format("is longer than {} bytes", kLongestName));
-  }
-  if (text->find('/') != std::string::npos || yaml::one_line(*text, text->size()) != *text) {
-    return view.error("has to be one line without a slash");
-  }
-  return text;
-}
-
-Result<std::vector<std::string>> read_command(const YamlView& view) {
-  if (!view.is_list()) return view.expected("a list such as [python3, train.py]");
-  auto command = read_texts(view);
-  if (command && command->front().empty()) return view.error("the program's name is empty");
-  return command;
+Result<std::string> parse_name(std::string_view text) {
+  if (text.empty()) return core::refuse("is empty");
+  if (text.size() > kLongestName)
+    return core::refuse(fmt::format("is longer than {} bytes", kLongestName));
+  if (text.find('/') != std::string_view::npos || yaml::one_line(text, text.size()) != text)
+    return core::refuse("has to be one line without a slash");
+  return std::string(text);
 }
 
 Result<std::vector<std::string>> read_devices(const YamlView& view) {
@@ -45,32 +34,18 @@ Result<std::vector<std::string>> read_devices(const YamlView& view) {
 }
 
 Result<Workload> read_workload(const YamlView& view) {
-  Workload workload;
-  Status good =
-      first_error({view.allow_only({"command", "builtin", "untrained", "timeout_s", "memory"}),
-                   read_field(view, "command", workload.command, read_command),
-                   read_field(view, "builtin", workload.builtin, read_name)});
-  FLEETFIT_TRY(good);
-  if (workload.command.empty() == workload.builtin.empty()) {
+  FLEETFIT_ASSIGN(const auto command, view.find("command"));
+  if (command && !command->is_list())
+    return command->expected("a list such as [python3, train.py]");
+  FLEETFIT_ASSIGN(auto workload, yaml::read<Workload>(view));
+  if (command && workload.command.front().empty())
+    return command->error("the program's name is empty");
+  if (workload.command.empty() == workload.builtin.empty())
     return view.error("expected either command: [program, …] or builtin: NAME");
-  }
-  workload.writes_untrained = !workload.builtin.empty();
-  const Status more =
-      first_error({read_field(view, "untrained", workload.writes_untrained, read_boolean),
-                   read_field(view, "timeout_s", workload.timeout_s, read_positive),
-                   read_field(view, "memory", workload.memory_bytes, read_bytes)});
-  FLEETFIT_TRY(more);
+  FLEETFIT_ASSIGN(const auto untrained, view.find("untrained"));
+  if (!untrained) workload.writes_untrained = !workload.builtin.empty();
   return workload;
 }
-
-Result<BudgetKind> read_budget_kind(const YamlView& view) {
-  return read_word<BudgetKind>(
-      view,
-      {{"multi", BudgetKind::multi}, {"epochs", BudgetKind::epochs}, {"data", BudgetKind::data}});
-}
-
-Result<double> read_number(const YamlView& view) { return view.as_number(); }
-Result<std::int64_t> read_integer(const YamlView& view) { return view.as_integer(); }
 
 // Names the line of the key that `check` complains of: "max_epochs: 1 is less than …".
 Status check_budget(const YamlView& view, const BudgetOptions& budget) {
@@ -84,64 +59,38 @@ Status check_budget(const YamlView& view, const BudgetOptions& budget) {
 }
 
 Result<BudgetOptions> read_budget(const YamlView& view) {
-  BudgetOptions budget;
-  auto max_trials = static_cast<std::int64_t>(budget.max_trials);
-  Status good = first_error(
-      {view.allow_only({"kind", "min_epochs", "max_epochs", "min_data", "eta", "max_trials"}),
-       read_field(view, "kind", budget.kind, read_budget_kind),
-       read_field(view, "min_epochs", budget.min_epochs, read_integer),
-       read_field(view, "max_epochs", budget.max_epochs, read_integer),
-       read_field(view, "min_data", budget.min_data, read_number),
-       read_field(view, "eta", budget.eta, read_number),
-       read_field(view, "max_trials", max_trials, read_count)});
-  FLEETFIT_TRY(good);
+  FLEETFIT_ASSIGN(auto budget, yaml::read<BudgetOptions>(view));
   const bool epochs_grow = budget.kind != BudgetKind::data;
   const auto max_epochs = view.find("max_epochs");
   if (epochs_grow && !*max_epochs) return view.error("max_epochs is missing");
   if (!*max_epochs) budget.max_epochs = std::max<std::int64_t>(budget.min_epochs, 1);
-  budget.max_trials = static_cast<std::size_t>(max_trials);
   if (Status possible = check_budget(view, budget); !possible) {
     return tl::unexpected(possible.error());
   }
   return budget;
 }
 
-Result<ScenarioKind> read_scenario_kind(const YamlView& view) {
-  return read_word<ScenarioKind>(view, {{"single", ScenarioKind::single},
-                                        {"offline", ScenarioKind::offline},
-                                        {"server", ScenarioKind::server},
-                                        {"multistream", ScenarioKind::multistream}});
+/// What a scenario of each kind has.
+core::Fields fields_of_kind(ScenarioKind kind) {
+  static constexpr auto kKind = core::field<&Scenario::kind>("kind");
+  static constexpr core::Field kServer[] = {
+      kKind, core::field<&Scenario::samples>("samples").between(1, 1e9),
+      core::field<&Scenario::period_ms>("period_ms").above(0)};
+  static constexpr core::Field kMultistream[] = {
+      kKind, core::field<&Scenario::rate_hz>("rate_hz").above(0)};
+  core::Fields fields{.all = std::span(&kKind, 1), .others = core::OtherKeys::refused};
+  if (kind == ScenarioKind::server) fields.all = kServer;
+  if (kind == ScenarioKind::multistream) fields.all = kMultistream;
+  return fields;
 }
 
 Result<Scenario> read_scenario(const YamlView& view) {
   Scenario scenario;
-  Status good = first_error(
-      {require(view, {"kind"}), read_field(view, "kind", scenario.kind, read_scenario_kind)});
-  FLEETFIT_TRY(good);
-  switch (scenario.kind) {
-    case ScenarioKind::server:
-      good = first_error({view.allow_only({"kind", "samples", "period_ms"}),
-                          require(view, {"samples", "period_ms"}),
-                          read_field(view, "samples", scenario.samples, read_count),
-                          read_field(view, "period_ms", scenario.period_ms, read_positive)});
-      break;
-    case ScenarioKind::multistream:
-      good = first_error({view.allow_only({"kind", "rate_hz"}), require(view, {"rate_hz"}),
-                          read_field(view, "rate_hz", scenario.rate_hz, read_positive)});
-      break;
-    case ScenarioKind::single:
-    case ScenarioKind::offline:
-      good = view.allow_only({"kind"});
-      break;
-  }
-  FLEETFIT_TRY(good);
+  auto kind = fields_of_kind(ScenarioKind::single);
+  kind.others = core::OtherKeys::ignored;
+  FLEETFIT_TRY(yaml::read(view, kind, &scenario));
+  FLEETFIT_TRY(yaml::read(view, fields_of_kind(scenario.kind), &scenario));
   return scenario;
-}
-
-Result<InferenceGoal> read_inference_goal(const YamlView& view) {
-  return read_word<InferenceGoal>(view, {{"latency", InferenceGoal::latency},
-                                         {"throughput", InferenceGoal::throughput},
-                                         {"energy", InferenceGoal::energy}});
 }
 
 bool is_count(const Value& value) {
@@ -203,39 +152,18 @@ Result<Pair> read_pair_name(const YamlView& view) {
                                 {"halving", {random, S::successive_halving}}});
 }
 
-Result<SamplerKind> read_sampler(const YamlView& view) {
-  using enum SamplerKind;
-  return read_word<SamplerKind>(
-      view, {{"random", random}, {"grid", grid}, {"tpe", tpe}, {"bohb", bohb}, {"nsga2", nsga2}});
-}
-
-Result<SchedulerKind> read_scheduler(const YamlView& view) {
-  using S = SchedulerKind;
-  return read_word<S>(view, {{"none", S::none},
-                             {"halving", S::successive_halving},
-                             {"hyperband", S::hyperband},
-                             {"asha", S::asha},
-                             {"median", S::median}});
+core::Fields fields_of(const Pair*) {
+  static constexpr core::Field kAll[] = {core::field<&Pair::sampler>("sampler"),
+                                         core::field<&Pair::scheduler>("scheduler")};
+  return {.all = kAll, .others = core::OtherKeys::refused};
 }
 
 Result<Pair> read_pair(const YamlView& view) {
-  if (!view.is_map()) return read_pair_name(view);
-  Pair pair;
-  Status good = first_error({view.allow_only({"sampler", "scheduler"}),
-                             require(view, {"sampler", "scheduler"}),
-                             read_field(view, "sampler", pair.sampler, read_sampler),
-                             read_field(view, "scheduler", pair.scheduler, read_scheduler)});
-  FLEETFIT_TRY(good);
-  return pair;
+  return view.is_map() ? yaml::read<Pair>(view) : read_pair_name(view);
 }
 
 Result<bool> read_hierarchical(const YamlView& view) {
   return read_word<bool>(view, {{"onefold", false}, {"hierarchical", true}});
-}
-
-Result<std::uint64_t> read_seed(const YamlView& view) {
-  FLEETFIT_ASSIGN(const auto seed, view.as_integer({.min = 0}));
-  return static_cast<std::uint64_t>(seed);
 }
 
 Result<std::optional<InferenceStudy>> read_optional_inference(const YamlView& view) {
@@ -247,17 +175,12 @@ Result<std::optional<InferenceStudy>> read_optional_inference(const YamlView& vi
 Result<Study> read_document(const YamlView& view) {
   Study study;
   Status good =
-      first_error({view.allow_only({"name", "workload", "parameters", "inference", "objective",
-                                    "constraints", "budget", "algorithm", "resources", "seed"}),
-                   require(view, {"name", "parameters", "objective", "budget"}),
-                   read_field(view, "name", study.name, read_name),
+      first_error({yaml::read(view, study), require(view, {"parameters", "objective", "budget"}),
                    read_field(view, "workload", study.workload, read_workload),
                    read_field(view, "parameters", study.parameters, read_parameters),
                    read_field(view, "inference", study.inference, read_optional_inference),
                    read_field(view, "budget", study.budget, read_budget),
-                   read_field(view, "algorithm", study.algorithm, read_algorithm),
-                   read_field(view, "resources", study.resources, read_resources),
-                   read_field(view, "seed", study.seed, read_seed)});
+                   read_field(view, "algorithm", study.algorithm, read_algorithm)});
   FLEETFIT_TRY(good);
   if (Status builtin = check_builtin(view, study.workload); !builtin)
     return tl::unexpected(builtin.error());
@@ -275,21 +198,70 @@ Result<Study> read_document(const YamlView& view) {
 
 }  // namespace
 
-Result<std::optional<std::int64_t>> read_bytes(const YamlView& view) {
-  FLEETFIT_ASSIGN(const auto text, view.as_text());
-  const auto bytes = measure::parse_bytes(text);
-  if (!bytes) return view.error(bytes.error().message);
-  return *bytes;
+core::Fields fields_of(const Workload*) {
+  static constexpr core::Field kAll[] = {
+      core::field<&Workload::command>("command").at_least(1).may_be_missing(),
+      core::parsed_field<&Workload::builtin, parse_name>("builtin").may_be_missing(),
+      core::field<&Workload::writes_untrained>("untrained").may_be_missing(),
+      core::field<&Workload::timeout_s>("timeout_s").above(0).may_be_missing(),
+      core::parsed_field<&Workload::memory_bytes, measure::parse_bytes>("memory").may_be_missing()};
+  return {.all = kAll, .others = core::OtherKeys::refused};
+}
+
+core::Fields fields_of(const InferenceStudy*) {
+  static constexpr core::Field kAll[] = {
+      core::other_field("devices"), core::other_field("parameters"), core::other_field("scenario"),
+      core::field<&InferenceStudy::goal>("objective").may_be_missing()};
+  return {.all = kAll, .others = core::OtherKeys::refused};
+}
+
+core::Fields fields_of(const Study*) {
+  static constexpr core::Field kAll[] = {
+      core::parsed_field<&Study::name, parse_name>("name"),
+      core::other_field("workload"),
+      core::other_field("parameters"),
+      core::other_field("inference"),
+      core::other_field("objective"),
+      core::other_field("constraints"),
+      core::other_field("budget"),
+      core::other_field("algorithm"),
+      core::field<&Study::resources>("resources").may_be_missing(),
+      core::field<&Study::seed>("seed").may_be_missing()};
+  return {.all = kAll, .others = core::OtherKeys::refused};
+}
+
+core::Names names_of(InferenceGoal) {
+  static constexpr core::Name kAll[] = {{InferenceGoal::latency, "latency"},
+                                        {InferenceGoal::throughput, "throughput"},
+                                        {InferenceGoal::energy, "energy"}};
+  return {.what = "goal of inference", .all = kAll};
+}
+
+core::Names names_of(SamplerKind) {
+  static constexpr core::Name kAll[] = {{SamplerKind::random, "random"},
+                                        {SamplerKind::grid, "grid"},
+                                        {SamplerKind::tpe, "tpe"},
+                                        {SamplerKind::bohb, "bohb"},
+                                        {SamplerKind::nsga2, "nsga2"}};
+  return {.what = "sampler", .all = kAll};
+}
+
+core::Names names_of(SchedulerKind) {
+  static constexpr core::Name kAll[] = {{SchedulerKind::none, "none"},
+                                        {SchedulerKind::successive_halving, "halving"},
+                                        {SchedulerKind::hyperband, "hyperband"},
+                                        {SchedulerKind::asha, "asha"},
+                                        {SchedulerKind::median, "median"}};
+  return {.what = "scheduler", .all = kAll};
 }
 
 Result<InferenceStudy> read_inference(const YamlView& view) {
   InferenceStudy inference;
-  Status good = first_error(
-      {view.allow_only({"devices", "parameters", "scenario", "objective"}),
-       require(view, {"devices"}), read_field(view, "devices", inference.devices, read_devices),
-       read_field(view, "parameters", inference.parameters, read_inference_parameters),
-       read_field(view, "scenario", inference.scenario, read_scenario),
-       read_field(view, "objective", inference.goal, read_inference_goal)});
+  Status good =
+      first_error({yaml::read(view, inference), require(view, {"devices"}),
+                   read_field(view, "devices", inference.devices, read_devices),
+                   read_field(view, "parameters", inference.parameters, read_inference_parameters),
+                   read_field(view, "scenario", inference.scenario, read_scenario)});
   FLEETFIT_TRY(good);
   return inference;
 }
@@ -316,7 +288,7 @@ Result<Study> parse_study(std::string_view text, std::string_view file) {
 
 Result<Resources> parse_resources(std::string_view text, std::string_view name) {
   FLEETFIT_ASSIGN(const auto document, yaml::parse_yaml(text, name));
-  return read_resources(YamlView(document, name));
+  return yaml::read<Resources>(YamlView(document, name));
 }
 
 Result<Study> read_study(const std::filesystem::path& file) {

@@ -14,7 +14,6 @@ namespace fleetfit::tune {
 
 using yaml::first_error;
 using yaml::read_boolean;
-using yaml::read_count;
 using yaml::read_field;
 using yaml::read_positive;
 using yaml::read_texts;
@@ -29,9 +28,6 @@ Result<Parameters> read_parameters(const YamlView& view);
 
 Result<InferenceStudy> read_inference(const YamlView& view);
 Result<Algorithm> read_algorithm(const YamlView& view);
-Result<Resources> read_resources(const YamlView& view);
-/// "4G", as a number of bytes.
-Result<std::optional<std::int64_t>> read_bytes(const YamlView& view);
 
 /// What is known of the study when its goals are read: inference and algorithm.
 Result<Objective> read_objective(const YamlView& view, const Study& study);

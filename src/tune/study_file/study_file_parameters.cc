@@ -120,13 +120,6 @@ Result<Parameter> read_parameter(const YamlView& view, std::string name, Group g
   return parameter;
 }
 
-Group group_named(std::string_view name) {
-  for (const Group group : {Group::model, Group::system}) {
-    if (to_string(group) == name) return group;
-  }
-  return Group::training;
-}
-
 }  // namespace
 
 Status read_group(const YamlView& view, Group group, std::vector<Parameter>& all) {
@@ -146,7 +139,7 @@ Result<Parameters> read_parameters(const YamlView& view) {
   std::vector<Parameter> all;
   for (const auto& [key, value] : *members) {
     if (value.node().kind == YamlNode::Kind::nothing) continue;
-    if (Status good = read_group(value, group_named(key), all); !good)
+    if (Status good = read_group(value, *core::parse_name<Group>(key), all); !good)
       return tl::unexpected(good.error());
   }
   if (all.empty()) return view.error("there has to be a parameter at least");

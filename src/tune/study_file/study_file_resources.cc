@@ -1,38 +1,31 @@
 #include <algorithm>
 
-#include "tune/study_file/study_file.h"
+#include "fleetfit/core/fields.h"
+#include "fleetfit/measure/device.h"
+#include "fleetfit/tune/resources.h"
 
 namespace fleetfit::tune {
 namespace {
 
-Result<std::optional<std::int64_t>> read_optional_count(const YamlView& view) {
-  FLEETFIT_ASSIGN(const auto count, read_count(view));
-  return std::optional(count);
-}
-
 // Stands in a line of a batch script.
-Result<std::string> read_line(const YamlView& view) {
-  FLEETFIT_ASSIGN(auto text, view.as_text());
+Result<std::string> parse_word(std::string_view text) {
   const auto is_odd = [](unsigned char c) { return c <= ' ' || c == 0x7f; };
-  if (text.empty() || std::ranges::any_of(text, is_odd)) return view.error("expected one word");
-  return text;
+  if (text.empty() || std::ranges::any_of(text, is_odd)) return core::refuse("expected one word");
+  return std::string(text);
 }
 
 }  // namespace
 
-Result<Resources> read_resources(const YamlView& view) {
-  Resources resources;
-  Status good = first_error({view.allow_only({"cores", "memory", "gpus", "time_min", "partition",
-                                              "constraint", "account"}),
-                             read_field(view, "cores", resources.cores, read_optional_count),
-                             read_field(view, "memory", resources.memory_bytes, read_bytes),
-                             read_field(view, "gpus", resources.gpus, read_optional_count),
-                             read_field(view, "time_min", resources.time_min, read_optional_count),
-                             read_field(view, "partition", resources.partition, read_line),
-                             read_field(view, "constraint", resources.constraint, read_line),
-                             read_field(view, "account", resources.account, read_line)});
-  FLEETFIT_TRY(good);
-  return resources;
+core::Fields fields_of(const Resources*) {
+  static constexpr core::Field kAll[] = {
+      core::field<&Resources::cores>("cores").between(1, 1e9),
+      core::parsed_field<&Resources::memory_bytes, measure::parse_bytes>("memory").may_be_missing(),
+      core::field<&Resources::gpus>("gpus").between(1, 1e9),
+      core::field<&Resources::time_min>("time_min").between(1, 1e9),
+      core::parsed_field<&Resources::partition, parse_word>("partition").may_be_missing(),
+      core::parsed_field<&Resources::constraint, parse_word>("constraint").may_be_missing(),
+      core::parsed_field<&Resources::account, parse_word>("account").may_be_missing()};
+  return {.all = kAll, .others = core::OtherKeys::refused};
 }
 
 }  // namespace fleetfit::tune
