@@ -378,7 +378,7 @@ std::unique_ptr<const Predictor> train(const Space& space, const py::object& des
                                        std::uint64_t seed, int threads) {
   const auto population = designs_from(space, designs);
   const auto times = numbers_from(latency_ms, population.size(), "latency_ms");
-  const auto parsed = value_of(predict::design_method_from(method));
+  const auto parsed = value_of(core::parse_name<predict::DesignMethod>(method));
   core::ThreadPool pool(threads_or_all(threads));
   return interruptible([&](const std::stop_token& stop) {
     predict::DesignTrainOptions options{

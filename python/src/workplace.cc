@@ -212,7 +212,7 @@ void add_predicting(Bound& bound) {
              const std::string& method, double max_time_s, std::uint64_t seed, int threads) {
             const app::TrainPredictorRequest request{
                 .device = device,
-                .method = value_of(predict::method_from(method)),
+                .method = value_of(core::parse_name<predict::Method>(method)),
                 .networks = networks_of(space, samples, models, seed),
                 .protocol = measure::protocol_within(max_time_s),
                 .output = output,

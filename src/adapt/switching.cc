@@ -23,16 +23,11 @@ std::size_t quickest(std::span<const PoolEntry> entries) {
                                   entries.begin());
 }
 
-std::string_view to_string(SwitchReason reason) {
-  switch (reason) {
-    case SwitchReason::over_budget:
-      return "over budget";
-    case SwitchReason::room:
-      return "room";
-    case SwitchReason::nothing_fits:
-      return "nothing fits";
-  }
-  return "";
+core::Names names_of(SwitchReason) {
+  static constexpr core::Name kAll[] = {{SwitchReason::over_budget, "over budget"},
+                                        {SwitchReason::room, "room"},
+                                        {SwitchReason::nothing_fits, "nothing fits"}};
+  return {.what = "reason to switch", .all = kAll};
 }
 
 SwitchPolicy::SwitchPolicy(std::vector<PoolEntry> entries, double budget_ms,

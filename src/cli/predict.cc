@@ -147,7 +147,7 @@ void add_train(CLI::App& predict, Context& context) {
       return;
     }
     context.action = [flags, &context]() -> Result<int> {
-      const auto method = predict::method_from(flags->method);
+      const auto method = core::parse_name<predict::Method>(flags->method);
       if (!method) return core::within("--method", method.error());
       FLEETFIT_ASSIGN(auto networks, networks_of(context, flags->networks));
       const core::Interrupt interrupt;

@@ -46,7 +46,7 @@ std::string evaluation_text(const app::TableEvaluation& evaluation) {
 Result<int> train_on_table(const Context& context, const TableTraining& training) {
   const auto table = app::table_column_from(training.table);
   if (!table) return core::within("--table", table.error());
-  const auto method = predict::design_method_from(training.method);
+  const auto method = core::parse_name<predict::DesignMethod>(training.method);
   if (!method) return core::within("--method", method.error());
   const core::Interrupt interrupt;
   const core::SystemClock clock;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -141,10 +140,12 @@ std::vector<Doubt> doubts_of(const DeviceJudge& judge, const Rated& rated) {
 
 }  // namespace
 
-std::string_view to_string(Doubt doubt) {
-  constexpr std::array<std::string_view, 4> kNames{"far_device", "wide_spread", "over_limit",
-                                                   "filled_in"};
-  return kNames[static_cast<std::size_t>(doubt)];
+core::Names names_of(Doubt) {
+  static constexpr core::Name kAll[] = {{Doubt::far_device, "far_device"},
+                                        {Doubt::wide_spread, "wide_spread"},
+                                        {Doubt::over_limit, "over_limit"},
+                                        {Doubt::filled_in, "filled_in"}};
+  return {.what = "doubt", .all = kAll};
 }
 
 namespace {

@@ -11,13 +11,13 @@ namespace fleetfit::learned {
 namespace {
 
 using core::JsonView;
-using Json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "fleetfit-learned";
 constexpr int kVersion = 2;  // 1: without risks
 
-Json cost_members(const CostModel& cost) {
-  auto members = Json::array();
+ordered_json cost_members(const CostModel& cost) {
+  auto members = ordered_json::array();
   for (const auto& member : cost.members) {
     members.push_back(core::to_json(member.network.parts()));
     members.back()["typical"] = member.typical;
@@ -25,13 +25,13 @@ Json cost_members(const CostModel& cost) {
   return members;
 }
 
-Json accuracy_members(const AccuracyModel& accuracy) {
-  auto members = Json::array();
+ordered_json accuracy_members(const AccuracyModel& accuracy) {
+  auto members = ordered_json::array();
   for (const auto& member : accuracy.members) members.push_back(core::to_json(member.parts()));
   return members;
 }
 
-/// Made of parts that a file has, by `make`.
+/// What `make` makes of the parts that a file has.
 template <core::Described Parts, class Make>
 auto read_made(const JsonView& json, const Make& make) -> decltype(make(std::declval<Parts>())) {
   FLEETFIT_ASSIGN(auto parts, core::read<Parts>(json));
@@ -183,7 +183,7 @@ core::Fields fields_of(const Lineage*) {
 
 nlohmann::json to_json(const Model& model) {
   const auto& parts = model.parts();
-  auto optimizers = Json::array();
+  auto optimizers = ordered_json::array();
   for (const auto& one : parts.optimizers) optimizers.push_back(core::to_json(one.parts()));
   return {{"format", kFormat},
           {"version", kVersion},

@@ -1,10 +1,8 @@
 #include "fleetfit/predict/design_predictor.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -17,12 +15,6 @@
 namespace fleetfit::predict {
 namespace {
 
-using Named = std::pair<DesignMethod, std::string_view>;
-constexpr std::array kMethods = {
-    Named{DesignMethod::automatic, "auto"}, Named{DesignMethod::linear, "linear"},
-    Named{DesignMethod::trees, "trees"},    Named{DesignMethod::table, "table"},
-    Named{DesignMethod::graph, "graph"},
-};
 constexpr std::size_t kBlock = 1024;  // designs that are encoded at once
 
 NetworkMethod network_method(DesignMethod method) {
@@ -146,17 +138,13 @@ Result<std::unique_ptr<const DesignPredictor>> encoded_from_json(const core::Jso
 
 }  // namespace
 
-std::string_view to_string(DesignMethod method) {
-  return std::ranges::find(kMethods, method, &Named::first)->second;
-}
-
-Result<DesignMethod> design_method_from(std::string_view name) {
-  const auto found = std::ranges::find(kMethods, name, &Named::second);
-  if (found != kMethods.end()) return found->first;
-  std::vector<std::string_view> names;
-  for (const auto& [method, its_name] : kMethods) names.push_back(its_name);
-  return fail(ErrorCode::invalid_input,
-              fmt::format("there is no method '{}'; there are {}", name, fmt::join(names, ", ")));
+core::Names names_of(DesignMethod) {
+  static constexpr core::Name kAll[] = {{DesignMethod::automatic, "auto"},
+                                        {DesignMethod::linear, "linear"},
+                                        {DesignMethod::trees, "trees"},
+                                        {DesignMethod::table, "table"},
+                                        {DesignMethod::graph, "graph"}};
+  return {.what = "method", .all = kAll};
 }
 
 Result<std::unique_ptr<const DesignPredictor>> train_design_predictor(

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/core/version.h"
@@ -18,13 +16,6 @@ namespace {
 
 constexpr std::size_t kLeastNetworks = 5;
 constexpr std::int64_t kMostFeatures = 1'000'000;
-
-constexpr std::array kMethods = {
-    std::pair{NetworkMethod::automatic, std::string_view("auto")},
-    std::pair{NetworkMethod::linear, std::string_view("linear")},
-    std::pair{NetworkMethod::trees, std::string_view("trees")},
-    std::pair{NetworkMethod::table, std::string_view("table")},
-};
 
 Result<FittedRegressor> fit(const TrainingSet& set, const NetworkTrainOptions& options,
                             core::ThreadPool& pool) {
@@ -52,17 +43,12 @@ Result<FittedRegressor> fit(const TrainingSet& set, const NetworkTrainOptions& o
 
 }  // namespace
 
-std::string_view to_string(NetworkMethod method) {
-  return std::ranges::find(kMethods, method, &std::pair<NetworkMethod, std::string_view>::first)
-      ->second;
-}
-
-Result<NetworkMethod> network_method_from(std::string_view name) {
-  for (const auto& [method, its_name] : kMethods)
-    if (its_name == name) return method;
-  return fail(
-      ErrorCode::invalid_input,
-      fmt::format("there is no method '{}'; there are auto, linear, trees and table", name));
+core::Names names_of(NetworkMethod) {
+  static constexpr core::Name kAll[] = {{NetworkMethod::automatic, "auto"},
+                                        {NetworkMethod::linear, "linear"},
+                                        {NetworkMethod::trees, "trees"},
+                                        {NetworkMethod::table, "table"}};
+  return {.what = "method", .all = kAll};
 }
 
 void NetworkPredictor::price(const MatrixView& rows, std::span<double> out) const {

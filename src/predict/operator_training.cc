@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -33,15 +32,6 @@ constexpr double kMostRaised = 1.5;
 constexpr double kNetworksForHalf = 20;
 constexpr std::size_t kKnownKernels = 32;
 constexpr std::size_t kRowsForImportance = 500;
-
-constexpr std::array kMethods = {
-    std::pair{Method::automatic, std::string_view("auto")},
-    std::pair{Method::lasso, std::string_view("lasso")},
-    std::pair{Method::random_forest, std::string_view("rf")},
-    std::pair{Method::boosted_trees, std::string_view("gbdt")},
-    std::pair{Method::mlp, std::string_view("mlp")},
-    std::pair{Method::table, std::string_view("table")},
-};
 
 struct Candidate {
   Method method;
@@ -414,16 +404,11 @@ class Training {
 
 }  // namespace
 
-std::string_view to_string(Method method) {
-  return std::ranges::find(kMethods, method, &std::pair<Method, std::string_view>::first)->second;
-}
-
-Result<Method> method_from(std::string_view name) {
-  for (const auto& [method, its_name] : kMethods)
-    if (its_name == name) return method;
-  return fail(
-      ErrorCode::invalid_input,
-      fmt::format("there is no method '{}'; there are auto, lasso, rf, gbdt, mlp and table", name));
+core::Names names_of(Method) {
+  static constexpr core::Name kAll[] = {
+      {Method::automatic, "auto"},     {Method::lasso, "lasso"}, {Method::random_forest, "rf"},
+      {Method::boosted_trees, "gbdt"}, {Method::mlp, "mlp"},     {Method::table, "table"}};
+  return {.what = "method", .all = kAll};
 }
 
 Result<OperatorPredictor> train_operator_predictor(std::span<const NetworkSample> samples,

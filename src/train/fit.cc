@@ -43,16 +43,10 @@ std::size_t smallest_of_the_best(const std::vector<std::size_t>& order,
 
 }  // namespace
 
-std::string_view to_string(Ended ended) {
-  switch (ended) {
-    case Ended::patience:
-      return "patience";
-    case Ended::epochs:
-      return "epochs";
-    case Ended::early:
-      return "early";
-  }
-  return "";
+core::Names names_of(Ended) {
+  static constexpr core::Name kAll[] = {
+      {Ended::patience, "patience"}, {Ended::epochs, "epochs"}, {Ended::early, "early"}};
+  return {.what = "end", .all = kAll};
 }
 
 void Training::run_epoch(int patience) {

@@ -365,24 +365,11 @@ Result<Model> Learning::run() {
 
 }  // namespace
 
-std::string_view to_string(LearnMethod method) {
-  switch (method) {
-    case LearnMethod::supervised:
-      return "supervised";
-    case LearnMethod::unsupervised:
-      return "unsupervised";
-    case LearnMethod::none:
-      break;
-  }
-  return "none";
-}
-
-Result<LearnMethod> learn_method_from(std::string_view name) {
-  for (const auto method : {LearnMethod::supervised, LearnMethod::unsupervised, LearnMethod::none})
-    if (name == to_string(method)) return method;
-  return fail(
-      ErrorCode::invalid_input,
-      fmt::format("there is no method '{}'; there are supervised, unsupervised and none", name));
+core::Names names_of(LearnMethod) {
+  static constexpr core::Name kAll[] = {{LearnMethod::supervised, "supervised"},
+                                        {LearnMethod::unsupervised, "unsupervised"},
+                                        {LearnMethod::none, "none"}};
+  return {.what = "method", .all = kAll};
 }
 
 Result<Model> train_learned(const Samples& samples, const LearnOptions& options,

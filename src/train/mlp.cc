@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "fleetfit/core/names.h"
 #include "train/fit.h"
 #include "train/torch/fits.h"
 #include "train/validation.h"
@@ -40,14 +41,11 @@ Settings draw_settings(core::Random& random) {
   return settings;
 }
 
-std::string_view name_of(Transform transform) {
-  return transform == Transform::plain ? "plain" : "log";
-}
-
 std::string describe(const Settings& settings) {
   return fmt::format("layers {}, neurons {}, rate {:g}, decay {:g}, {} inputs, {} output",
                      settings.network.layers, settings.network.width, settings.rate,
-                     settings.network.decay, name_of(settings.inputs), name_of(settings.output));
+                     settings.network.decay, core::to_string(settings.inputs),
+                     core::to_string(settings.output));
 }
 
 std::size_t count_weights(const Settings& settings, std::size_t features) {

@@ -66,7 +66,7 @@ class Tables(PredictCase):
         self.refuse(*train, f"{table}#tablet", naming="tablet")
         self.refuse(*train, f"{table}#other", naming="too few to learn from")
         self.refuse(*train, f"{table}#phone", "--samples", "9999", naming="column phone has 176 numbers, 9999 are asked for")
-        self.refuse(*train, f"{table}#phone", "--method", "gbdt", naming="there is no method 'gbdt'")
+        self.refuse(*train, f"{table}#phone", "--method", "gbdt", naming="'gbdt' is no method")
         self.train_on(table)
         self.refuse("predict", "run", self.predictor, "--design", "33333", naming="design '33333'")
         self.refuse("predict", "eval", self.predictor, "--table", f"{table}#phone", naming="was trained with all designs")

@@ -382,9 +382,10 @@ TEST(OperatorPredictor, RefusesKernelsWithoutTheirFeatures) {
 }
 
 TEST(Methods, HaveNames) {
-  EXPECT_EQ(method_from("gbdt").value(), Method::boosted_trees);
-  EXPECT_EQ(method_from("auto").value(), Method::automatic);
-  EXPECT_FALSE(method_from("oracle"));
+  EXPECT_EQ(core::parse_name<Method>("gbdt").value(), Method::boosted_trees);
+  EXPECT_EQ(core::parse_name<Method>("auto").value(), Method::automatic);
+  EXPECT_EQ(core::parse_name<Method>("oracle").error().message,
+            "'oracle' is no method (auto, lasso, rf, gbdt, mlp, table)");
 }
 
 TEST(Methods, DenseNetworksOfAllKindsAreFittedAtOnce) {

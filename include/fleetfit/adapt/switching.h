@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "fleetfit/adapt/monitor.h"
 #include "fleetfit/adapt/pool.h"
+#include "fleetfit/core/names.h"
 
 namespace fleetfit::adapt {
 
@@ -43,9 +43,9 @@ enum class SwitchReason : std::uint8_t {
   room,          ///< a more accurate one fits
   nothing_fits,  ///< none fits, so the quickest
 };
-
 /// "over budget", "room", "nothing fits".
-std::string_view to_string(SwitchReason reason);
+core::Names names_of(SwitchReason);
+using core::to_string;
 
 struct SwitchDecision {
   std::optional<std::size_t> target = std::nullopt;  ///< nothing: stay

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "fleetfit/core/names.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/core/thread_pool.h"
 #include "fleetfit/learned/device_features.h"
@@ -30,7 +31,8 @@ enum class Doubt : std::uint8_t {
 };
 
 /// "far_device", …
-std::string_view to_string(Doubt doubt);
+core::Names names_of(Doubt);
+using core::to_string;
 
 struct CostAnswer {
   double value = 0;   ///< predicted

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "fleetfit/core/names.h"
 #include "fleetfit/core/statistics.h"
 #include "fleetfit/core/thread_pool.h"
 #include "fleetfit/predict/kernel_predictor.h"
@@ -41,8 +42,8 @@ class DesignPredictor : public space::Source {
 enum class DesignMethod : std::uint8_t { automatic, linear, trees, table, graph };
 
 /// "auto", "linear", "trees", "table", "graph".
-std::string_view to_string(DesignMethod method);
-Result<DesignMethod> design_method_from(std::string_view name);
+core::Names names_of(DesignMethod);
+using core::to_string;
 
 struct DesignTrainOptions {
   DesignMethod method = DesignMethod::automatic;  ///< automatic: linear or trees

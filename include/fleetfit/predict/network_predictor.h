@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fleetfit/core/names.h"
 #include "fleetfit/core/statistics.h"
 #include "fleetfit/predict/kernel_predictor.h"
 #include "fleetfit/predict/linear_model.h"
@@ -24,8 +25,8 @@ Result<FittedRegressor> fit_ridge(const TrainingSet& set);
 enum class NetworkMethod { automatic, linear, trees, table };
 
 /// "auto", "linear", "trees", "table".
-std::string_view to_string(NetworkMethod method);
-Result<NetworkMethod> network_method_from(std::string_view name);
+core::Names names_of(NetworkMethod);
+using core::to_string;
 
 /// Prices rows of a space's encoding. Immutable; safe to use from many threads.
 class NetworkPredictor {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fleetfit/core/names.h"
 #include "fleetfit/core/thread_pool.h"
 #include "fleetfit/predict/kernel_predictor.h"
 #include "fleetfit/predict/linear_model.h"
@@ -30,8 +31,8 @@ enum class Method {
 };
 
 /// "auto", "lasso", "rf", "gbdt", "mlp", "table".
-std::string_view to_string(Method method);
-Result<Method> method_from(std::string_view name);
+core::Names names_of(Method);
+using core::to_string;
 
 /// Where a library has different code for different kernels of one kind (other window sizes, other
 /// activations), each gets a model of its own: its kernels are those that meet all conditions.

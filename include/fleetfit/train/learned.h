@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "fleetfit/core/names.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/learned/model.h"
 #include "fleetfit/learned/samples.h"
@@ -21,8 +22,7 @@ enum class LearnMethod : std::uint8_t {
 };
 
 /// "supervised", "unsupervised", "none".
-std::string_view to_string(LearnMethod method);
-Result<LearnMethod> learn_method_from(std::string_view name);
+core::Names names_of(LearnMethod);
 
 struct LearnOptions {
   LearnMethod method = LearnMethod::supervised;

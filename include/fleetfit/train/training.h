@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "fleetfit/core/clock.h"
+#include "fleetfit/core/names.h"
 #include "fleetfit/core/progress.h"
 #include "fleetfit/core/thread_pool.h"
 
@@ -44,6 +45,7 @@ enum class Ended : std::uint8_t {
 };
 
 /// "patience", "epochs", "early".
-std::string_view to_string(Ended ended);
+core::Names names_of(Ended);
+using core::to_string;
 
 }  // namespace fleetfit::train

@@ -20,7 +20,7 @@ struct Flags {
 };
 
 Result<int> run_learned(Flags flags) {
-  FLEETFIT_ASSIGN(flags.options.method, learn_method_from(flags.method));
+  FLEETFIT_ASSIGN(flags.options.method, core::parse_name<LearnMethod>(flags.method));
   flags.options.compute = flags.compute == "cuda" ? Compute::cuda : Compute::cpu;
   FLEETFIT_TRY(check_available(flags.options.compute));
   flags.options.seed = flags.common.seed;
