@@ -148,7 +148,7 @@ class Evaluator::Work {
       for (const std::int64_t label : batch.labels) {
         if (label >= 0 && static_cast<std::size_t>(label) < classes) continue;
         return fail(ErrorCode::invalid_input,
-                    fmt::format("the model tells {} classes apart, {} is of class {}", classes,
+                    fmt::format("the model knows {} classes, {} is of class {}", classes,
                                 forms_[0].pixels == 1 ? "an image" : "a pixel", label));
       }
     }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "fleetfit/core/random.h"
+#include "fleetfit/core/statistics.h"
 
 namespace fleetfit::adapt {
 
@@ -21,7 +22,7 @@ class LatencySample {
   }
 
   /// 0 if there is none.
-  double quantile(double share) const;
+  double quantile(double share) const { return core::quantile(sample_, share).value_or(0); }
 
  private:
   static constexpr std::size_t kRoom = std::size_t{1} << 16;

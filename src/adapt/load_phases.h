@@ -36,7 +36,7 @@ class LoadPhases {
   struct Bin {
     std::int64_t number = 0;  // since serving began
     std::vector<double> ratios;
-    LoadPhase counts;  // all requests; those of the first second are told apart later
+    LoadPhase counts;  // all requests; those of the first second are split off later
   };
 
   void close_bin();

@@ -33,7 +33,7 @@ std::size_t unlikely_hits(std::size_t runs, double chance) {
   return hits;
 }
 
-// Conditions are worked out anew so often while all runs of a window are replaced.
+// Conditions are worked out again so often while all runs of a window are replaced.
 constexpr std::size_t kUpdates = 64;
 
 // A run that takes so many times as long as half of them did not have the CPU all the while.

@@ -113,21 +113,10 @@ double held_out_error(const MatrixXd& inputs, const MatrixXd& values,
   for (std::size_t d = 0; d < folds.size(); ++d)
     (folds[d] == fold ? held_out : known).push_back(static_cast<Index>(d));
   if (known.size() < 2 || held_out.empty()) return 0;
-  const MatrixXd x = inputs(known, Eigen::all);
-  const Eigen::RowVectorXd centre = x.colwise().mean();
-  const MatrixXd apart = x.rowwise() - centre;
-  const MatrixXd y = values(Eigen::all, known);
-  const VectorXd mean = y.rowwise().mean();
-  MatrixXd likeness = apart * apart.transpose();
-  likeness.diagonal().array() +=
-      ridge * likeness.trace() / static_cast<double>(known.size()) + 1e-9;
-  const auto solver = likeness.ldlt();
+  const DeviceRidge fitted(inputs, values, known, ridge);
   double squares = 0;
-  for (const auto d : held_out) {
-    const VectorXd weights = solver.solve(apart * (inputs.row(d) - centre).transpose());
-    const VectorXd predicted = mean + (y.colwise() - mean) * weights;
-    squares += (predicted - values.col(d)).squaredNorm();
-  }
+  for (const auto d : held_out)
+    squares += (fitted.predict(inputs.row(d)) - values.col(d)).squaredNorm();
   return squares;
 }
 

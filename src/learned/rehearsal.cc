@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fleetfit/core/statistics.h"
+#include "fleetfit/search/pareto.h"
 
 namespace fleetfit::learned {
 namespace {
@@ -44,21 +45,6 @@ Whole whole_rows(const Samples& samples, std::size_t cost, std::span<const Devic
   return whole;
 }
 
-/// All designs on one device by a ridge fit to some others.
-VectorXd predict(const Whole& whole, const MatrixXd& inputs, const std::vector<Index>& known,
-                 Index device, double ridge) {
-  const MatrixXd x = inputs(known, Eigen::all);
-  const Eigen::RowVectorXd centre = x.colwise().mean();
-  const MatrixXd apart = x.rowwise() - centre;
-  const MatrixXd y = whole.values(Eigen::all, known);
-  const VectorXd mean = y.rowwise().mean();
-  MatrixXd likeness = apart * apart.transpose();
-  likeness.diagonal().array() +=
-      ridge * likeness.trace() / static_cast<double>(known.size()) + 1e-9;
-  const VectorXd weights = likeness.ldlt().solve(apart * (inputs.row(device) - centre).transpose());
-  return mean + (y.colwise() - mean) * weights;
-}
-
 /// What an ensemble says of all designs on one device.
 struct Ensemble {
   VectorXd mean;
@@ -74,7 +60,9 @@ Ensemble ensemble_of(const Whole& whole, const MatrixXd& inputs, std::span<const
     std::vector<Index> known;
     for (std::size_t d = 0; d < folds.size(); ++d)
       if (folds[d] != own && folds[d] != fold) known.push_back(static_cast<Index>(d));
-    if (known.size() >= 2) members.push_back(predict(whole, inputs, known, device, ridge));
+    if (known.size() < 2) continue;
+    const DeviceRidge fitted(inputs, whole.values, known, ridge);
+    members.push_back(fitted.predict(inputs.row(device)));
   }
   Ensemble ensemble{.mean = VectorXd::Zero(whole.values.rows()),
                     .spread = VectorXd::Zero(whole.values.rows())};
@@ -132,19 +120,19 @@ struct Candidate {
 /// one of them. The safest alone if all are too risky.
 std::vector<Candidate> candidates_for(const Whole& whole, const Novice& novice, double limit,
                                       const Risk& risk) {
-  std::vector<Candidate> all;
+  std::vector<double> rows;
   for (Index i = 0; i < novice.truth.size(); ++i) {
-    all.push_back({.chance = risk.chance((limit - novice.predicted[i]) / novice.spread[i]),
-                   .accuracy = whole.accuracy[static_cast<std::size_t>(i)],
-                   .keeps = novice.truth[i] <= limit});
+    rows.push_back(risk.chance((limit - novice.predicted[i]) / novice.spread[i]));
+    rows.push_back(-whole.accuracy[static_cast<std::size_t>(i)]);
   }
-  std::ranges::sort(all, [](const Candidate& a, const Candidate& b) {
-    return std::pair(a.chance, -a.accuracy) < std::pair(b.chance, -b.accuracy);
-  });
+  const search::PointsView points{rows, 2};
   std::vector<Candidate> front;
-  for (const auto& one : all) {
-    if (!front.empty() && one.chance > Goal{}.most_risk) break;
-    if (front.empty() || one.accuracy > front.back().accuracy) front.push_back(one);
+  for (const std::size_t i : search::pareto_set(points)) {
+    const double chance = points[i][0];
+    if (!front.empty() && chance > Goal{}.most_risk) break;
+    front.push_back({.chance = chance,
+                     .accuracy = whole.accuracy[i],
+                     .keeps = novice.truth[static_cast<Index>(i)] <= limit});
   }
   return front;
 }
@@ -191,6 +179,26 @@ Risk learn_risk(const Whole& whole, std::span<const Novice> novices,
 }
 
 }  // namespace
+
+// In the form whose equations are as many as devices: there are fewer of them than of inputs.
+DeviceRidge::DeviceRidge(const MatrixXd& inputs, const MatrixXd& values,
+                         const std::vector<Index>& known, double ridge) {
+  const MatrixXd x = inputs(known, Eigen::all);
+  const MatrixXd y = values(Eigen::all, known);
+  centre_ = x.colwise().mean();
+  apart_ = x.rowwise() - centre_;
+  mean_ = y.rowwise().mean();
+  deviations_ = y.colwise() - mean_;
+  MatrixXd likeness = apart_ * apart_.transpose();
+  likeness.diagonal().array() +=
+      ridge * likeness.trace() / static_cast<double>(known.size()) + 1e-9;
+  solver_.compute(likeness);
+}
+
+VectorXd DeviceRidge::predict(const Eigen::RowVectorXd& inputs) const {
+  const VectorXd weights = solver_.solve(apart_ * (inputs - centre_).transpose());
+  return mean_ + deviations_ * weights;
+}
 
 MatrixXd inputs_of(std::span<const DeviceVector> devices) {
   MatrixXd inputs(std::ssize(devices), std::ssize(devices[0].inputs));

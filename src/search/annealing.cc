@@ -26,8 +26,9 @@ double spread_of(std::span<const Score> scores) {
 
 class Annealing final : public Strategy {
  public:
-  Annealing(const space::Space& space, core::Random random, const AnnealingOptions& options)
-      : space_(space), random_(random), options_(options), fresh_(space) {}
+  Annealing(std::unique_ptr<const Moves> moves, core::Random random,
+            const AnnealingOptions& options)
+      : random_(random), options_(options), fresh_(std::move(moves)) {}
 
   void propose(space::Population& designs) override {
     designs.resize(0);
@@ -51,14 +52,15 @@ class Annealing final : public Strategy {
 
  private:
   void pick_neighbours(space::Population& designs) {
-    const double probability = 1.0 / static_cast<double>(space_.genes().size());
-    std::vector<space::Choice> neighbour(space_.genes().size());
+    const std::size_t genes = fresh_.moves().space().genes().size();
+    const double probability = 1.0 / static_cast<double>(genes);
+    std::vector<space::Choice> neighbour(genes);
     neighbours_.clear();
     for (const std::size_t at : chains_) {
       const auto here = fresh_.seen().designs()[at];
       std::ranges::copy(here, neighbour.begin());
       for (int i = 0; i < kAttempts && std::ranges::equal(neighbour, here); ++i)
-        space_.mutate(random_, probability, neighbour);
+        fresh_.moves().mutate(random_, probability, neighbour);
       if (fresh_.seen().add(neighbour)) designs.add(neighbour);
       neighbours_.push_back(*fresh_.seen().find(neighbour));
     }
@@ -87,7 +89,6 @@ class Annealing final : public Strategy {
            std::pow(options_.last_temperature / options_.first_temperature, progress);
   }
 
-  const space::Space& space_;
   core::Random random_;
   AnnealingOptions options_;
   Fresh fresh_;
@@ -102,6 +103,12 @@ class Annealing final : public Strategy {
 
 Result<std::unique_ptr<Strategy>> make_annealing(const space::Space& space, core::Random random,
                                                  const AnnealingOptions& options) {
+  return make_annealing(moves_of(space), random, options);
+}
+
+Result<std::unique_ptr<Strategy>> make_annealing(std::unique_ptr<const Moves> moves,
+                                                 core::Random random,
+                                                 const AnnealingOptions& options) {
   if (options.chains < 1) return fail(ErrorCode::invalid_input, "chains: there is none");
   if (!(options.last_temperature > 0) || !(options.first_temperature >= options.last_temperature) ||
       !std::isfinite(options.first_temperature)) {
@@ -109,7 +116,7 @@ Result<std::unique_ptr<Strategy>> make_annealing(const space::Space& space, core
                 fmt::format("temperature: it cannot fall from {} to {}", options.first_temperature,
                             options.last_temperature));
   }
-  return std::make_unique<Annealing>(space, random.split("annealing"), options);
+  return std::make_unique<Annealing>(std::move(moves), random.split("annealing"), options);
 }
 
 }  // namespace fleetfit::search

@@ -136,7 +136,7 @@ class Bisection {
     return {};
   }
 
-  /// What is believed of a design that was not measured.
+  /// What is expected of a design that was not measured.
   struct Prospect {
     double chance = 1;     // to keep all limits
     double overshoot = 0;  // by how much limits are exceeded, in logarithms; 0: probably not
@@ -147,9 +147,9 @@ class Bisection {
     Prospect prospect;
     for (std::size_t c = 0; c < device_.size(); ++c) {
       if (!(row[c] > 0)) return std::nullopt;
-      const auto belief = models_[c].believe(proxy_.designs()[design], row[c]);
-      prospect.chance *= DeviceModel::chance_below(belief, device_[c].limit);
-      prospect.overshoot += std::max(0.0, belief.mean - std::log(device_[c].limit));
+      const auto predicted = models_[c].predict(proxy_.designs()[design], row[c]);
+      prospect.chance *= DeviceModel::chance_below(predicted, device_[c].limit);
+      prospect.overshoot += std::max(0.0, predicted.mean - std::log(device_[c].limit));
     }
     return prospect;
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 #include "fleetfit/core/statistics.h"
 
@@ -18,31 +19,6 @@ constexpr double kUsualShared = 0.22;
 constexpr double kUsualNoise = 0.03;
 
 double square(double x) { return x * x; }
-
-/// Solves L x = b in place, for a lower triangle that is kept by rows.
-void solve_lower(const std::vector<double>& factor, std::vector<double>& b) {
-  const double* row = factor.data();
-  for (std::size_t i = 0; i < b.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) b[i] -= row[j] * b[j];
-    b[i] /= row[i];
-    row += i + 1;
-  }
-}
-
-/// Turns the lower triangle of a positive definite matrix into its Cholesky factor.
-void factorize(std::vector<double>& matrix, std::size_t size) {
-  double* row = matrix.data();
-  for (std::size_t i = 0; i < size; ++i) {
-    const double* other = matrix.data();
-    for (std::size_t j = 0; j <= i; ++j) {
-      double sum = row[j];
-      for (std::size_t k = 0; k < j; ++k) sum -= row[k] * other[k];
-      row[j] = j < i ? sum / other[j] : std::sqrt(std::max(sum, 1e-12));
-      other += j + 1;
-    }
-    row += i + 1;
-  }
-}
 
 }  // namespace
 
@@ -96,21 +72,17 @@ double DeviceModel::kernel(const Point& a, const Point& b) const {
 
 double DeviceModel::try_settings(const Settings& settings) {
   settings_ = settings;
-  factor_.clear();
+  std::vector<double> covariance;
   for (std::size_t i = 0; i < size(); ++i) {
-    for (std::size_t j = 0; j <= i; ++j) factor_.push_back(kernel(point(i), point(j)));
-    factor_.back() += square(settings.noise);
+    for (std::size_t j = 0; j <= i; ++j) covariance.push_back(kernel(point(i), point(j)));
+    covariance.back() += square(settings.noise);
   }
-  factorize(factor_, size());
+  factor_ = core::Cholesky(std::move(covariance));
   whitened_.clear();
   for (const double ratio : ratios_) whitened_.push_back(ratio - middle_ratio_);
-  solve_lower(factor_, whitened_);
-  double likelihood = 0;
-  std::size_t diagonal = 0;
-  for (std::size_t i = 0; i < size(); ++i) {
-    likelihood -= square(whitened_[i]) / 2 + std::log(factor_[diagonal]);
-    diagonal += i + 2;
-  }
+  factor_.whiten(whitened_);
+  double likelihood = -factor_.log_determinant() / 2;
+  for (const double part : whitened_) likelihood -= square(part) / 2;
   // Few measurements say little of the settings: usual ones are preferred.
   return likelihood - square(std::log(settings.shared / kUsualShared)) / 2 -
          square(std::log(settings.noise / kUsualNoise)) / 2;
@@ -132,13 +104,13 @@ void DeviceModel::fit() {
   try_settings(best);
 }
 
-DeviceModel::Belief DeviceModel::believe(space::Design design, double proxy) const {
+DeviceModel::Prediction DeviceModel::predict(space::Design design, double proxy) const {
   const double log_proxy = std::log(proxy);
   std::vector<double> with(size());
   const auto shares = shares_of(design);
   const Point here{design, log_proxy, shares};
   for (std::size_t i = 0; i < size(); ++i) with[i] = kernel(here, point(i));
-  solve_lower(factor_, with);
+  factor_.whiten(with);
   double mean = middle_ratio_ + log_proxy;
   double variance = kernel(here, here) + square(settings_.noise);
   for (std::size_t i = 0; i < size(); ++i) {
@@ -148,8 +120,8 @@ DeviceModel::Belief DeviceModel::believe(space::Design design, double proxy) con
   return {mean, std::sqrt(std::max(variance, 1e-12))};
 }
 
-double DeviceModel::chance_below(const Belief& belief, double limit) {
-  const double z = (std::log(limit) - belief.mean) / belief.deviation;
+double DeviceModel::chance_below(const Prediction& predicted, double limit) {
+  const double z = (std::log(limit) - predicted.mean) / predicted.deviation;
   return std::erfc(-z / std::numbers::sqrt2) / 2;
 }
 

@@ -4,15 +4,16 @@
 #include <span>
 #include <vector>
 
+#include "fleetfit/core/cholesky.h"
 #include "fleetfit/space/space.h"
 
 namespace fleetfit::search {
 
 /// What a design will cost on a device, from what it costs on a proxy and a few measurements. The
-/// logarithm of device over proxy is a Gaussian process: a common factor, a drift with the proxy's
-/// cost, a price of each choice wherever it is taken (a kind of operator that the device is good or
-/// bad at), and a part that designs share the more of, the more choices they have in common. How
-/// large these and the noise are is what makes the measurements most likely.
+/// logarithm of device over proxy is a Gaussian process with four parts: a common factor, a drift
+/// with the proxy's cost, a price of each choice (a kind of operator that the device is good or bad
+/// at), and a part that designs share the more of, the more choices they have in common. Parts and
+/// noise are as large as makes the measurements most likely.
 class DeviceModel {
  public:
   explicit DeviceModel(const space::Space& space);
@@ -26,14 +27,14 @@ class DeviceModel {
   void fit();
 
   /// The logarithm of the cost on the device is normal with this mean and deviation.
-  struct Belief {
+  struct Prediction {
     double mean = 0;
     double deviation = 0;
   };
-  Belief believe(space::Design design, double proxy) const;
+  Prediction predict(space::Design design, double proxy) const;
 
   /// The probability that the cost is at most `limit`.
-  static double chance_below(const Belief& belief, double limit);
+  static double chance_below(const Prediction& predicted, double limit);
 
  private:
   struct Settings {
@@ -64,7 +65,7 @@ class DeviceModel {
   double middle_log_ = 0;
   double middle_ratio_ = 0;
   Settings settings_;
-  std::vector<double> factor_;    // lower triangle of the kernel matrix's Cholesky factor, by rows
+  core::Cholesky factor_;         // of the kernel matrix
   std::vector<double> whitened_;  // ratios without their middle, solved by the factor
 };
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "fleetfit/search/strategy.h"
-#include "search/evolution_options.h"
 #include "search/fresh.h"
 
 namespace fleetfit::search {
@@ -14,13 +13,12 @@ namespace {
 
 class Evolution final : public Strategy {
  public:
-  Evolution(const space::Space& space, core::Random random, const EvolutionOptions& options,
-            space::DesignBatch seeds)
-      : space_(space),
-        random_(random),
+  Evolution(std::unique_ptr<const Moves> moves, core::Random random,
+            const EvolutionOptions& options, space::DesignBatch seeds)
+      : random_(random),
         options_(options),
-        fresh_(space),
-        members_(space.genes().size()) {
+        fresh_(std::move(moves)),
+        members_(fresh_.moves().space().genes().size()) {
     for (std::size_t i = 0; i < seeds.size(); ++i)
       if (fresh_.seen().add(seeds[i])) members_.add(seeds[i]);
   }
@@ -75,8 +73,8 @@ class Evolution final : public Strategy {
     std::vector<space::Choice> child(members_.genes());
     for (std::size_t i = 0; i < wanted; ++i) {
       const auto [a, b] = two_parents();
-      space_.crossover(random_, a, b, child);
-      if (i < mutants) space_.mutate(random_, options_.mutation_probability, child);
+      fresh_.moves().crossover(random_, a, b, child);
+      if (i < mutants) fresh_.moves().mutate(random_, options_.mutation_probability, child);
       if (fresh_.make_fresh(random_, options_.mutation_probability, child)) children.add(child);
     }
   }
@@ -87,7 +85,6 @@ class Evolution final : public Strategy {
     return {std::as_const(members_)[a], std::as_const(members_)[b]};
   }
 
-  const space::Space& space_;
   core::Random random_;
   EvolutionOptions options_;
   Fresh fresh_;
@@ -114,8 +111,15 @@ Status check(const EvolutionOptions& options) {
 Result<std::unique_ptr<Strategy>> make_evolution(const space::Space& space, core::Random random,
                                                  const EvolutionOptions& options,
                                                  space::DesignBatch seeds) {
+  return make_evolution(moves_of(space), random, options, seeds);
+}
+
+Result<std::unique_ptr<Strategy>> make_evolution(std::unique_ptr<const Moves> moves,
+                                                 core::Random random,
+                                                 const EvolutionOptions& options,
+                                                 space::DesignBatch seeds) {
   FLEETFIT_TRY(check(options));
-  return std::make_unique<Evolution>(space, random.split("evolution"), options, seeds);
+  return std::make_unique<Evolution>(std::move(moves), random.split("evolution"), options, seeds);
 }
 
 }  // namespace fleetfit::search

@@ -12,7 +12,7 @@ namespace {
 class RandomDesigns final : public Strategy {
  public:
   RandomDesigns(const space::Space& space, core::Random random, const RandomOptions& options)
-      : random_(random), options_(options), fresh_(space) {}
+      : random_(random), options_(options), fresh_(moves_of(space)) {}
 
   void propose(space::Population& designs) override {
     designs.resize(0);

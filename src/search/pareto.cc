@@ -10,6 +10,14 @@
 namespace fleetfit::search {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::vector<std::size_t> places(std::size_t count) {
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  return order;
+}
+
 bool has_nan(std::span<const double> point) {
   return std::ranges::any_of(point, [](double v) { return std::isnan(v); });
 }
@@ -35,7 +43,7 @@ bool covers(std::span<const double> a, std::span<const double> b) {
 
 std::vector<std::size_t> set_of_two(const PointsView& points) {
   std::vector<std::size_t> set;
-  double least = std::numeric_limits<double>::infinity();
+  double least = kInfinity;
   for (const std::size_t i : in_order(points)) {
     const double last = points[i].back();
     if (!set.empty() && !(last < least)) continue;
@@ -162,6 +170,21 @@ bool is_beaten(const PointsView& set, std::span<const double> point) {
   return low > 0 && covers(set[low - 1], point);
 }
 
+/// Adds what one objective says of the loneliness of the members of a front.
+void add_distances(const PointsView& front, std::size_t objective, std::vector<double>& distances) {
+  const auto value = [&](std::size_t i) {
+    return std::isnan(front[i][objective]) ? kInfinity : front[i][objective];
+  };
+  auto order = places(front.size());
+  std::ranges::stable_sort(order, {}, value);
+  distances[order.front()] = kInfinity;
+  distances[order.back()] = kInfinity;
+  const double range = value(order.back()) - value(order.front());
+  if (!(range > 0) || !std::isfinite(range)) return;
+  for (std::size_t k = 1; k + 1 < order.size(); ++k)
+    distances[order[k]] += (value(order[k + 1]) - value(order[k - 1])) / range;
+}
+
 }  // namespace
 
 bool dominates(std::span<const double> a, std::span<const double> b) {
@@ -195,6 +218,41 @@ std::vector<std::uint32_t> front_numbers(const PointsView& points) {
   for (std::size_t i = 0; i < points.size(); ++i)
     if (!is_placed[i]) numbers[i] = fronts.size();
   return numbers;
+}
+
+std::vector<std::size_t> loneliest_first(const PointsView& front) {
+  auto order = places(front.size());
+  if (order.empty()) return order;
+  std::vector<double> distances(front.size());
+  for (std::size_t o = 0; o < front.objectives; ++o) add_distances(front, o, distances);
+  std::ranges::stable_sort(order, std::ranges::greater(),
+                           [&](std::size_t i) { return distances[i]; });
+  return order;
+}
+
+std::vector<std::size_t> best_first(const PointsView& points, std::span<const double> violations,
+                                    const FrontOrder& order) {
+  auto ranked = places(points.size());
+  std::ranges::stable_sort(ranked, {}, [&](std::size_t i) { return violations[i]; });
+  const auto breaking =
+      std::ranges::find_if(ranked, [&](std::size_t i) { return violations[i] > 0; });
+  std::vector<double> rows;
+  const std::vector<std::size_t> keeping(ranked.begin(), breaking);
+  for (const std::size_t i : keeping) rows.insert(rows.end(), points[i].begin(), points[i].end());
+  const PointsView kept{rows, points.objectives};
+  std::vector<std::vector<std::size_t>> fronts;  // places in `keeping`
+  const auto numbers = front_numbers(kept);
+  for (std::size_t k = 0; k < numbers.size(); ++k) {
+    if (numbers[k] >= fronts.size()) fronts.resize(numbers[k] + 1);
+    fronts[numbers[k]].push_back(k);
+  }
+  auto next = ranked.begin();
+  for (const auto& front : fronts) {
+    std::vector<double> values;
+    for (const std::size_t k : front) values.insert(values.end(), kept[k].begin(), kept[k].end());
+    for (const std::size_t i : order({values, points.objectives})) *next++ = keeping[front[i]];
+  }
+  return ranked;
 }
 
 Result<double> hypervolume(const PointsView& points, std::span<const double> reference) {

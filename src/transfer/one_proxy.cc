@@ -7,6 +7,8 @@
 #include <limits>
 #include <set>
 
+#include "fleetfit/search/pareto.h"
+
 namespace fleetfit::transfer {
 namespace {
 
@@ -175,16 +177,12 @@ std::unique_ptr<const space::Source> proxy_source(const LinearProxy& proxy) {
 }
 
 std::vector<ParetoDesign> drop_dominated(std::vector<ParetoDesign> designs) {
-  std::ranges::stable_sort(designs, [](const auto& a, const auto& b) {
-    return a.latency_ms != b.latency_ms ? a.latency_ms < b.latency_ms : a.accuracy > b.accuracy;
-  });
-  double best = -std::numeric_limits<double>::infinity();
-  std::erase_if(designs, [&](const auto& design) {
-    if (!(design.accuracy > best)) return true;
-    best = design.accuracy;
-    return false;
-  });
-  return designs;
+  std::vector<double> rows;
+  for (const auto& design : designs)
+    rows.insert(rows.end(), {design.latency_ms, -design.accuracy});
+  std::vector<ParetoDesign> left;
+  for (const std::size_t i : search::pareto_set({rows, 2})) left.push_back(std::move(designs[i]));
+  return left;
 }
 
 Result<OneProxyResult> fit_one_proxy(const LinearProxy& proxy, const space::Source& accuracy,

@@ -123,9 +123,14 @@ TEST_F(Searching, NearbyStrategiesStayNearTheBudgetAndFindGoodSubnets) {
   const auto task = problem(4.5);
   const auto optimum = true_optimum(4.5);
   for (const bool anneals : {false, true}) {
-    const auto strategy = anneals ? make_nearby_annealing(task, core::Random(2))
-                                  : make_nearby_evolution(task, core::Random(2));
-    const auto searched = search_subnets(task, *this, *strategy).value();
+    const auto strategy =
+        anneals ? search::make_annealing(nearby_moves(task), core::Random(2),
+                                         {.chains = 20, .steps = 90, .last_temperature = 0.01})
+                : search::make_evolution(
+                      nearby_moves(task), core::Random(2),
+                      {.population = 50, .generations = 40, .mutation_ratio = 1});
+    const auto searched = search_subnets(task, *this, **strategy).value();
+    EXPECT_FALSE(searched.subnets.empty());
     for (const auto& subnet : searched.subnets) {
       EXPECT_GE(subnet.latency_ms, 0.9 * 4.5 - 1e-9);
       EXPECT_LE(subnet.latency_ms, 1.1 * 4.5 + 1e-9);
@@ -144,7 +149,7 @@ TEST_F(Searching, GuidedTakesTheMostAccurateWhereTheBudgetLimitsNothing) {
 TEST_F(Searching, PatienceEndsASearchThatDoesNotGetBetter) {
   const auto task = problem(4.5);
   auto endless = search::make_random(space_, core::Random(1), {.designs = 2000, .batch = 10});
-  const auto patient = make_patient(std::move(endless).value(), 3);
+  const auto patient = search::make_patient(std::move(endless).value(), 3);
   const auto searched = search_subnets(task, *this, *patient).value();
   EXPECT_LT(searched.subnets.size(), 2000U);
   // The last three batches brought nothing better.

@@ -13,9 +13,9 @@ TEST(LinearPosterior, WeighsOneObservationAgainstThePrior) {
   const LinearPosterior posterior({.mean = {1}, .variance = {4}}, {{{.index = 0}}},
                                   std::vector{6.0}, std::vector{1.0});
   EXPECT_NEAR(posterior.weights()[0], 5, 1e-12);
-  const auto belief = posterior.predict({{.index = 0, .value = 2}});
-  EXPECT_NEAR(belief.mean, 10, 1e-12);
-  EXPECT_NEAR(belief.variance, 4 * 0.8, 1e-12);
+  const auto predicted = posterior.predict({{.index = 0, .value = 2}});
+  EXPECT_NEAR(predicted.mean, 10, 1e-12);
+  EXPECT_NEAR(predicted.variance, 4 * 0.8, 1e-12);
   // The target is normal with variance 4 + 1 around 1.
   EXPECT_NEAR(posterior.log_evidence(), -0.5 * 25 / 5 - 0.5 * std::log(2 * std::numbers::pi * 5),
               1e-12);

@@ -20,7 +20,7 @@ class DeviceModelTest : public testing::Test {
   void add(const Genes& design, double measured) { model_.add(design, proxy_ms(design), measured); }
 
   double expected_ms(const Genes& design) const {
-    return std::exp(model_.believe(design, proxy_ms(design)).mean);
+    return std::exp(model_.predict(design, proxy_ms(design)).mean);
   }
 
   ToySpace space_{6, 4};
@@ -43,8 +43,8 @@ TEST_F(DeviceModelTest, IsSureOfWhatWasMeasuredAndLessOfTheRest) {
   model_.fit();
   EXPECT_NEAR(expected_ms(seen), 20, 1);
   const Genes unseen = {2, 0, 0, 1, 2, 0};
-  EXPECT_LT(model_.believe(seen, proxy_ms(seen)).deviation,
-            model_.believe(unseen, proxy_ms(unseen)).deviation);
+  EXPECT_LT(model_.predict(seen, proxy_ms(seen)).deviation,
+            model_.predict(unseen, proxy_ms(unseen)).deviation);
 }
 
 TEST_F(DeviceModelTest, ExpectsADearKindOfOperatorToBeDearElsewhere) {
@@ -64,10 +64,10 @@ TEST_F(DeviceModelTest, ExpectsADearKindOfOperatorToBeDearElsewhere) {
 }
 
 TEST_F(DeviceModelTest, TellsTheChanceToKeepALimit) {
-  const DeviceModel::Belief belief{.mean = std::log(10), .deviation = 0.1};
-  EXPECT_NEAR(DeviceModel::chance_below(belief, 10), 0.5, 1e-12);
+  const DeviceModel::Prediction predicted{.mean = std::log(10), .deviation = 0.1};
+  EXPECT_NEAR(DeviceModel::chance_below(predicted, 10), 0.5, 1e-12);
   // One deviation above the mean: 84.13 % of a normal distribution.
-  EXPECT_NEAR(DeviceModel::chance_below(belief, 10 * std::exp(0.1)), 0.8413, 1e-4);
+  EXPECT_NEAR(DeviceModel::chance_below(predicted, 10 * std::exp(0.1)), 0.8413, 1e-4);
 }
 
 }  // namespace

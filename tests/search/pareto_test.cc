@@ -170,5 +170,37 @@ TEST(Hypervolume, RefusesWhatItCannotDo) {
             ErrorCode::invalid_input);
 }
 
+TEST(LoneliestFirst, TakesTheEndsAndThenWhatHasItsNeighboursFarAway) {
+  // Ranges are 9 and 10. Distances: (3, 6): 4/9 + 5/10; (5, 5): 7/9 + 6/10.
+  const std::vector<double> front = {1, 10, 3, 6, 5, 5, 10, 0};
+  // The ends are equal, so they stay as they are given.
+  EXPECT_EQ(loneliest_first({front, 2}), (Numbers{0, 3, 2, 1}));
+}
+
+TEST(LoneliestFirst, KeepsTheOrderOfWhatIsEqual) {
+  const std::vector<double> front = {2, 2, 2, 2, 2, 2, 2, 2};
+  EXPECT_EQ(loneliest_first({front, 2}), (Numbers{0, 3, 1, 2}));
+}
+
+TEST(BestFirst, GoesByFrontsAndPutsWhatBreaksLimitsLast) {
+  // Fronts: {2}, {0, 3}; 1 and 4 break limits although they are the best of all.
+  const std::vector<double> points = {5, 5, 0, 0, 1, 1, 4, 6, 0, 0};
+  EXPECT_EQ(best_first({points, 2}, std::vector{0.0, 3.0, 0.0, 0.0, 0.5}),
+            (Numbers{2, 0, 3, 4, 1}));
+}
+
+TEST(BestFirst, AsksForTheOrderInEachFront) {
+  const std::vector<double> points = {1, 4, 3, 3, 2, 2, 4, 1};
+  std::vector<std::size_t> sizes;
+  const auto backwards = [&](const PointsView& front) {
+    sizes.push_back(front.size());
+    Numbers order(front.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = order.size() - 1 - i;
+    return order;
+  };
+  EXPECT_EQ(best_first({points, 2}, std::vector<double>(4), backwards), (Numbers{3, 2, 0, 1}));
+  EXPECT_EQ(sizes, (Numbers{3, 1}));
+}
+
 }  // namespace
 }  // namespace fleetfit::search

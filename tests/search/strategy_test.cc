@@ -197,6 +197,57 @@ TEST(Evolution, RefusesOptionsThatMakeNoSense) {
   EXPECT_FALSE(make_annealing(space, core::Random(1), {.chains = 0}));
 }
 
+/// Designs whose genes add up to ten; a mutation takes from one gene what it adds to another.
+class SumOfTen final : public Moves {
+ public:
+  explicit SumOfTen(const space::Space& space) : space_(space) {}
+
+  const space::Space& space() const override { return space_; }
+
+  bool sample(core::Random& random, std::span<space::Choice> design) const override {
+    space_.sample(random, design);
+    return sum_of(design, {1}) == 10;
+  }
+
+  void mutate(core::Random& random, double /*probability*/,
+              std::span<space::Choice> design) const override {
+    auto& from = design[random.below(design.size())];
+    auto& to = design[random.below(design.size())];
+    if (from == 0 || to + 1U >= space_.genes()[0].choices.size()) return;
+    --from;
+    ++to;
+  }
+
+  void crossover(core::Random& /*random*/, space::Design a, space::Design /*b*/,
+                 std::span<space::Choice> child) const override {
+    std::ranges::copy(a, child.begin());
+  }
+
+ private:
+  const space::Space& space_;
+};
+
+TEST(Moves, KeepEvolutionAndAnnealingToAPartOfTheSpace) {
+  const ToySpace space(6, 5);
+  const FunctionSource accuracy([](space::Design d) { return sum_of(d, {1, 2, 3, 4, 5, 6}); });
+  const FunctionSource latency([](space::Design) { return 1.0; });
+  const Problem problem{.space = &space,
+                        .accuracy = &accuracy,
+                        .costs = {{.name = "latency_ms", .source = &latency}}};
+  core::ThreadPool pool(1);
+  for (const bool anneals : {false, true}) {
+    const auto moves = [&] { return std::make_unique<SumOfTen>(space); };
+    const auto strategy =
+        anneals ? make_annealing(moves(), core::Random(1), {.chains = 8, .steps = 300})
+                : make_evolution(moves(), core::Random(1),
+                                 {.population = 60, .generations = 30, .mutation_ratio = 1});
+    const auto found = run_search(problem, **strategy, pool).value();
+    // Ten in the genes that count the most, at most four in each.
+    EXPECT_EQ(found.best->design, (std::vector<space::Choice>{0, 0, 0, 2, 4, 4}));
+    for (const auto& candidate : found.pareto) EXPECT_EQ(sum_of(candidate.design, {1}), 10);
+  }
+}
+
 TEST(Nsga2, FindsNearlyAllOfTheHypervolume) {
   const Toy toy(8, 4);
   const auto problem = toy.problem();

@@ -73,31 +73,11 @@ struct SubnetProblem {
 LatencyWindow window_below(const SubnetProblem& problem, double share);
 LatencyWindow window_around(const SubnetProblem& problem, double share);
 
-struct NearbyEvolutionOptions {
-  std::size_t population = 50;
-  std::size_t generations = 40;  ///< populations in all
-  double parent_ratio = 0.25;
-  double window = 0.1;  ///< half of the window's width, as a share of the budget
-};
-
-/// AdaptiveNet's search: an evolution that begins near the budget and stays there. Its children are
-/// mutated parents.
-std::unique_ptr<search::Strategy> make_nearby_evolution(const SubnetProblem& problem,
-                                                        core::Random random,
-                                                        const NearbyEvolutionOptions& options = {});
-
-struct NearbyAnnealingOptions {
-  std::size_t chains = 20;
-  std::size_t steps = 90;
-  double first_temperature = 0.5;  ///< in units of the spread of the first subnets' losses
-  double last_temperature = 0.01;
-  double window = 0.1;
-};
-
-/// Annealing that begins near the budget and stays there.
-std::unique_ptr<search::Strategy> make_nearby_annealing(const SubnetProblem& problem,
-                                                        core::Random random,
-                                                        const NearbyAnnealingOptions& options = {});
+/// AdaptiveNet's way through a space, for `search::make_evolution` and `search::make_annealing`:
+/// subnets in a window around the budget, children that are mutated parents. `window` is half of
+/// its width, as a share of the budget. Borrows what the problem borrows.
+std::unique_ptr<const search::Moves> nearby_moves(const SubnetProblem& problem,
+                                                  double window = 0.1);
 
 struct GuidedOptions {
   std::size_t first = 40;        ///< subnets near the budget to begin with
@@ -113,10 +93,6 @@ struct GuidedOptions {
 /// which it is not sure. At the end it does the same for other levels of latency.
 std::unique_ptr<search::Strategy> make_guided(const SubnetProblem& problem, core::Random random,
                                               const GuidedOptions& options = {});
-
-/// Ends another strategy when its best score has not become better for so many rounds.
-std::unique_ptr<search::Strategy> make_patient(std::unique_ptr<search::Strategy> strategy,
-                                               std::size_t patience);
 
 /// A subnet that a search has looked at.
 struct SearchedSubnet {
@@ -136,7 +112,7 @@ struct SearchSubnetsOptions {
   std::function<void(const SearchedSubnets&)> observe = {};
 };
 
-/// Lets the strategy propose, evaluates, tells, until it is at its end. Fails as the quality does;
+/// Lets the strategy propose, evaluates, reports to it, until it is at its end. Fails as the quality does;
 /// when stopped, gives what was found so far.
 Result<SearchedSubnets> search_subnets(const SubnetProblem& problem, SubnetQuality& quality,
                                        search::Strategy& strategy,

@@ -107,7 +107,7 @@ struct Bisected {
 /// Bisects the weights (algorithm 1 of "Scaling Up Deep Neural Network Optimization for Edge
 /// Inference"): a larger t makes a design cheaper on the proxy and so, if costs are monotone, on
 /// the device. With several costs, the weight of each is bisected at once. Weighted sums find only
-/// the convex part of what is possible, and costs are not quite monotone; so the second half of the
+/// the convex part of what is possible, and costs are not quite monotone. So the second half of the
 /// measurements goes to the designs that promise the most, by a model of how the device differs
 /// from the proxy. The best design that was measured is given, wherever the last step ended.
 ///

@@ -33,8 +33,8 @@ struct ExpectedCost {
 };
 double probability_within(const ExpectedCost& cost, double budget);
 
-/// How much wider than told the deviations of a device are: a prediction that a measurement refutes
-/// makes all others less sure.
+/// How much wider the deviations of a device are than predicted: a prediction that a measurement
+/// refutes makes all others less sure.
 class Doubt {
  public:
   void see(const ExpectedCost& expected, double measured);

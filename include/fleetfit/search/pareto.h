@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -33,6 +34,18 @@ std::vector<std::size_t> pareto_set(const PointsView& points);
 /// For each point, which Pareto set it is in: 0 for the first, 1 for that of the others without
 /// the first, and so on. Equal points have equal numbers; those with a NaN come after all others.
 std::vector<std::uint32_t> front_numbers(const PointsView& points);
+
+/// Which points of one front are better than the others: their places, best first.
+using FrontOrder = std::function<std::vector<std::size_t>(const PointsView& front)>;
+
+/// By Deb's crowding distance: how far the neighbours of a point are apart, in units of the front's
+/// range, summed over the objectives. The ends of each objective come first.
+std::vector<std::size_t> loneliest_first(const PointsView& front);
+
+/// All points, best first: front by front, each in its order; then those that break limits, the
+/// least first. `violations` are 0 for points that break none. Equals stay as they are given.
+std::vector<std::size_t> best_first(const PointsView& points, std::span<const double> violations,
+                                    const FrontOrder& order = loneliest_first);
 
 /// The measure of what the points dominate, up to the reference point: an area for two objectives,
 /// a volume for three. Points that are not better than the reference everywhere count for nothing.

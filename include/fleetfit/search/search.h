@@ -31,7 +31,7 @@ struct RunOptions {
   std::function<void(const Outcome&)> observe = {};
 };
 
-/// Lets the strategy propose, evaluates on all workers of the pool, tells; until the strategy is at
+/// Lets the strategy propose, evaluates on all workers of the pool, reports to it; until it is at
 /// its end. The result does not depend on the number of workers. When stopped, gives what was found
 /// so far. Fails as the sources do, as `check` does, and with `not_found` if the sources know none
 /// of the designs that were proposed.

@@ -12,8 +12,8 @@
 #include "fleetfit/space/design.h"
 #include "fleetfit/space/space.h"
 
-/// Ways to look for designs. A strategy proposes designs and is told what became of them; it knows
-/// nothing of sources, devices or terminals. It depends on its seed and on what it is told alone.
+/// Ways to look for designs. A strategy proposes designs and hears what became of them; it knows
+/// nothing of sources, devices or terminals. Its seed and what it hears are all that it depends on.
 namespace fleetfit::search {
 
 /// What became of a proposal, row by row.
@@ -38,6 +38,29 @@ class Strategy {
   virtual void tell(const Outcome& outcome) = 0;
 };
 
+/// How a strategy comes from one design to another. What keeps to a part of a space (to designs
+/// near a budget, say) is searched by the same strategies as a whole space. Immutable.
+class Moves {
+ public:
+  Moves() = default;
+  virtual ~Moves() = default;
+  Moves(const Moves&) = delete;
+  Moves& operator=(const Moves&) = delete;
+
+  virtual const space::Space& space() const = 0;
+
+  /// Fills in a random design. False: this attempt found none.
+  virtual bool sample(core::Random& random, std::span<space::Choice> design) const = 0;
+
+  /// Changes some genes, each with this probability. Leaves a design that it cannot change.
+  virtual void mutate(core::Random& random, double probability,
+                      std::span<space::Choice> design) const = 0;
+
+  /// Fills in a child of two designs.
+  virtual void crossover(core::Random& random, space::Design a, space::Design b,
+                         std::span<space::Choice> child) const = 0;
+};
+
 /// Defaults are those of One Proxy's experiments.
 struct EvolutionOptions {
   std::size_t population = 1000;
@@ -52,6 +75,10 @@ struct EvolutionOptions {
 /// given up, so that small spaces are searched to the end instead of turning in circles. `seeds`
 /// are part of the first population. Fails with `invalid_input`, naming the option.
 Result<std::unique_ptr<Strategy>> make_evolution(const space::Space& space, core::Random random,
+                                                 const EvolutionOptions& options = {},
+                                                 space::DesignBatch seeds = {});
+Result<std::unique_ptr<Strategy>> make_evolution(std::unique_ptr<const Moves> moves,
+                                                 core::Random random,
                                                  const EvolutionOptions& options = {},
                                                  space::DesignBatch seeds = {});
 
@@ -73,6 +100,9 @@ struct AnnealingOptions {
 /// Walks to neighbours: always to better ones, to worse ones the more seldom the later it is.
 Result<std::unique_ptr<Strategy>> make_annealing(const space::Space& space, core::Random random,
                                                  const AnnealingOptions& options = {});
+Result<std::unique_ptr<Strategy>> make_annealing(std::unique_ptr<const Moves> moves,
+                                                 core::Random random,
+                                                 const AnnealingOptions& options = {});
 
 struct RandomOptions {
   std::size_t designs = 50'000;
@@ -86,12 +116,15 @@ struct ExhaustiveOptions {
   std::size_t batch = 8192;
 };
 
-/// All designs, one after the other. Fails with `unsupported`, telling its size, if the space has
+/// All designs, one after the other. Fails with `unsupported`, naming its size, if the space has
 /// more than `options.most`.
 Result<std::unique_ptr<Strategy>> make_exhaustive(const space::Space& space,
                                                   const ExhaustiveOptions& options = {});
 
 /// These designs, such as those of a table that holds but a part of its space.
 std::unique_ptr<Strategy> make_listed(space::Population designs, std::size_t batch = 8192);
+
+/// Ends another strategy when its best score has not become better for so many batches.
+std::unique_ptr<Strategy> make_patient(std::unique_ptr<Strategy> strategy, std::size_t patience);
 
 }  // namespace fleetfit::search

@@ -97,7 +97,7 @@ class Guided final : public search::Strategy {
   }
 
   /// Originals and the quickest show how much there is to lose; the others are near the budget.
-  /// Each of them is, of some that were drawn, the one that tells the most for its work: it has
+  /// Each of them is, of some that were drawn, the one that shows the most for its work: it has
   /// branches that were taken seldom, and begins like one that is evaluated anyway.
   void propose_first(space::Population& designs) {
     for (std::size_t m = 0; m < problem_.models.size(); ++m)
@@ -108,7 +108,7 @@ class Guided final : public search::Strategy {
       costs.add(problem_.space.path(std::as_const(designs)[i]));
     auto taken = zeros(problem_.models);
     for (std::size_t i = 0; i < options_.first; ++i) {
-      const auto drawn = most_telling(designs, taken, costs);
+      const auto drawn = most_informative(designs, taken, costs);
       if (drawn.empty()) continue;
       add_if_new(drawn, designs);
       const auto path = problem_.space.path(drawn);
@@ -117,8 +117,9 @@ class Guided final : public search::Strategy {
     }
   }
 
-  std::vector<space::Choice> most_telling(const space::Population& designs,
-                                          const BranchNumbers& taken, const PrefixCosts& costs) {
+  std::vector<space::Choice> most_informative(const space::Population& designs,
+                                              const BranchNumbers& taken,
+                                              const PrefixCosts& costs) {
     constexpr int kDraws = 16;
     std::vector<space::Choice> best;
     double most = -kInfinity;
@@ -126,9 +127,9 @@ class Guided final : public search::Strategy {
       const auto drawn = draw % 2 == 0 ? draw_like(designs) : draw_near();
       if (drawn.empty() || seen_.find(drawn)) continue;
       const auto path = problem_.space.path(drawn);
-      double told = 0;
-      for (const auto& [model, block, branch] : path) told += 1 / (1 + taken[model][block][branch]);
-      const double value = told / (costs.new_ms(path) + 0.1 * problem_.budget_ms);
+      double news = 0;
+      for (const auto& [model, block, branch] : path) news += 1 / (1 + taken[model][block][branch]);
+      const double value = news / (costs.new_ms(path) + 0.1 * problem_.budget_ms);
       if (value <= most) continue;
       most = value;
       best = drawn;
@@ -158,8 +159,8 @@ class Guided final : public search::Strategy {
     space::DesignIndex listed(problem_.space);
     const auto list = [&](const std::vector<space::Choice>& design) {
       if (seen_.find(design) || !listed.add(design)) return;
-      const auto belief = model.predict(problem_.space.path(design));
-      prospects.push_back({design, belief.mean + kBenefit * std::sqrt(belief.variance)});
+      const auto predicted = model.predict(problem_.space.path(design));
+      prospects.push_back({design, predicted.mean + kBenefit * std::sqrt(predicted.variance)});
     };
     const std::size_t looks = kLooks * options_.batch / 2;
     auto paths = frontier(problem_.models, problem_.table, model.values());

@@ -5,9 +5,11 @@
 #include <span>
 #include <vector>
 
+#include "fleetfit/core/cholesky.h"
+
 namespace fleetfit::adapt {
 
-/// What is believed of the weights of a linear model before anything is seen: independent normal
+/// What is expected of the weights of a linear model before anything is seen: independent normal
 /// distributions.
 struct LinearPrior {
   std::vector<double> mean = {};
@@ -21,7 +23,7 @@ struct Feature {
 };
 using FeatureRow = std::vector<Feature>;
 
-struct Belief {
+struct LinearPrediction {
   double mean = 0;
   double variance = 0;  ///< of the mean, without noise
 };
@@ -37,9 +39,9 @@ class LinearPosterior {
   /// Mean of each weight.
   std::span<const double> weights() const { return weights_; }
 
-  Belief predict(const FeatureRow& row) const;
+  LinearPrediction predict(const FeatureRow& row) const;
 
-  /// What each row misses its target by, as told by all the others.
+  /// What each row misses its target by, as predicted by all the others.
   std::vector<double> left_out_residuals() const;
 
   /// How likely the targets are under prior and noise; for choosing these.
@@ -47,12 +49,11 @@ class LinearPosterior {
 
  private:
   double prior_covariance(const FeatureRow& a, const FeatureRow& b) const;
-  std::vector<double> solve(std::vector<double> right) const;
 
   LinearPrior prior_;
   std::vector<FeatureRow> rows_;
-  std::vector<double> factor_;  // lower triangle of Cholesky's factor, row by row
-  std::vector<double> alpha_;   // (covariance + noise)^-1 (target - prior mean)
+  core::Cholesky factor_;      // of covariance + noise
+  std::vector<double> alpha_;  // (covariance + noise)^-1 (target - prior mean)
   std::vector<double> weights_;
   double log_evidence_ = 0;
 };

@@ -17,7 +17,40 @@ double budget_or_slowest(const SubnetProblem& problem) {
   return std::min(problem.budget_ms, slowest);
 }
 
+class NearbyMoves final : public search::Moves {
+ public:
+  NearbyMoves(const SubnetProblem& problem, double window)
+      : space_(problem.space),
+        nearby_(problem.space, problem.table, window_around(problem, window)) {}
+
+  const space::Space& space() const override { return space_; }
+
+  bool sample(core::Random& random, std::span<space::Choice> design) const override {
+    return nearby_.init_rest(random, 0, design);
+  }
+
+  void mutate(core::Random& random, double /*probability*/,
+              std::span<space::Choice> design) const override {
+    std::vector<space::Choice> mutant(design.begin(), design.end());
+    if (nearby_.mutate(random, mutant)) std::ranges::copy(mutant, design.begin());
+  }
+
+  /// A mixture of two subnets would be far from the budget: children begin as their parents.
+  void crossover(core::Random& /*random*/, space::Design a, space::Design /*b*/,
+                 std::span<space::Choice> child) const override {
+    std::ranges::copy(a, child.begin());
+  }
+
+ private:
+  const elastic::SubnetSpace& space_;
+  Nearby nearby_;
+};
+
 }  // namespace
+
+std::unique_ptr<const search::Moves> nearby_moves(const SubnetProblem& problem, double window) {
+  return std::make_unique<NearbyMoves>(problem, window);
+}
 
 LatencyWindow window_below(const SubnetProblem& problem, double share) {
   const double ms = budget_or_slowest(problem);

@@ -31,7 +31,7 @@ class QualityModel {
   /// For `frontier`.
   PathValues values() const;
 
-  Belief predict(const Path& path) const { return posterior_->predict(row_of(path)); }
+  LinearPrediction predict(const Path& path) const { return posterior_->predict(row_of(path)); }
 
  private:
   FeatureRow row_of(const Path& path) const;

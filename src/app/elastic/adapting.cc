@@ -68,7 +68,7 @@ Result<std::unique_ptr<search::Strategy>> make_strategy(const std::string& name,
   const auto patient = [&](Result<std::unique_ptr<search::Strategy>> strategy,
                            std::size_t patience) {
     return std::move(strategy).map(
-        [&](auto made) { return adapt::make_patient(std::move(made), patience); });
+        [&](auto made) { return search::make_patient(std::move(made), patience); });
   };
   if (name == "guided") return adapt::make_guided(problem, random);
   if (name == "evolution") {
@@ -80,9 +80,15 @@ Result<std::unique_ptr<search::Strategy>> make_strategy(const std::string& name,
     return patient(search::make_annealing(problem.space, random, {.chains = 20, .steps = 90}),
                    2 * kPatience);
   }
-  if (name == "nearby-evolution")
-    return patient(adapt::make_nearby_evolution(problem, random), kPatience);
-  return patient(adapt::make_nearby_annealing(problem, random), 2 * kPatience);
+  if (name == "nearby-evolution") {
+    return patient(
+        search::make_evolution(adapt::nearby_moves(problem), random,
+                               {.population = 50, .generations = 40, .mutation_ratio = 1}),
+        kPatience);
+  }
+  return patient(search::make_annealing(adapt::nearby_moves(problem), random,
+                                        {.chains = 20, .steps = 90, .last_temperature = 0.01}),
+                 2 * kPatience);
 }
 
 /// One run of `adapt_bundle`.

@@ -43,21 +43,22 @@ Kept keep(const Observation& observation, std::size_t objectives) {
 }
 
 /// The values of one front, each objective stretched to 0 … 1; what is infinite lies at 1.
-std::vector<double> normalized(std::span<const Kept> front, std::size_t objectives) {
-  std::vector<double> values(front.size() * objectives, 1.0);
-  for (std::size_t objective = 0; objective < objectives; ++objective) {
+std::vector<double> normalized(const search::PointsView& front) {
+  std::vector<double> values(front.values.size(), 1.0);
+  for (std::size_t objective = 0; objective < front.objectives; ++objective) {
     double low = kInfinity;
     double high = -kInfinity;
-    for (const Kept& kept : front) {
-      if (!std::isfinite(kept.values[objective])) continue;
-      low = std::min(low, kept.values[objective]);
-      high = std::max(high, kept.values[objective]);
+    for (std::size_t i = 0; i < front.size(); ++i) {
+      if (!std::isfinite(front[i][objective])) continue;
+      low = std::min(low, front[i][objective]);
+      high = std::max(high, front[i][objective]);
     }
     for (std::size_t i = 0; i < front.size(); ++i) {
-      const double value = front[i].values[objective];
-      if (value == -kInfinity) values[i * objectives + objective] = 0;
+      const double value = front[i][objective];
+      double& place = values[i * front.objectives + objective];
+      if (value == -kInfinity) place = 0;
       if (!std::isfinite(value)) continue;
-      values[i * objectives + objective] = high > low ? (value - low) / (high - low) : 0;
+      place = high > low ? (value - low) / (high - low) : 0;
     }
   }
   return values;
@@ -75,26 +76,6 @@ std::vector<double> volume_added(const std::vector<double>& values, std::size_t 
     added.push_back(whole - search::hypervolume({others, objectives}, reference).value_or(0));
   }
   return added;
-}
-
-/// How far the neighbours of a point are apart, over all objectives: for more objectives than
-/// volumes are worked out for.
-std::vector<double> room_around(const std::vector<double>& values, std::size_t objectives) {
-  const std::size_t count = values.size() / objectives;
-  std::vector<double> room(count, 0);
-  std::vector<std::size_t> order(count);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  for (std::size_t objective = 0; objective < objectives; ++objective) {
-    const auto value = [&](std::size_t row) { return values[row * objectives + objective]; };
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return value(a) < value(b); });
-    room[order.front()] = kInfinity;
-    room[order.back()] = kInfinity;
-    for (std::size_t i = 1; i + 1 < count; ++i) {
-      room[order[i]] += value(order[i + 1]) - value(order[i - 1]);
-    }
-  }
-  return room;
 }
 
 /// With two objectives: the one that adds least goes last, then the one that adds least without it,
@@ -124,9 +105,8 @@ std::vector<std::size_t> order_in_plane(const std::vector<double>& values) {
   return order;
 }
 
-std::vector<std::size_t> order_in_space(const std::vector<double>& values, std::size_t objectives) {
-  const std::vector<double> worth =
-      objectives == 3 ? volume_added(values, objectives) : room_around(values, objectives);
+std::vector<std::size_t> order_in_space(const std::vector<double>& values) {
+  const std::vector<double> worth = volume_added(values, 3);
   std::vector<std::size_t> order(worth.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -134,53 +114,31 @@ std::vector<std::size_t> order_in_space(const std::vector<double>& values, std::
   return order;
 }
 
-void sort_front(std::span<Kept> front, std::size_t objectives) {
-  if (front.size() < 2) return;
-  const std::vector<double> values = normalized(front, objectives);
-  const std::vector<std::size_t> order =
-      objectives == 2 ? order_in_plane(values) : order_in_space(values, objectives);
-  std::vector<Kept> sorted;
-  sorted.reserve(front.size());
-  for (const std::size_t i : order) sorted.push_back(std::move(front[i]));
-  std::move(sorted.begin(), sorted.end(), front.begin());
-}
-
-std::vector<std::uint32_t> fronts_of(std::span<const Kept> observations, std::size_t objectives) {
-  std::vector<double> values;
-  for (const Kept& kept : observations) {
-    values.insert(values.end(), kept.values.begin(), kept.values.end());
-  }
-  return search::front_numbers({values, objectives});
-}
-
-void rank_feasible(std::span<Kept> observations, std::size_t objectives) {
-  const std::vector<std::uint32_t> fronts = fronts_of(observations, objectives);
-  std::vector<std::size_t> order(observations.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return fronts[a] < fronts[b]; });
-  std::vector<Kept> sorted;
-  sorted.reserve(order.size());
-  for (const std::size_t i : order) sorted.push_back(std::move(observations[i]));
-  std::move(sorted.begin(), sorted.end(), observations.begin());
-  for (std::size_t begin = 0; begin < order.size();) {
-    std::size_t end = begin;
-    while (end < order.size() && fronts[order[end]] == fronts[order[begin]]) ++end;
-    sort_front(observations.subspan(begin, end - begin), objectives);
-    begin = end;
-  }
+/// By what they add to the volume that the front dominates; by their distances where there are more
+/// objectives than volumes are worked out for.
+std::vector<std::size_t> order_by_volume(const search::PointsView& front) {
+  const std::vector<double> values = normalized(front);
+  if (front.objectives == 2) return order_in_plane(values);
+  if (front.objectives == 3) return order_in_space(values);
+  return search::loneliest_first({values, front.objectives});
 }
 
 }  // namespace
 
 void rank_best_first(std::vector<Kept>& observations, std::size_t objectives) {
   // The trial's number settles what is equal, however they lay before.
-  std::sort(observations.begin(), observations.end(), [](const Kept& a, const Kept& b) {
-    return a.violation != b.violation ? a.violation < b.violation : a.trial < b.trial;
-  });
-  const auto broken = std::find_if(observations.begin(), observations.end(),
-                                   [](const Kept& kept) { return kept.violation > 0; });
-  rank_feasible({observations.begin(), broken}, objectives);
+  std::ranges::sort(observations, {}, &Kept::trial);
+  std::vector<double> values;
+  std::vector<double> violations;
+  for (const Kept& kept : observations) {
+    values.insert(values.end(), kept.values.begin(), kept.values.end());
+    violations.push_back(kept.violation);
+  }
+  std::vector<Kept> ranked;
+  ranked.reserve(observations.size());
+  for (const std::size_t i : search::best_first({values, objectives}, violations, order_by_volume))
+    ranked.push_back(std::move(observations[i]));
+  observations = std::move(ranked);
 }
 
 Archive::Archive(std::size_t objectives, const Limits& limits)

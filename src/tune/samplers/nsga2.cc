@@ -35,7 +35,7 @@ double crossed(double a, double b, core::Random& random) {
   return 0.5 * (a + b) + side * 0.5 * spread * (a - b);
 }
 
-/// The population is the best of everything that was told: parents and their children compete in
+/// The population is the best of all observations: parents and their children compete in
 /// every step, so that it makes no difference how many workers there are.
 class Nsga2 final : public Sampler {
  public:
