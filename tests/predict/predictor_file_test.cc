@@ -88,6 +88,34 @@ TEST(PredictorFile, OfVersion1IsRead) {
   EXPECT_NEAR(price->latency_ms, kPriceOfVersion1, 1e-9);
 }
 
+// Forests that fleetfit grew itself, before XGBoost grew them. Expected prices are sums of leaves
+// that were looked up in the file by hand.
+TEST(PredictorFile, OfAForestIsRead) {
+  const auto predictor =
+      read_kernel_predictor(std::filesystem::path(source_dir()) / "tests/data/predictor_rf.json");
+  ASSERT_TRUE(predictor) << predictor.error().message;
+  const auto price_of = [&](std::vector<double> values) {
+    values.resize(cost::feature_names("depthwise_conv2d").size());
+    const std::vector<cost::KernelFeatures> kernels = {
+        {.kind = "depthwise_conv2d", .values = std::move(values)}};
+    const auto price = (*predictor)->price(kernels);
+    EXPECT_TRUE(price) << price.error().message;
+    EXPECT_TRUE(price->unpriced.empty());
+    return price->latency_ms;
+  };
+  EXPECT_NEAR(
+      price_of({55296, 4608,  3072, 864, 18432,  12288, 3456, 47232, 14464, 0, 4, 6144, 0,  3072,
+                0,     4,     4,    96,  4,      4,     96,   1,     3,     3, 1, 9,    16, 55296,
+                3072,  27648, 0,    0,   884736, 27648, 0,    0,     0,     0, 0, 0,    0,  0}),
+      0.00098884, 1e-9);
+  EXPECT_NEAR(
+      price_of({552960, 36864, 30720, 6912, 147456, 122880, 27648, 263040, 230272, 0,   4,
+                61440,  0,     30720, 0,    16,     16,     768,   8,      8,      768, 2,
+                3,      3,     1,     9,    64,     552960, 30720, 276480, 0,      0,   8847360,
+                276480, 0,     0,     0,    0,      0,      0,     0,      0}),
+      0.00529788, 1e-9);
+}
+
 // Whatever field is lost or of another type, the file is refused or still works.
 TEST(PredictorFile, NeverCrashesWhereAFieldIsLost) {
   auto good = small_predictor().to_json();

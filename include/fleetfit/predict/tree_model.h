@@ -80,12 +80,13 @@ std::string format_tree(const TreeModel::Tree& tree);
 Result<TreeModel::Tree> parse_tree(std::string_view text);
 
 struct ForestOptions {
-  int trees = 10;                  ///< cross-validation takes from 1 to this many
-  int most_samples_to_split = 50;  ///< and from 2 to this many rows in a node that is split
+  int trees = 20;
+  std::vector<double> least_child_samples = {1, 2, 4, 8};  ///< rows on each side of a split
+  double subsample = 0.8;  ///< share of the rows that each tree sees
 };
 
-/// Random forest: each tree is fitted to rows drawn with repetition, to the squared percentage
-/// error.
+/// Random forest, grown by XGBoost: each tree is fitted to some of the rows, to the logarithm of
+/// the time.
 Result<FittedRegressor> fit_forest(const TrainingSet& set, const core::Random& random,
                                    core::ThreadPool& pool, const ForestOptions& options = {});
 

@@ -70,9 +70,10 @@ class Booster {
 };
 
 bool configure(Booster& booster, const BoostSettings& settings, std::size_t rows) {
+  const bool exact = settings.splits == Splits::all || rows <= kRowsForExactSplits;
   const std::pair<const char*, std::string> parameters[] = {
       {"objective", "reg:squarederror"},
-      {"tree_method", rows <= kRowsForExactSplits ? "exact" : "hist"},
+      {"tree_method", exact ? "exact" : "hist"},
       {"max_bin", "64"},
       {"nthread", "1"},
       {"verbosity", "0"},
@@ -81,6 +82,7 @@ bool configure(Booster& booster, const BoostSettings& settings, std::size_t rows
       {"max_depth", std::to_string(settings.depth)},
       {"min_child_weight", fmt::format("{}", settings.least_child_weight)},
       {"eta", fmt::format("{}", settings.learning_rate)},
+      {"num_parallel_tree", std::to_string(settings.trees_per_stage)},
       {"subsample", fmt::format("{}", settings.subsample)},
       {"lambda", fmt::format("{}", settings.leaf_penalty)},
   };
