@@ -7,7 +7,7 @@
 
 #include "fleetfit/predict/analytic.h"
 #include "predict/analytic_price.h"
-#include "predict/named_features.h"
+#include "predict/kernel_features.h"
 #include "predict/predictor_fields.h"
 
 namespace fleetfit::predict {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "predict/check_features.h"
 #include "predict/conformal.h"
+#include "predict/kernel_features.h"
 
 namespace fleetfit::predict {
 namespace {

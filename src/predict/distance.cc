@@ -1,8 +1,28 @@
 #include "predict/distance.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace fleetfit::predict {
+namespace {
+
+// An effect that was never seen at all.
+const double kNew = std::log(2.0);
+// Beyond this one guess is as good as another.
+constexpr double kMost = 3;
+// What is small beside the largest value that was measured does not matter: whether 0 or 8 of a
+// million values are activated changes no price.
+constexpr double kSmallShare = 0.01;
+
+double away(double value, double low, double high) {
+  if (value >= low && value <= high) return 0;
+  if (high == 0) return kNew;
+  const double small = 1 + kSmallShare * high;
+  const double bound = value < low ? low : high;
+  return std::min(kMost, std::abs(std::log((small + value) / (small + bound))));
+}
+
+}  // namespace
 
 double log_distance(std::span<const double> a, std::span<const double> b) {
   return distance_of_logs(log_features(a), log_features(b));
@@ -19,6 +39,21 @@ std::vector<double> log_features(std::span<const double> row) {
   logs.reserve(row.size());
   for (const double value : row) logs.push_back(std::log1p(std::abs(value)));
   return logs;
+}
+
+Excess excess_of(std::span<const double> row, std::span<const double> low,
+                 std::span<const double> high) {
+  Excess worst;
+  for (std::size_t j = 0; j < row.size(); ++j) {
+    const double log = away(row[j], low[j], high[j]);
+    if (log > worst.log) worst = {.log = log, .feature = j};
+  }
+  return worst;
+}
+
+void clamp_into(std::span<const double> row, std::span<const double> low,
+                std::span<const double> high, std::vector<double>& out) {
+  for (std::size_t j = 0; j < row.size(); ++j) out.push_back(std::clamp(row[j], low[j], high[j]));
 }
 
 }  // namespace fleetfit::predict

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "fleetfit/core/statistics.h"
@@ -43,16 +42,6 @@ Around around_kernels(const NetworkSample& network) {
           .kernels_ms = kernels * scale,
           .latency_ms = network.latency_ms,
           .kernels = network.kernels.size()};
-}
-
-std::vector<int> deal_out(std::size_t networks, int folds, core::Random random) {
-  std::vector<std::size_t> order(networks);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  random.shuffle(order);
-  std::vector<int> fold(networks);
-  for (std::size_t i = 0; i < networks; ++i)
-    fold[order[i]] = static_cast<int>(i % static_cast<std::size_t>(folds));
-  return fold;
 }
 
 // The overhead of a network that was disturbed between its kernels says nothing: one whose share of
@@ -130,7 +119,7 @@ int KernelRows::networks() const {
 }
 
 Profiles gather(std::span<const NetworkSample> samples, int folds, core::Random random) {
-  const auto fold = deal_out(samples.size(), folds, random);
+  const auto fold = deal_folds(samples.size(), folds, random);
   Profiles profiles{.overhead = fit_overhead(samples), .fold = fold, .folds = folds};
   std::map<std::string, KernelRows> kinds;
   for (std::size_t n = 0; n < samples.size(); ++n) {

@@ -23,6 +23,7 @@ struct KernelRows {
   std::vector<int> network = {};  ///< that the kernel is of
 
   MatrixView rows() const { return {.values = x, .columns = columns}; }
+  TrainingSet set(int folds) const { return {.x = rows(), .y = y, .fold = fold, .folds = folds}; }
   void add(std::span<const double> row, double ms, int of_network, int in_fold);
   /// Without the features that only this kind has.
   KernelRows generic() const;

@@ -100,11 +100,7 @@ Result<NetworkPredictor> train_network_predictor(const MatrixView& rows,
   }
   if (options.folds < 2) return fail(ErrorCode::invalid_input, "cross-validation needs two folds");
   const int folds = std::min(options.folds, static_cast<int>(latency_ms.size()));
-  std::vector<int> fold;
-  for (std::size_t i = 0; i < latency_ms.size(); ++i)
-    fold.push_back(static_cast<int>(i % static_cast<std::size_t>(folds)));
-  auto random = core::Random(options.seed).split("folds");
-  random.shuffle(fold);
+  const auto fold = deal_folds(latency_ms.size(), folds, core::Random(options.seed).split("folds"));
   const TrainingSet set{.x = rows, .y = latency_ms, .fold = fold, .folds = folds};
   FLEETFIT_ASSIGN(auto fitted, fit(set, options, pool));
 

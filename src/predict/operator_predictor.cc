@@ -7,10 +7,9 @@
 #include <cmath>
 #include <limits>
 
-#include "predict/check_features.h"
 #include "predict/conformal.h"
 #include "predict/distance.h"
-#include "predict/regressors/range.h"
+#include "predict/kernel_features.h"
 
 namespace fleetfit::predict {
 namespace {
@@ -67,10 +66,11 @@ struct Uncertainty {
   double beyond = 0;  // of guesses: they may all be wrong in the same direction
 };
 
-// Prices one network.
-class Pricing {
+// Prices one network, kind by kind.
+class NetworkPricer {
  public:
-  Pricing(const OperatorPredictor::Parts& parts, std::span<const cost::KernelFeatures> kernels)
+  NetworkPricer(const OperatorPredictor::Parts& parts,
+                std::span<const cost::KernelFeatures> kernels)
       : parts_(parts), kernels_(kernels), uncertainty_(kernels.size()) {
     price_.kernels.resize(kernels.size());
   }
@@ -204,7 +204,7 @@ const KindModel* OperatorPredictor::find(std::string_view kind,
 
 Result<NetworkPrice> OperatorPredictor::price(std::span<const cost::KernelFeatures> kernels) const {
   std::vector<std::vector<std::size_t>> members(parts_.kinds.size());
-  Pricing pricing(parts_, kernels);
+  NetworkPricer pricing(parts_, kernels);
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     if (auto checked = check_features(kernels[i]); !checked)
       return core::within(fmt::format("kernel {} ({})", i, kernels[i].kind), checked.error());

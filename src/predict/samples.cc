@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "predict/check_features.h"
+#include "predict/kernel_features.h"
 
 namespace fleetfit::predict {
 namespace {
@@ -39,21 +39,6 @@ Status check_network(const NetworkSample& network) {
 }
 
 }  // namespace
-
-Status check_features(const cost::KernelFeatures& features) {
-  const auto& names = cost::feature_names(features.kind);
-  if (features.values.size() != names.size()) {
-    return fail(ErrorCode::invalid_input, fmt::format("it has {} features instead of {}",
-                                                      features.values.size(), names.size()));
-  }
-  for (std::size_t j = 0; j < names.size(); ++j) {
-    if (std::isfinite(features.values[j]) && features.values[j] >= 0) continue;
-    return fail(
-        ErrorCode::invalid_input,
-        fmt::format("its feature {} is {}, no finite number from 0", names[j], features.values[j]));
-  }
-  return {};
-}
 
 Status check_samples(std::span<const NetworkSample> samples) {
   if (samples.empty()) return fail(ErrorCode::invalid_input, "there are no networks to learn from");

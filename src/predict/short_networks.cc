@@ -19,15 +19,15 @@ constexpr double kLeastPower = 0.005;
 
 /// The networks outside of one fold; all of them for -1.
 struct Pairs {
-  std::vector<double> foretold;
+  std::vector<double> predicted;
   std::vector<double> measured;
 };
 
-Pairs outside(const ForetoldNetworks& networks, int fold) {
+Pairs outside(const HeldOutNetworks& networks, int fold) {
   Pairs pairs;
   for (std::size_t n = 0; n < networks.fold.size(); ++n) {
     if (networks.fold[n] == fold) continue;
-    pairs.foretold.push_back(networks.foretold_ms[n]);
+    pairs.predicted.push_back(networks.predicted_ms[n]);
     pairs.measured.push_back(networks.measured_ms[n]);
   }
   return pairs;
@@ -35,9 +35,9 @@ Pairs outside(const ForetoldNetworks& networks, int fold) {
 
 double error_of(const ShortNetworks& law, const Pairs& pairs) {
   double sum = 0;
-  for (std::size_t n = 0; n < pairs.foretold.size(); ++n) {
-    const double foretold = pairs.foretold[n];
-    sum += std::abs(foretold * law.factor(foretold) / pairs.measured[n] - 1);
+  for (std::size_t n = 0; n < pairs.predicted.size(); ++n) {
+    const double predicted = pairs.predicted[n];
+    sum += std::abs(predicted * law.factor(predicted) / pairs.measured[n] - 1);
   }
   return sum;
 }
@@ -45,14 +45,14 @@ double error_of(const ShortNetworks& law, const Pairs& pairs) {
 /// The slope of the logarithms' errors below a latency, beside a common error of all networks,
 /// which is none of the short ones' and stays as it is.
 double power_below(double below_ms, const Pairs& pairs) {
-  const auto count = static_cast<double>(pairs.foretold.size());
+  const auto count = static_cast<double>(pairs.predicted.size());
   double z = 0;
   double r = 0;
   double zz = 0;
   double zr = 0;
-  for (std::size_t n = 0; n < pairs.foretold.size(); ++n) {
-    const double short_by = std::min(0.0, std::log(pairs.foretold[n] / below_ms));
-    const double error = std::log(pairs.measured[n] / pairs.foretold[n]);
+  for (std::size_t n = 0; n < pairs.predicted.size(); ++n) {
+    const double short_by = std::min(0.0, std::log(pairs.predicted[n] / below_ms));
+    const double error = std::log(pairs.measured[n] / pairs.predicted[n]);
     z += short_by;
     r += error;
     zz += short_by * short_by;
@@ -69,9 +69,9 @@ double power_below(double below_ms, const Pairs& pairs) {
 ShortNetworks fit(const Pairs& pairs) {
   ShortNetworks best;
   double least = std::numeric_limits<double>::infinity();
-  const double shortest = *std::ranges::min_element(pairs.foretold);
+  const double shortest = *std::ranges::min_element(pairs.predicted);
   for (const double share : {0.2, 0.3, 0.4, 0.5, 0.6, 0.7}) {
-    const double below = *core::quantile(pairs.foretold, share);
+    const double below = *core::quantile(pairs.predicted, share);
     const ShortNetworks law{
         .below_ms = below, .least_ms = shortest, .power = power_below(below, pairs)};
     const double error = error_of(law, pairs);
@@ -84,7 +84,7 @@ ShortNetworks fit(const Pairs& pairs) {
 
 }  // namespace
 
-FittedShortNetworks fit_short_networks(const ForetoldNetworks& networks) {
+FittedShortNetworks fit_short_networks(const HeldOutNetworks& networks) {
   const std::size_t count = networks.fold.size();
   FittedShortNetworks fitted{.law = {}, .held_out_factor = std::vector<double>(count, 1.0)};
   if (count < kLeastNetworksForLaw) return fitted;
@@ -92,7 +92,8 @@ FittedShortNetworks fit_short_networks(const ForetoldNetworks& networks) {
   for (int fold = 0; fold < networks.folds; ++fold) {
     const auto law = fit(outside(networks, fold));
     for (std::size_t n = 0; n < count; ++n)
-      if (networks.fold[n] == fold) fitted.held_out_factor[n] = law.factor(networks.foretold_ms[n]);
+      if (networks.fold[n] == fold)
+        fitted.held_out_factor[n] = law.factor(networks.predicted_ms[n]);
   }
   return fitted;
 }

@@ -7,10 +7,10 @@
 
 namespace fleetfit::predict {
 
-/// Latencies of networks as models foretold them that did not see the network, and as they were
+/// Latencies of networks as models predict them that did not see the network, and as they were
 /// measured, each network with its fold of cross-validation.
-struct ForetoldNetworks {
-  std::span<const double> foretold_ms;
+struct HeldOutNetworks {
+  std::span<const double> predicted_ms;
   std::span<const double> measured_ms;
   std::span<const int> fold;
   int folds = 0;
@@ -25,6 +25,6 @@ struct FittedShortNetworks {
 
 /// How much faster the kernels of short networks are. No law, and factors of 1, where they are not
 /// or where networks are too few to tell.
-FittedShortNetworks fit_short_networks(const ForetoldNetworks& networks);
+FittedShortNetworks fit_short_networks(const HeldOutNetworks& networks);
 
 }  // namespace fleetfit::predict

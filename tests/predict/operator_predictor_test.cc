@@ -59,7 +59,7 @@ TEST(OperatorPredictor, LearnsALinearLawAndTheOverhead) {
 }
 
 /// What other networks take in the sum, as a part of what a line says that learned from so many.
-double taken_of_foretold(int networks) {
+double taken_of_predicted(int networks) {
   const auto predictor = train(make_profiles({.networks = networks, .noise = 0.3}));
   double measured = 0;
   double predicted = 0;
@@ -71,8 +71,8 @@ double taken_of_foretold(int networks) {
 }
 
 TEST(OperatorPredictor, AddsUpToWhatNetworksTakeWhereKernelsScatter) {
-  EXPECT_NEAR(taken_of_foretold(100), 1, 0.03);
-  EXPECT_NEAR(taken_of_foretold(30), 1, 0.08);  // 0.15 if few were not believed at all
+  EXPECT_NEAR(taken_of_predicted(100), 1, 0.03);
+  EXPECT_NEAR(taken_of_predicted(30), 1, 0.08);  // 0.15 if few counted for nothing
 }
 
 TEST(OperatorPredictor, AddsKernelsAndOverheadUp) {

@@ -18,21 +18,21 @@ using ::testing::HasSubstr;
 
 /// Latencies from 1 to 64 ms, as far apart from each other as factors go; 8 is the middle.
 struct Foretold {
-  std::vector<double> foretold_ms;
+  std::vector<double> predicted_ms;
   std::vector<double> measured_ms;
   std::vector<int> fold;
 
   Foretold(int networks, const std::function<double(double)>& measured) {
     for (int n = 0; n < networks; ++n) {
-      foretold_ms.push_back(std::exp2(6.0 * n / (networks - 1)));
-      measured_ms.push_back(measured(foretold_ms.back()));
+      predicted_ms.push_back(std::exp2(6.0 * n / (networks - 1)));
+      measured_ms.push_back(measured(predicted_ms.back()));
       fold.push_back(n % 5);
     }
   }
 
   FittedShortNetworks fit_all() const {
     return fit_short_networks(
-        {.foretold_ms = foretold_ms, .measured_ms = measured_ms, .fold = fold, .folds = 5});
+        {.predicted_ms = predicted_ms, .measured_ms = measured_ms, .fold = fold, .folds = 5});
   }
   ShortNetworks fit() const { return fit_all().law; }
 };

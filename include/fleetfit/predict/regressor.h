@@ -63,6 +63,9 @@ struct TrainingSet {
   int folds = 0;
 };
 
+/// Deals rows out to folds, at random and as evenly as can be.
+std::vector<int> deal_folds(std::size_t rows, int folds, core::Random random);
+
 /// A model with the prediction of each row by a model that was fitted without the row's fold, with
 /// the same settings: what its errors and intervals are computed from.
 struct FittedRegressor {

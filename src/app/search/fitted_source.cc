@@ -61,7 +61,6 @@ Result<Examples> examples_of(const space::Space& space, std::size_t encoding,
                   fmt::format("a predictor is fitted to positive numbers; {} has {}",
                               space.format(table.designs[row]), value));
     }
-    examples.fold.push_back(static_cast<int>(known.size() % kFolds));
     known.add(table.designs[row]);
     examples.y.push_back(value);
   }
@@ -72,8 +71,8 @@ Result<Examples> examples_of(const space::Space& space, std::size_t encoding,
   }
   examples.x.resize(known.size() * examples.columns);
   space.encode(known, encoding, examples.x);
-  auto random = core::Random(seed).split("fitted source");
-  random.shuffle(examples.fold);
+  examples.fold =
+      predict::deal_folds(known.size(), kFolds, core::Random(seed).split("fitted source"));
   return examples;
 }
 

@@ -75,8 +75,6 @@ Result<AdditiveTable> fit_additive(std::span<const std::uint16_t> designs,
                             latency_ms.size(), choices.size()));
   }
   std::vector<double> x(latency_ms.size() * columns, 0.0);
-  std::vector<int> fold;
-  core::Random random(seed);
   for (std::size_t i = 0; i < latency_ms.size(); ++i) {
     for (std::size_t gene = 0; gene < choices.size(); ++gene) {
       const std::size_t choice = designs[i * choices.size() + gene];
@@ -86,9 +84,8 @@ Result<AdditiveTable> fit_additive(std::span<const std::uint16_t> designs,
       }
       x[i * columns + first[gene] + choice] = 1;
     }
-    fold.push_back(static_cast<int>(i % kFolds));
   }
-  random.shuffle(fold);
+  const auto fold = deal_folds(latency_ms.size(), kFolds, core::Random(seed));
   FLEETFIT_ASSIGN(const auto fitted, fit_ridge({.x = {.values = x, .columns = columns},
                                                 .y = latency_ms,
                                                 .fold = fold,

@@ -92,6 +92,16 @@ std::vector<double> importance(const Regressor& model, const MatrixView& rows,
   return shares;
 }
 
+std::vector<int> deal_folds(std::size_t rows, int folds, core::Random random) {
+  std::vector<std::size_t> order(rows);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  random.shuffle(order);
+  std::vector<int> fold(rows);
+  for (std::size_t i = 0; i < rows; ++i)
+    fold[order[i]] = static_cast<int>(i % static_cast<std::size_t>(folds));
+  return fold;
+}
+
 double mape_percent(std::span<const double> predicted, std::span<const double> measured) {
   double sum = 0;
   for (std::size_t i = 0; i < measured.size(); ++i)

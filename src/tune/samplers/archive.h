@@ -18,11 +18,11 @@ struct Kept {
   std::size_t trial = 0;
 };
 
-/// The best observations and an even sample of the others, however many were told. What breaks a
+/// The best observations and an even sample of the others, however many there were. What breaks a
 /// limit comes after all that break none, the less the better; among the others, those of lower
 /// non-dominated rank are better, and of one rank those that add more to the dominated volume.
-/// Of one objective it depends on what was told, not on the order, so that a study that is told
-/// anew after a crash is the same.
+/// Of one objective it depends on what was reported, not on the order, so that a study that is
+/// replayed after a crash is the same.
 class Archive {
  public:
   struct Limits {
@@ -70,7 +70,7 @@ class Levels {
   /// Of the highest level that has at least so many observations; null if none has.
   const Archive* highest_with(std::size_t observations) const;
 
-  /// Whether the point was neither told, at any level, nor is pending.
+  /// Whether the point was neither reported, at any level, nor is pending.
   bool is_new(const Point& point, std::span<const Point> pending) const;
 
  private:

@@ -14,9 +14,9 @@ namespace fleetfit::tune {
 namespace {
 
 // As published (Falkner, Klein, Hutter 2018), but for three things that keep it from drawing the
-// same point again and again once all good observations agree: kernels are never that narrow, fewer
-// candidates compete, and a uniform kernel keeps the quotient of densities from being decided far
-// from all observations.
+// same point again and again once all good observations agree. Kernels are never that narrow, fewer
+// candidates compete, and a uniform kernel keeps points far from all observations from deciding
+// the quotient of densities.
 constexpr double kRandomShare = 1.0 / 3;
 constexpr double kGoodShare = 0.15;
 constexpr double kWiden = 3;  ///< kernels are this much wider when points are drawn

@@ -7,7 +7,6 @@
 /// One function for each file of this folder that holds a sampler. The parameters are borrowed.
 namespace fleetfit::tune {
 
-std::unique_ptr<Sampler> make_random(const Parameters& parameters);
 std::unique_ptr<Sampler> make_grid(const Parameters& parameters);
 std::unique_ptr<Sampler> make_bohb(const Parameters& parameters, const SamplerOptions& options);
 std::unique_ptr<Sampler> make_nsga2(const Parameters& parameters, const SamplerOptions& options);

@@ -25,7 +25,7 @@ double shrinking(std::size_t kernels, std::size_t axes) {
 }
 
 /// How far points lie apart on an axis, with one that may be anywhere beside them: a few that agree
-/// by chance are not yet believed.
+/// by chance do not yet count.
 double deviation(std::span<const Weighted> points, std::size_t axis) {
   double weight = 1;
   double sum = 0.5;
