@@ -71,11 +71,11 @@ class Simulation {
   void decide(double now, std::optional<std::size_t> ended = std::nullopt) {
     const auto begin = Clock::now();
     std::size_t decisions = 0;
-    if (ended) tuner_.told(end_level(*ended));
+    if (ended) tuner_.report(end_level(*ended));
     for (;; ++decisions) {
       const auto decision = tuner_.next(queue_.size() < idle_ + 1 ? Room::some : Room::none);
       if (std::holds_alternative<Wait>(decision) || std::holds_alternative<Done>(decision)) break;
-      tuner_.told(apply(decision));
+      tuner_.report(apply(decision));
     }
     const double thought = std::chrono::duration<double>(Clock::now() - begin).count();
     const double wrote = setting_.store_s * static_cast<double>(decisions + (ended ? 1 : 0));

@@ -189,7 +189,7 @@ struct Load {
   std::map<std::int64_t, int> counted = {};  ///< how often a job's result was said to count
 };
 
-/// One device: what it has not told yet is kept until the server has it.
+/// One device: what it has not reported yet is kept until the server has it.
 class Agent {
  public:
   static Result<Agent> make(int number, Load& load) {
@@ -279,7 +279,7 @@ class Agent {
   std::vector<Json> events_;
 };
 
-// Agents take their turns, whoever is due first.
+// Agents take their turns, the one that is due first.
 void run_agents(std::vector<Agent> agents, std::uint64_t seed, const std::stop_token& stop) {
   core::Random random(seed);
   using Due = std::pair<Clock::time_point, std::size_t>;

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How well inference tuning foretells: networks x scenarios, what is recommended and expected beside a real run of it.
+"""How well inference tuning predicts: networks x scenarios, what is recommended and expected beside a real run of it.
 
     bench/inference_study.py PROGRAM [--networks resnet20,…] [--seconds 10] [--rounds 3] [--work FOLDER] [-o study.json]
 
 Rates are chosen by the network's own speed, the same in all rounds: the server gets 16 samples in the time that 24 single runs take, the multi-stream two
-thirds of the samples that single runs could answer: at full load queues grow without end, and no time of response could be foretold. A machine that is
-faster at one time than at another shows as errors that differ from round to round; what is wrong with the foretelling itself is in their median. Errors are told of
+thirds of the samples that single runs could answer: at full load queues grow without end, and no time of response could be predicted. A machine that is
+faster at one time than at another shows as errors that differ from round to round; what is wrong with the prediction itself is in their median. Errors are told of
 responses, which wait for each other, and of the runs alone. Prints a table in Markdown. Wants a machine that has nothing else to do.
 """
 import argparse

@@ -40,7 +40,7 @@ constexpr auto kCpuClasses = std::to_array<Rule>({
 });
 constexpr auto kLittleClass = "arm, in order";
 
-// Boards of one chip are one device for whoever is to meet a new one.
+// Boards of one chip are one device for a fleet that meets a new one.
 constexpr auto kChips = std::to_array<const char*>(
     {"RK3588", "RK3399", "RK3568", "RK3328", "RK3288", "BCM2712", "BCM2711", "BCM2837", "RTX3090",
      "Kunpeng 920", "KunPeng 920", "Azure", "3A4000", "2K1000", "Snapdragon 855", "i7-11800H",
@@ -73,7 +73,7 @@ std::string chip_of(const std::string& board) {
   return board;
 }
 
-/// The highest clock frequency that the name tells, of small cores the lowest.
+/// The highest clock frequency in the name, of small cores the lowest.
 double ghz_of(const std::string& board, bool little) {
   static const std::regex pattern(R"((\d+(?:\.\d+)?)\s*([GM])[Hh]z)");
   std::vector<double> found;

@@ -19,7 +19,7 @@ struct NcnnTable {
 };
 
 /// `folder` holds latency/ncnn_runs.csv, latency/ncnn_latency.csv and models/ncnn_params. What the
-/// device's name tells (class of its cores, GHz, threads) is its specification.
+/// device's name says (class of its cores, GHz, threads) is its specification.
 Result<NcnnTable> read_ncnn(const std::filesystem::path& folder);
 
 }  // namespace fleetfit::bench

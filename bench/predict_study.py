@@ -7,7 +7,7 @@ Four steps, each of which can be stopped and goes on where it was:
     bench/predict_study.py report [-o study.json]       trains, tests, prints tables for docs/benchmarks.md
     bench/predict_study.py intervals                    how many designs lie inside of the intervals of the report's small training sets: of all designs that no set
                                                         holds, as a hundred tell a share of 0.9 within 0.06 only
-Every network is measured in several sessions that lie apart, of which the fastest counts: a predictor cannot foretell a neighbour's work on the
+Every network is measured in several sessions that lie apart, of which the fastest counts: a predictor cannot predict a neighbour's work on the
 machine. The machine should have nothing else to do while it measures.
 """
 import argparse

@@ -158,10 +158,10 @@ nlohmann::json overhead(const Function& function) {
   const auto sampler = tune::make_sampler(function.parameters, {.kind = SamplerKind::tpe});
   core::Random random(1);
   nlohmann::json rows;
-  std::size_t told = 0;
+  std::size_t reported = 0;
   for (const std::size_t observations : {10, 1'000, 100'000, 1'000'000}) {
     std::vector<tune::Observation> news;
-    for (std::size_t i = told; i < observations; ++i) {
+    for (std::size_t i = reported; i < observations; ++i) {
       tune::Point point = function.parameters.sample(random);
       const double value = function.value(point);
       news.push_back({.trial = i, .point = std::move(point), .values = {value}});
@@ -178,7 +178,7 @@ nlohmann::json overhead(const Function& function) {
     rows.push_back({{"observations", observations},
                     {"tell_us", tell_s * 1e6 / static_cast<double>(news.size())},
                     {"suggest_us", suggest_s * 1e6}});
-    told = observations;
+    reported = observations;
   }
   return rows;
 }

@@ -82,10 +82,10 @@ void run(const Study& study) {
     if (std::holds_alternative<Done>(decision)) break;
     if (std::holds_alternative<Wait>(decision)) {
       if (workers.idle()) break;
-      tuner.told(workers.end_level());
+      tuner.report(workers.end_level());
       continue;
     }
-    tuner.told(workers.apply(decision));
+    tuner.report(workers.apply(decision));
     if (!std::holds_alternative<StartTrial>(decision) || ++started % stretch != 0) continue;
     fmt::print("{:>9} to {:>9}: {:7.2f} us per trial\n", started - stretch, started,
                1e6 * seconds_since(begin) / static_cast<double>(stretch));

@@ -102,7 +102,7 @@ class Study:
         return self._dialogue.tell(number, text)[0]
 
     def __iter__(self) -> Iterator[Trial]:
-        """Trials one after the other, each to be told before the next, until the study is done."""
+        """Trials one after the other, each to be reported before the next, until the study is done."""
         while trials := self.ask():
             yield from trials
 
@@ -139,7 +139,7 @@ class Workplace(_native.Workplace):
             return {one["name"]: np.load(one["file"]) for one in ran["outputs"]}
 
     def study(self, name: str, *, worker: str = "python", lease_s: float | None = None) -> Study:
-        """A study of the store, to ask and tell. A trial that was not told in `lease_s` is given to another one who asks."""
+        """A study of the store, to ask and tell. A trial that was not reported in `lease_s` is given to another one who asks."""
         return Study(self.open_study(name, worker, lease_s))
 
 

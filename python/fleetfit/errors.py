@@ -2,7 +2,7 @@
 
 
 class Error(Exception):
-    """Any failure of fleetfit; `code` tells its kind."""
+    """Any failure of fleetfit; `code` names its kind."""
 
     code = "internal"
 

@@ -247,12 +247,12 @@ void add_few_shot(py::module_& module) {
           "verdict",
           [](const FewShot& self) {
             const auto& verdict = self.model->verdict();
-            py::dict told;
-            told["expected_srcc"] = verdict.expected_srcc;
-            told["ceiling"] = verdict.ceiling;
-            told["noise_ms"] = verdict.noise_ms;
-            told["enough"] = verdict.enough;
-            return told;
+            py::dict answer;
+            answer["expected_srcc"] = verdict.expected_srcc;
+            answer["ceiling"] = verdict.ceiling;
+            answer["noise_ms"] = verdict.noise_ms;
+            answer["enough"] = verdict.enough;
+            return answer;
           },
           "How good the model thinks it is, and whether further measurements would help.");
 
@@ -321,7 +321,7 @@ transfer::AdaptedProxy adapt(const Space& space, const py::tuple& proxy, const p
 void add_adapted(py::module_& module) {
   using transfer::AdaptedProxy;
   py::class_<AdaptedProxy>(module, "AdaptedProxy",
-                           "A known device bent towards another one by a few measurements there.")
+                           "A known device adapted to another one by a few measurements there.")
       .def("predict", &predict_adapted, py::arg("designs"),
            "Latencies that keep the order of designs, not their exact milliseconds.")
       .def_property_readonly("scale", &AdaptedProxy::scale,

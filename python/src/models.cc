@@ -95,9 +95,9 @@ void add_tables(py::module_& module) {
       [](const Path& table, const std::string& space, const Names& devices) {
         const app::CorrelationRequest request{.table = {table, space, devices}};
         const auto report = value_of(unlocked([&] { return app::correlate_devices(request); }));
-        auto told = to_python(app::to_json(report)).cast<py::dict>();
-        told["srcc"] = py::module_::import("numpy").attr("array")(told["srcc"]);
-        return told;
+        auto answer = to_python(app::to_json(report)).cast<py::dict>();
+        answer["srcc"] = py::module_::import("numpy").attr("array")(answer["srcc"]);
+        return answer;
       },
       py::arg("table"), py::arg("space"), py::arg("devices") = Names(),
       "Rank correlation of devices by pairs; `srcc` is a matrix.");
@@ -151,12 +151,12 @@ void add_tables(py::module_& module) {
                                           .threads = threads_or_all(threads)};
         const auto report =
             interruptible([&](const std::stop_token&) { return app::transfer_few_shot(request); });
-        auto told = to_python(app::to_json(report)).cast<py::dict>();
+        auto answer = to_python(app::to_json(report)).cast<py::dict>();
         std::vector<double> ms;
         for (const auto& prediction : report.predictions) ms.push_back(prediction.ms);
-        told["designs"] = designs_array(report.designs);
-        told["latency_ms"] = numbers_array(ms);
-        return told;
+        answer["designs"] = designs_array(report.designs);
+        answer["latency_ms"] = numbers_array(ms);
+        return answer;
       },
       py::arg("table"), py::arg("space"), py::arg("references"), py::arg("target"),
       py::arg("samples") = 10, py::arg("trials") = 1, py::arg("seed") = 1, py::arg("threads") = 0,

@@ -384,7 +384,7 @@ void add_searching(Bound& bound) {
            "The best design for a new device by a few measurements on it.");
 }
 
-/// A conversation with a study. Shares the workplace with whoever has opened it.
+/// A conversation with a study. Shares the workplace with the code that opened it.
 class Study {
  public:
   Study(std::shared_ptr<Workplace> workplace, std::string name,

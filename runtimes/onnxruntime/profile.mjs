@@ -44,7 +44,7 @@ function costOfProfiling(operators) {
   return costs.length > 0 ? costs.reduce((least, ms) => Math.min(least, ms)) : 0;  // too many to be arguments
 }
 
-/** Operators that ONNX Runtime puts in itself are named anew in each session: counts them in their order instead. */
+/** Operators that ONNX Runtime puts in itself are named again in each session: counts them in their order instead. */
 function withFixedNames(operators) {
   const counts = new Map();
   return operators.map((operator) => {

@@ -183,7 +183,7 @@ Status check(const Dataset& data, const SceneOptions& options) {
   };
   if (data.size() == 0) return refuse("there are no images to compose them of");
   if (data.classes().size() > std::numeric_limits<std::uint8_t>::max())
-    return refuse(fmt::format("{} classes; at most 255 can be told apart", data.classes().size()));
+    return refuse(fmt::format("{} classes; at most 255 have numbers", data.classes().size()));
   if (options.size < 1 || options.size > kMostExtent)
     return refuse(
         fmt::format("a size of {} pixels is not between 1 and {}", options.size, kMostExtent));

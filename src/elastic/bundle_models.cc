@@ -15,14 +15,14 @@ using graph::Graph;
 Status check_tensors(const Graph& graph, const std::vector<graph::TensorId>& ids,
                      const std::vector<TensorEntry>& entries, std::int64_t batch) {
   if (ids.size() != entries.size())
-    return refuse("the manifest tells another number of inputs or outputs");
+    return refuse("the manifest names another number of inputs or outputs");
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const auto& tensor = graph.tensor(ids[i]);
     auto shape = entries[i].shape;
     if (!shape.empty() && shape.front() == kBatch) shape.front() = batch;
     if (tensor.shape != shape || to_string(tensor.dtype) != entries[i].type)
-      return refuse(fmt::format("'{}' is not of the type and shape that the manifest tells",
-                                entries[i].name));
+      return refuse(
+          fmt::format("'{}' is not of the type and shape that the manifest says", entries[i].name));
   }
   return {};
 }
@@ -93,12 +93,12 @@ bool are_known(const Graph& graph, const std::vector<graph::TensorId>& ids) {
   });
 }
 
-/// The manifest tells type and shape of what enters and leaves each branch.
+/// The manifest says type and shape of what enters and leaves each branch.
 Status check_ends(const Supernet& model) {
   for (const auto& block : model.blocks) {
     for (const auto& [kind, span, share, graph] : block.branches) {
       if (!are_known(graph, graph.inputs) || !are_known(graph, graph.outputs))
-        return refuse(fmt::format("type or shape of what enters or leaves block {} cannot be told",
+        return refuse(fmt::format("type or shape of what enters or leaves block {} is not known",
                                   block.name));
     }
   }

@@ -6,7 +6,7 @@
 
 namespace fleetfit::elastic {
 
-/// Forgets what a network has learned: weights are drawn anew (He's rule), batch norms start as
+/// Forgets what a network has learned: weights are drawn again (He's rule), batch norms start as
 /// the identity, biases at zero.
 void randomize_weights(graph::Graph& graph, std::uint64_t seed);
 

@@ -149,7 +149,7 @@ class UndisturbedTime {
   explicit UndisturbedTime(PreparedProgram& program)
       : program_(program), shortest_(program.steps.size(), Clock::duration::max()) {}
 
-  /// Runs once more and tells the best that is known so far.
+  /// Runs once more and returns the best that is known so far.
   double seconds() {
     use_threads(program_.threads);
     auto before = Clock::now();

@@ -94,7 +94,7 @@ Status DeviceInputs::fill_in(std::span<double> values) const {
   if (there.empty() || (has_references() && std::ranges::none_of(there, is_reference))) {
     return fail(ErrorCode::invalid_input,
                 there.empty() ? "all features are missing"
-                              : "no reference latency is there, so nothing tells how fast it is");
+                              : "no reference latency is there, so nothing says how fast it is");
   }
   const auto size = static_cast<Index>(values.size());
   const Square covariance(parts_.covariance.data(), size, size);

@@ -6,7 +6,7 @@
 
 namespace fleetfit::learned {
 
-/// How much networks have in common, told from their features alone.
+/// How much networks have in common, judged by their features alone.
 class NetworkKinship {
  public:
   /// `features` has a row for each known network.

@@ -207,7 +207,7 @@ struct NetworkLatencyModel::Parts {
   }
 };
 
-struct NetworkLatencyModel::Belief : Conditional {};
+struct NetworkLatencyModel::Posterior : Conditional {};
 
 NetworkLatencyModel::NetworkLatencyModel(std::unique_ptr<const Parts> parts)
     : parts_(std::move(parts)) {}
@@ -258,7 +258,7 @@ std::vector<std::size_t> NetworkLatencyModel::best_references(std::size_t count)
   return chosen;
 }
 
-Result<NetworkLatencyModel::Belief> NetworkLatencyModel::believe(
+Result<NetworkLatencyModel::Posterior> NetworkLatencyModel::posterior(
     const DeviceFeatures& devices, std::size_t device,
     std::span<const NetworkReference> references) const {
   FLEETFIT_ASSIGN(const auto row, parts_->scaling->row_of(devices, device));
@@ -283,17 +283,17 @@ Result<NetworkLatencyModel::Belief> NetworkLatencyModel::believe(
     values[static_cast<Index>(places.size())] = std::log(reference.latency_ms);
     places.push_back(place);
   }
-  return Belief{
+  return Posterior{
       condition(mean, parts_->covariance, places, values, parts_->options.measurement_error)};
 }
 
 Result<std::vector<NetworkPrediction>> NetworkLatencyModel::predict(
     const DeviceFeatures& devices, std::size_t device,
     std::span<const NetworkReference> references) const {
-  FLEETFIT_ASSIGN(const auto belief, believe(devices, device, references));
+  FLEETFIT_ASSIGN(const auto expected, posterior(devices, device, references));
   std::vector<NetworkPrediction> predictions;
-  for (Index i = 0; i < belief.mean.size(); ++i)
-    predictions.push_back(prediction_of(belief.mean[i], belief.covariance(i, i)));
+  for (Index i = 0; i < expected.mean.size(); ++i)
+    predictions.push_back(prediction_of(expected.mean[i], expected.covariance(i, i)));
   return predictions;
 }
 
@@ -302,11 +302,11 @@ Result<NetworkPrediction> NetworkLatencyModel::predict_unseen(
     std::span<const double> network) const {
   if (network.size() != network_feature_names().size())
     return fail(ErrorCode::invalid_input, "the network has another number of features");
-  FLEETFIT_ASSIGN(const auto belief, believe(devices, device, references));
+  FLEETFIT_ASSIGN(const auto expected, posterior(devices, device, references));
   const auto composition = parts_->kinship->compose(network);
   const auto& weights = composition.weights;
-  return prediction_of(weights.dot(belief.mean), weights.dot(belief.covariance * weights) +
-                                                     parts_->composed * composition.rest);
+  return prediction_of(weights.dot(expected.mean), weights.dot(expected.covariance * weights) +
+                                                       parts_->composed * composition.rest);
 }
 
 }  // namespace fleetfit::learned

@@ -19,7 +19,7 @@ using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
 
 constexpr std::size_t kLeastRows = 50;
-constexpr double kSibling = 0.95;   // correlation from which a device tells nearly all of another
+constexpr double kSibling = 0.95;   // correlation from which a device says nearly all of another
 constexpr double kMostTilt = 0.35;  // of the spread over designs that comes from the parents
 constexpr double kRidge = 1e-3;     // relative to the number of rows, of standardised columns
 
@@ -67,7 +67,7 @@ Vector ridge_weights(const Matrix& inputs, const Vector& target) {
   return gram.ldlt().solve(inputs.transpose() * target);
 }
 
-/// Columns of the devices that tell something about `device` without being nearly the same; all
+/// Columns of the devices that say something about `device` without being nearly the same; all
 /// others if there are none.
 Matrix strangers_of(const Matrix& devices, Eigen::Index device) {
   const auto rows = static_cast<double>(devices.rows());

@@ -168,7 +168,7 @@ void breed(const space::Space& space, std::span<const Client> clients, core::Ran
 }
 
 std::vector<Client> make_clients(const Model& model, std::span<const DeviceVector> known,
-                                 const Pool& probe, const TaskOptions& options,
+                                 const Pool& yardstick, const TaskOptions& options,
                                  core::ThreadPool& threads) {
   const auto random = core::Random(options.seed).split("clients");
   std::vector<Client> clients(options.devices);
@@ -178,7 +178,7 @@ std::vector<Client> make_clients(const Model& model, std::span<const DeviceVecto
     client.device = own.chance(options.synthetic_share)
                         ? synthetic_device(model.parts().device, known, own)
                         : known[static_cast<std::size_t>(own.below(known.size()))];
-    const Judgements judgements(model, client.device, probe);
+    const Judgements judgements(model, client.device, yardstick);
     const auto low = judgements.least();
     const auto high = judgements.most();
     for (std::size_t g = 0; g < options.goals; ++g)
@@ -222,13 +222,13 @@ DeviceVector synthetic_device(const DeviceInputs& inputs, std::span<const Device
 std::vector<Task> make_tasks(const Model& model, const Samples& samples,
                              std::span<const DeviceVector> known, const TaskOptions& options,
                              core::ThreadPool& threads) {
-  constexpr std::size_t kProbe = 1000;
+  constexpr std::size_t kYardstick = 1000;
   const auto& space = model.space();
   auto random = core::Random(options.seed).split("tasks");
-  Pool probe(model);
-  add_some(space, samples, kProbe, random.split("probe"), probe);
-  probe.describe(threads);
-  auto clients = make_clients(model, known, probe, options, threads);
+  Pool yardstick(model);
+  add_some(space, samples, kYardstick, random.split("probe"), yardstick);
+  yardstick.describe(threads);
+  auto clients = make_clients(model, known, yardstick, options, threads);
 
   Pool pool(model);
   if (options.wants_best) {

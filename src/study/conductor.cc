@@ -145,7 +145,7 @@ Status Conductor::absorb(const TrialRecord& record) {
     if (must_wait_for_price(known)) ask_untrained(known.key, record.params);
   }
   known.is_priced = trial.inference.has_value();
-  tuner_.told(trial);
+  tuner_.report(trial);
   FLEETFIT_TRY(save_score(record, trial));
   return enforce(record.number);
 }

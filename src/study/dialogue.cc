@@ -92,7 +92,7 @@ struct StudyDialogue::State {
   Result<bool> lead();
   Status let_others_lead();
 
-  void told(tune::Trial trial);
+  void report(tune::Trial trial);
   void forget_tuner();
   /// Tells the tuner all that has changed; new trials in the order of their numbers.
   Status follow();
@@ -141,8 +141,8 @@ Status StudyDialogue::State::let_others_lead() {
   return {};
 }
 
-void StudyDialogue::State::told(tune::Trial trial) {
-  tuner->told(trial);
+void StudyDialogue::State::report(tune::Trial trial) {
+  tuner->report(trial);
   const auto number = trial.number;
   known = std::max(known, number + 1);
   const auto before = open.find(number);
@@ -180,8 +180,8 @@ Status StudyDialogue::State::follow() {
     }
     is_last = page.size() < kPage;
   }
-  for (auto& trial : changed) told(std::move(trial));
-  for (auto& [number, trial] : fresh) told(std::move(trial));
+  for (auto& trial : changed) report(std::move(trial));
+  for (auto& [number, trial] : fresh) report(std::move(trial));
   return {};
 }
 
@@ -195,7 +195,7 @@ void StudyDialogue::State::end(Batch& batch, const tune::End& end) {
         store::EndTrial{static_cast<std::int64_t>(end.number), end_state(end.state), end.reason});
     trial.state = end.state;
   }
-  told(std::move(trial));
+  report(std::move(trial));
 }
 
 bool StudyDialogue::State::decide(Batch& batch, tune::Room room) {
@@ -206,10 +206,10 @@ bool StudyDialogue::State::decide(Batch& batch, tune::Room room) {
                              .bracket = static_cast<std::int64_t>(start->bracket),
                              .level = static_cast<std::int64_t>(start->level)});
     ++batch.to_evaluate;
-    told({.number = start->number,
-          .point = start->point,
-          .bracket = start->bracket,
-          .level = start->level});
+    report({.number = start->number,
+            .point = start->point,
+            .bracket = start->bracket,
+            .level = start->level});
     return true;
   }
   if (const auto* promote = std::get_if<tune::Promote>(&decision)) {
@@ -219,7 +219,7 @@ bool StudyDialogue::State::decide(Batch& batch, tune::Room room) {
     auto trial = open.at(promote->number);
     trial.state = tune::TrialState::queued;
     trial.level = promote->level;
-    told(std::move(trial));
+    report(std::move(trial));
     return true;
   }
   if (const auto* ended = std::get_if<tune::End>(&decision)) {

@@ -283,7 +283,7 @@ Status Elastifying::resume(const std::string& subject) {
   FLEETFIT_ASSIGN(auto place, read_notes(checkpoint->notes, file));
   if (place.subject != subject)
     return fail(ErrorCode::invalid_input,
-                fmt::format("{} is of other work ({}); without --resume it begins anew", file,
+                fmt::format("{} is of other work ({}); without --resume it begins again", file,
                             place.subject));
   if (auto restored = net_->restore(checkpoint->numbers); !restored)
     return core::within(file, restored.error());

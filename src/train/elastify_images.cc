@@ -39,8 +39,8 @@ Status check_classes(const elastic::Supernet& supernet, const data::Dataset& dat
                 fmt::format("{}: its output has no classes", supernet.name));
   if ((*output)[1] != std::ssize(data.classes()))
     return fail(ErrorCode::invalid_input,
-                fmt::format("{}: it tells {} classes apart, the data has {}", supernet.name,
-                            (*output)[1], data.classes().size()));
+                fmt::format("{}: it knows {} classes, the data has {}", supernet.name, (*output)[1],
+                            data.classes().size()));
   const auto& first = supernet.blocks.front().branches.front().graph;
   if (auto ok = check_label_form(first.tensor(first.inputs.front()),
                                  last.tensor(last.outputs.front()), data);

@@ -25,7 +25,7 @@ struct LoadedImages {
   static Result<LoadedImages> load(const elastic::Supernet& supernet, const ImageSplits& images,
                                    const ElastifyOptions& options, const TrainingContext& context);
 
-  /// Reads those of the first stage. `takes` tells whether the model can work on a form.
+  /// Reads those of the first stage. `takes` says whether the model can work on a form.
   Status load_first(const std::function<bool(const ImageForm&)>& takes,
                     const ElastifyOptions& options, const TrainingContext& context);
 

@@ -164,11 +164,11 @@ Result<std::vector<DenseLayer>> Learning::run_job(const Job& job) {
     progress_->advance(kUnits);
     return *std::move(found);
   }
-  std::uint64_t told = 0;
+  std::uint64_t reported = 0;
   const auto progress = [&](double share) {
     const auto now = static_cast<std::uint64_t>(share * static_cast<double>(kUnits));
-    progress_->advance(now - told);
-    told = now;
+    progress_->advance(now - reported);
+    reported = now;
     return !context_.stop.stop_requested();
   };
   const TinyIsZero while_training;

@@ -43,7 +43,7 @@ double srcc_or_worst(const VectorXd& x, const VectorXd& y) {
 }
 
 /// Whether the order of `better` would be nearer to the target's than that of `proxy` for other
-/// samples, too, as far as resampling tells.
+/// samples, too, as far as resampling shows.
 bool is_clearly_better(const VectorXd& better, const VectorXd& proxy, const VectorXd& target) {
   core::Random random(1);
   Rows rows(static_cast<std::size_t>(target.size()));

@@ -115,11 +115,11 @@ FewShotVerdict FewShotModel::Parts::judge() const {
   double rounded = 0;
   for (const double one : mean)
     rounded += rounding(scale.to_ms(level(one))) / static_cast<double>(count);
-  const double told = (mean - mean.mean()).square().mean();
+  const double known = (mean - mean.mean()).square().mean();
   const double open = std::max(covariance.diagonal().mean() - covariance.mean(), 0.0);
   const double noise = kTailFactor * posterior.noise + rounded;
-  FewShotVerdict result{.expected_srcc = rank_correlation(share_root(told, told + open + noise)),
-                        .ceiling = rank_correlation(share_root(told + open, told + open + noise)),
+  FewShotVerdict result{.expected_srcc = rank_correlation(share_root(known, known + open + noise)),
+                        .ceiling = rank_correlation(share_root(known + open, known + open + noise)),
                         .noise_ms = std::sqrt(noise) * lessons->unit * 2 * scale.typical_ms};
   result.enough = result.expected_srcc >= result.ceiling - lessons->options.tolerance;
   return result;

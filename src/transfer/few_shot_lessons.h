@@ -50,7 +50,7 @@ struct FewShotLessons {
   Points points(space::DesignBatch designs) const;
 
   /// By how much intervals have to be wider than the process says, to hold nine out of ten
-  /// measurements of references that it was not told of, after `samples` samples.
+  /// measurements of references that it has not seen, after `samples` samples.
   double widening(std::size_t samples) const;
 
   std::vector<std::size_t> choose(space::DesignBatch candidates, std::size_t count,

@@ -15,8 +15,8 @@ using Eigen::VectorXd;
 
 /// Student's t: the fewer, the heavier the tails.
 constexpr double kFreedom = 4;
-/// Rounds of weighing samples; in the first ones the prior stands, so that an outlier is told from
-/// the other samples before noise is made large enough to hold it.
+/// Rounds of weighing samples; in the first ones the prior stands, so that an outlier is found
+/// before noise is made large enough to hold it.
 constexpr int kRounds = 8;
 constexpr int kRoundsWithPrior = 2;
 /// Half the width of intervals that hold nine of ten values, of the normal distribution and of
@@ -126,12 +126,12 @@ Posterior condition(const Observations& observations, const DevicePrior& prior,
 Posterior fit_posterior(const Observations& observations, const DevicePrior& prior) {
   VectorXd trust = VectorXd::Ones(observations.levels.size());
   const auto telling = spread_samples(trust.size(), kMostForShifts);
-  const Observations told = pick(observations, telling);
+  const Observations chosen = pick(observations, telling);
   Shifts shifts = {};
   DevicePrior device = prior;
   for (int round = 0; round < kRounds; ++round) {
     if (round >= kRoundsWithPrior) {
-      fit_shifts(told, prior, trust(telling), shifts);
+      fit_shifts(chosen, prior, trust(telling), shifts);
       device = shifted(prior, shifts);
     }
     const Posterior posterior =

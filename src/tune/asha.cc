@@ -18,8 +18,8 @@ std::unique_ptr<AsyncRung> make_rung(const SchedulerOptions& options, std::size_
   return make_cohort_rung(options.eta, static_cast<std::size_t>(std::min(cohort, 1e15)));
 }
 
-/// Asynchronous successive halving: whoever is among the best 1/eta of a rung goes on, highest
-/// rungs first; if nobody is, a new trial begins. When no trial is left to begin and none at work,
+/// Asynchronous successive halving: a trial among the best 1/eta of a rung goes on, highest
+/// rungs first; if none is, a new trial begins. When no trial is left to begin and none at work,
 /// those that still wait are stopped; if none has come to the highest level by then, the best that
 /// waits in the highest rung goes on.
 class Asha final : public Scheduler {

@@ -11,7 +11,7 @@ store::LevelRecord level_record(std::int64_t level, const Budget& budget,
   auto metrics = nlohmann::json::object();
   for (const auto& [name, value] : outcome.other) metrics[name] = value;
   auto epochs = nlohmann::json::array();
-  double last = 0;  // stands for one that an epoch does not tell
+  double last = 0;  // stands for one that an epoch does not report
   for (const auto& epoch : outcome.epochs) {
     last = epoch.accuracy.value_or(last);
     epochs.push_back(last);

@@ -64,7 +64,7 @@ class MedianStop final : public Scheduler {
       if (!reason) continue;
       End end = {
           .number = trial->first, .state = TrialState::stopped, .reason = std::move(*reason)};
-      running_.erase(trial);  // asked for once, until it is told again
+      running_.erase(trial);  // asked for once, until it is reported again
       return end;
     }
     return std::nullopt;

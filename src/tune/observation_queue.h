@@ -12,9 +12,9 @@
 namespace fleetfit::tune {
 
 /// Observations on their way to the sampler, in the order in which levels ended. One whose values
-/// are not known yet holds up those after it, so that a sampler that is told everything anew after
-/// a crash is told it in the same order. Those whose order nobody counted (0) are told as soon as
-/// they are known.
+/// are not known yet holds up those after it, so that a sampler that hears everything again after
+/// a crash hears it in the same order. Those whose order nobody counted (0) are passed on as soon
+/// as they are known.
 class ObservationQueue {
  public:
   /// A level has ended; its values come by `fill`, or it is dropped.
@@ -22,7 +22,7 @@ class ObservationQueue {
   void fill(Observation observation);
   void drop(std::size_t trial, std::size_t level);
 
-  /// Tells what can be told.
+  /// Passes on what is known.
   void flush(Sampler& sampler);
 
  private:

@@ -12,7 +12,7 @@
 namespace fleetfit::tune {
 namespace {
 
-// Samplers are told so many of the points that are on their way, the newest.
+// Samplers hear of so many of the points that are on their way, the newest.
 constexpr std::size_t kMostPending = 256;
 
 SchedulerOptions scheduler_options(const Study& study) {
@@ -58,11 +58,11 @@ struct Tuner::State {
   std::map<std::size_t, Point> pending = {};    ///< points that were started and not judged
   std::map<std::size_t, End> urgent_ends = {};  ///< whatever the scheduler thinks
   std::map<std::pair<std::size_t, std::size_t>, Rung> rungs = {};
-  std::optional<StartTrial> proposed = std::nullopt;  ///< until something is told
+  std::optional<StartTrial> proposed = std::nullopt;  ///< until something is reported
 
   std::size_t top_level() const { return level_count - 1; }
 
-  void told(const Trial& trial);
+  void report(const Trial& trial);
   TrialStatus status_of(const Trial& trial);
   void judge_results(const Trial& trial, TrialStatus& status);
   bool judge(const Trial& trial, const LevelResult& result, TrialStatus& status);
@@ -86,7 +86,7 @@ TrialStatus Tuner::State::status_of(const Trial& trial) {
               trial.number < trials.size() ? trials[trial.number].judged_levels : std::size_t{0}};
 }
 
-void Tuner::State::told(const Trial& trial) {
+void Tuner::State::report(const Trial& trial) {
   const bool is_new = trial.number >= trials.size();
   std::optional<TrialStatus> before;
   if (!is_new) before = trials[trial.number];
@@ -249,7 +249,7 @@ Tuner::Tuner(const Study& study) : state_(std::make_unique<State>(study)) {}
 Tuner::Tuner(Tuner&&) noexcept = default;
 Tuner::~Tuner() = default;
 
-void Tuner::told(const Trial& trial) { state_->told(trial); }
+void Tuner::report(const Trial& trial) { state_->report(trial); }
 
 Decision Tuner::next(Room room) { return state_->next(room); }
 

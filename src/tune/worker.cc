@@ -43,7 +43,7 @@ class Heartbeat {
 
   std::stop_token training_stop() const { return training_.get_token(); }
   Interruption interruption() const { return interruption_; }
-  /// What the store is told with the next beat.
+  /// What the store hears with the next beat.
   void say(std::string progress) {
     const std::scoped_lock lock(mutex_);
     progress_ = std::move(progress);
@@ -216,7 +216,7 @@ class Worker {
     return end(claim, trial, *outcome, heartbeat.interruption(), started);
   }
 
-  // A cluster tells all processes of a job to end, the trial perhaps before its worker.
+  // A cluster ends all processes of a job, the trial perhaps before its worker.
   bool is_ended_with_us(const TrialOutcome& outcome) const {
     constexpr milliseconds kApart{1000};
     if (outcome.was_told_to_end) sleep_unless_stopped(kApart, stop_);
@@ -256,7 +256,7 @@ class Worker {
     return written(held);
   }
 
-  /// Fails if the model tells no structure, for which the trial is to blame.
+  /// Fails if the model names no structure, for which the trial is to blame.
   Status save_structure(const Claim& claim, const std::string& model) {
     if (!hooks_.structure_of) return {};
     if (model.empty())

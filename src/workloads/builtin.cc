@@ -99,7 +99,7 @@ Workload resnet(std::string name, std::string images, std::string data, std::str
       .name = std::move(name),
       .summary = "ResNet for small images on " + std::move(images),
       .data_needed = std::move(needed),
-      .accuracy = "share of validation images whose class is told right",
+      .accuracy = "share of validation images whose class is found",
       .settings = with_common({layers, width_setting(0.25), dropout_setting()},
                               {.data = std::move(data), .limit = 10'000, .rate = 0.05}),
       .usual_parameters = usual_parameters({"layers: {values: [18, 34, 50]}"}, "1.0e-3, 2.0e-1")};
@@ -111,7 +111,7 @@ Workload m5() {
           .data_needed =
               "the Free Spoken Digit Dataset or Speech Commands: data = recordings:PATH, a folder "
               "or tar archive of WAV files",
-          .accuracy = "share of validation recordings whose word is told right",
+          .accuracy = "share of validation recordings whose word is found",
           .settings = with_common(
               {whole("embedded_dim", "model", 32, 4, 1024, "channels of the first layer"),
                whole("stride", "model", 16, 1, 64, "of the first layer, in samples"),
@@ -128,13 +128,13 @@ Workload rnn() {
           .data_needed =
               "AG News: data = ag-news:PATH, a folder with train.csv and test.csv, or one "
               "such file, which is then split; compressed by gzip or not",
-          .accuracy = "share of validation texts whose class is told right",
+          .accuracy = "share of validation texts whose class is found",
           .settings = with_common(
               {whole("stride", "model", 4, 1, 32, "words that a step of the recurrence takes in"),
                whole("hidden", "model", 64, 4, 1024, "size of the state"),
                whole("embedding", "model", 64, 4, 1024, "numbers that stand for a word"),
                whole("length", "model", 64, 8, 512, "words of a text; cut or padded"),
-               whole("vocabulary", "model", 10'000, 100, 1'000'000, "words that are told apart"),
+               whole("vocabulary", "model", 10'000, 100, 1'000'000, "words that have a number"),
                number("dropout", "training", 0.3, 0, 0.95, "share of features left out")},
               {.data = "ag-news:ag_news", .batch = 32, .rate = 0.003, .optimizer = "adam"}),
           .usual_parameters =

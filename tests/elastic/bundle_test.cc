@@ -363,7 +363,7 @@ TEST_F(Parts, FieldsOutOfRangeAreNamed) {
 
 TEST_F(Parts, ABranchThatIsNotWhatTheManifestSaysIsRefused) {
   branch(2, 0).section = 0;
-  EXPECT_THAT(read_error(), HasSubstr("not of the type and shape that the manifest tells"));
+  EXPECT_THAT(read_error(), HasSubstr("not of the type and shape that the manifest says"));
 }
 
 TEST_F(Parts, BranchesThatDoNotFitTheirNeighboursAreRefused) {

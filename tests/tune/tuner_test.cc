@@ -74,7 +74,7 @@ std::string text_of(const Decision& decision) {
 
 Tuner rebuilt(const Study& study, const std::vector<Trial>& trials) {
   Tuner tuner(study);
-  for (const Trial& trial : trials) tuner.told(trial);
+  for (const Trial& trial : trials) tuner.report(trial);
   return tuner;
 }
 
@@ -88,12 +88,12 @@ void run(const Study& study, SimulatedStudy& world, const Look& look) {
     look(decision, room);
     if (std::holds_alternative<Done>(decision)) return;
     if (!std::holds_alternative<Wait>(decision)) {
-      tuner.told(world.apply(decision));
+      tuner.report(world.apply(decision));
       continue;
     }
     const Trial* changed = world.step();
     ASSERT_NE(changed, nullptr) << "the tuner waits for what never happens";
-    tuner.told(*changed);
+    tuner.report(*changed);
   }
   FAIL() << "the study does not end";
 }
@@ -169,7 +169,7 @@ TEST_P(EveryScheduler, DecidesTheSameWhenAskedTwice) {
     if (std::holds_alternative<Done>(first)) return;
     const Trial* changed = std::holds_alternative<Wait>(first) ? world.step() : &world.apply(first);
     ASSERT_NE(changed, nullptr);
-    tuner.told(*changed);
+    tuner.report(*changed);
   }
 }
 
@@ -268,18 +268,18 @@ struct Dialogue {
   Trial& start() {
     const auto start = std::get<StartTrial>(tuner.next());
     trials.push_back({.number = start.number, .point = start.point, .level = start.level});
-    tuner.told(trials.back());
+    tuner.report(trials.back());
     return trials.back();
   }
   void end_level(std::size_t number, double accuracy) {
     Trial& trial = trials[number];
     trial.state = TrialState::paused;
     trial.results.push_back({.level = trial.level, .order = ++order, .accuracy = accuracy});
-    tuner.told(trial);
+    tuner.report(trial);
   }
   void set(std::size_t number, TrialState state) {
     trials[number].state = state;
-    tuner.told(trials[number]);
+    tuner.report(trials[number]);
   }
 
   const Study& study;
@@ -345,7 +345,7 @@ TEST(SuccessiveHalving, WaitsForInferenceOfTheLastTrial) {
   EXPECT_EQ(text_of(dialogue.tuner.next()), "wait");
 
   dialogue.trials[2].inference = {{.device = "local", .latency_ms = 1}};
-  dialogue.tuner.told(dialogue.trials[2]);
+  dialogue.tuner.report(dialogue.trials[2]);
 
   // 2 is faster than all, 3 more accurate than all; both stay.
   const Decision decision = dialogue.tuner.next();
@@ -380,7 +380,7 @@ TEST(MedianStop, EndsARunningTrialThatIsBelowTheMedianAtItsEpoch) {
               AllOf(HasSubstr("0.29 after 2 epochs"), HasSubstr("median of 5 others, 0.3")));
   EXPECT_EQ(text_of(dialogue.tuner.next(Room::none)), "wait");  // it was said once
   dialogue.trials[6].stop_requested = true;
-  dialogue.tuner.told(dialogue.trials[6]);
+  dialogue.tuner.report(dialogue.trials[6]);
   EXPECT_EQ(text_of(dialogue.tuner.next(Room::none)), "wait");
 }
 
@@ -389,7 +389,7 @@ TEST(Tuner, EndsNetworksThatAreTooSlowBeforeTheyAreTrained) {
   Dialogue dialogue(study);
   dialogue.start();
   dialogue.trials[0].inference = {{.device = "local", .latency_ms = 34.1}};
-  dialogue.tuner.told(dialogue.trials[0]);
+  dialogue.tuner.report(dialogue.trials[0]);
 
   const Decision decision = dialogue.tuner.next();
   ASSERT_TRUE(std::holds_alternative<End>(decision));

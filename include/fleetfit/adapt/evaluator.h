@@ -68,7 +68,7 @@ struct ReuseReport {
 struct EvaluatorParts {
   const std::vector<elastic::Supernet>& models;  ///< read with the batch size of the images
   const elastic::SubnetSpace& space;
-  const LatencyTable& table;  ///< tells which features are worth keeping
+  const LatencyTable& table;  ///< says which features are worth keeping
   const ImageBatches& images;
 };
 

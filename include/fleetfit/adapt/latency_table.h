@@ -74,9 +74,9 @@ struct TimedSubnet {
   double ms = 0;
 };
 
-/// Bends a table towards whole subnets that were timed: its common scale, and single branches where
-/// the subnets speak for it. `error_percent` becomes the mean error for each subnet as told by the
-/// others.
+/// Fits a table to whole subnets that were timed: its common scale, and single branches where
+/// the subnets speak for it. `error_percent` becomes the mean error for each subnet as predicted
+/// by the others.
 LatencyTable correct_table(LatencyTable table, std::span<const TimedSubnet> timed);
 
 /// The design that has this path.

@@ -15,7 +15,7 @@ struct MonitorOptions {
   double window_ms = 400;        ///< runs that ended longer ago are forgotten …
   std::size_t fewest_runs = 16;  ///< … as long as so many are left, and enough for the tail
   std::size_t most_runs = 4096;
-  std::size_t first_runs = 8;  ///< nothing is told before so many runs
+  std::size_t first_runs = 8;  ///< nothing is reported before so many runs
   /// Factor beyond which new runs count as a change of conditions rather than as noise.
   double jump = 1.1;
 };

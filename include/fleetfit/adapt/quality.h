@@ -11,10 +11,10 @@ namespace fleetfit::adapt {
 /// How good a subnet is on some images.
 struct Evaluation {
   double accuracy = 0;    ///< share of images, or of pixels, whose class was found
-  double confidence = 0;  ///< how clearly it was told from the others, from 0 to 1
+  double confidence = 0;  ///< how clear it was, beside the others, from 0 to 1
 
   /// What searches go by: on few images, many subnets find as many classes, and how sure they are
-  /// tells the better ones.
+  /// shows the better ones.
   double score() const { return (accuracy + confidence) / 2; }
 
   bool operator==(const Evaluation&) const = default;

@@ -87,7 +87,7 @@ struct LoadPhase {
   std::string subnet = {};   ///< at its end
 };
 
-/// How changes of load were coped with. The start of serving counts as a change: what is told of
+/// How changes of load were coped with. The start of serving counts as a change: the figures of
 /// requests that settled leaves out the first second of each phase.
 struct LoadReport {
   std::size_t changes = 0;  ///< after the start

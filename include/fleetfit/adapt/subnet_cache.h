@@ -20,7 +20,7 @@ namespace fleetfit::adapt {
 /// many threads, but what it gives belongs to one thread at a time.
 class SubnetCache {
  public:
-  // Shared by whoever runs the subnet and the cache: one that is still running outlives its place
+  // Shared by the cache and those that run the subnet: one that is still running outlives its place
   // in the cache.
   using Handle = std::shared_ptr<PreparedSubnet>;
 

@@ -55,8 +55,8 @@ struct SwitchDecision {
 };
 
 /// Decides when to run which subnet of a pool. Down at once when the budget is exceeded, up when
-/// there has been room for a while. Knows nothing of clocks and programs: whoever asks does the
-/// switch and tells that it is done. Belongs to one thread at a time.
+/// there has been room for a while. Knows nothing of clocks and programs: the caller does the
+/// switch and reports that it is done. Belongs to one thread at a time.
 class SwitchPolicy {
  public:
   /// There is at least one entry.

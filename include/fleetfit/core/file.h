@@ -75,7 +75,7 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return bytes_; }
 
-  /// Gives the memory of a part of `bytes()` back; whoever looks at it again reads it from the
+  /// Gives the memory of a part of `bytes()` back; a later look reads it from the
   /// file.
   void release(std::span<const std::byte> part) const;
 

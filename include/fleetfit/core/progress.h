@@ -9,7 +9,7 @@
 
 #include "fleetfit/core/clock.h"
 
-/// How long work tells how far it is. Work creates a `ProgressTask`; what becomes of its events is
+/// How long work says how far it is. Work creates a `ProgressTask`; what becomes of its events is
 /// the sink's business: a bar on the terminal, JSON lines for another program, nothing.
 namespace fleetfit::core {
 

@@ -26,7 +26,7 @@ struct ImageLimits {
 };
 
 /// Reads PNG (all kinds; transparent pixels on black), JPEG (grey and colour) and BMP (24 bits, and
-/// 8 bits with a palette, not compressed); the format is told by the content. Files that are
+/// 8 bits with a palette, not compressed); the content decides the format. Files that are
 /// broken or cut short are `invalid_input`, other kinds `unsupported`; the message names the file.
 Result<Image> read_image(const std::filesystem::path& file, const ImageLimits& limits = {});
 

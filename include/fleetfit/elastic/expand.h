@@ -26,10 +26,10 @@ struct ExpandOptions {
 };
 
 /// Cuts the model into blocks: single input and output, never between operators that runtimes fuse,
-/// as small as the structure allows. Neighbours that only together have channels of their own
-/// inside (two plain convolutions; expansion, depthwise convolution and projection), and the two
-/// halves of an encoder layer, become one block, as long as it has at most `granularity` of the
-/// network's parameters, or not more than a block that cannot be cut. Every block holds just its
+/// as small as the structure allows. Some neighbours become one block: those that only together
+/// have channels of their own inside (two plain convolutions; expansion, depthwise convolution and
+/// projection), and the halves of an encoder layer. Such a block has at most `granularity` of the
+/// parameters, or no more than a block that cannot be cut. Every block holds just its
 /// original branch. Fails with `invalid_input` if the model cannot be cut.
 Result<Supernet> cut_into_blocks(const graph::Graph& model, double granularity);
 

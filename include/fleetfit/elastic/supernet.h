@@ -114,7 +114,7 @@ Status check_supernets(const std::vector<Supernet>& models);
 
 /// The network of a way through a supernet: its branches one after the other, as one graph with the
 /// model's inputs and outputs. Names of nodes begin with "b3/" (the block's number), so that times
-/// of operators can be told by block. Fails with `invalid_input` if the path has a gap or if a
+/// of operators can be added up by block. Fails with `invalid_input` if the path has a gap or if a
 /// branch does not take what the one before it gives.
 Result<graph::Graph> join(const std::vector<Supernet>& models, const std::vector<BranchId>& path);
 

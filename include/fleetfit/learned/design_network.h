@@ -15,7 +15,7 @@ namespace fleetfit::learned {
 
 /// Which columns are 1 for a design: those of the encoding "one-hot" and, where networks of the
 /// space can have dead paths, behind them those of "live", so that a runtime that removes dead
-/// paths and one that does not can both be told. Immutable; safe to use from many threads.
+/// paths and one that does not can both be predicted. Immutable; safe to use from many threads.
 class DesignColumns {
  public:
   /// The space must outlive it.
@@ -27,7 +27,7 @@ class DesignColumns {
   /// How many columns of a design can be 1 at most.
   std::size_t most_taken() const { return (space_->slots().size() + 1) * (tells_live_ ? 2 : 1); }
 
-  /// Writes their numbers into `out`, which has room for `most_taken()`; tells how many there are.
+  /// Writes their numbers into `out`, which has room for `most_taken()`; gives their number.
   std::size_t taken(space::Design design, std::span<std::uint32_t> out) const;
 
  private:

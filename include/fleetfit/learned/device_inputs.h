@@ -29,7 +29,7 @@ core::Fields fields_of(const InputColumn*);
 /// A device as the networks take it.
 struct DeviceVector {
   std::vector<float> inputs = {};  ///< one for each feature
-  /// Mean of ln of the reference latencies: costs are told relative to it. 0 without references.
+  /// Mean of ln of the reference latencies: costs are relative to it. 0 without references.
   double level = 0;
   /// How far it is from the known devices: the variance that its place adds to a linear fit to
   /// them, in units of that fit's errors. About 0.1 to 1 for devices like the known ones.
@@ -58,7 +58,7 @@ class DeviceInputs {
 
   /// `values` has a number for each feature, NaN where it is missing: such are filled in from the
   /// others, as they go together on known devices. Fails with `invalid_input`, naming the feature,
-  /// on a number that cannot be, and if nothing tells how fast the device is.
+  /// on a number that cannot be, and if nothing says how fast the device is.
   Result<DeviceVector> read(std::span<const double> values) const;
 
   /// A device with these inputs and this level; there is an input for each feature.

@@ -46,9 +46,9 @@ AccuracyTargets accuracy_targets(const Samples& samples);
 /// Reads each device of the samples.
 Result<std::vector<DeviceVector>> read_devices(const DeviceInputs& inputs, const Samples& samples);
 
-/// Fills in the rank correlations of the costs, from members that did not see a device (member m of
-/// each cost was trained without the devices of fold m), and their margins and usual spreads, from
-/// a rehearsal with each fold in turn as new devices. `ridge` is what the networks were held by.
+/// Fills in the rank correlations of the costs, from members that did not see a device: member m of
+/// each cost was trained without the devices of fold m. Margins and usual spreads come from a
+/// rehearsal with each fold in turn as new devices. `ridge` is what the networks were held by.
 void calibrate(Model::Parts& parts, const Samples& samples, std::span<const std::size_t> folds,
                double ridge, core::ThreadPool& pool);
 

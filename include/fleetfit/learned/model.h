@@ -19,8 +19,8 @@
 #include "fleetfit/space/source.h"
 #include "fleetfit/space/space.h"
 
-/// Learning to optimize: networks that tell what a design costs on a device that was never measured
-/// as a whole, how accurate it is, and which design is best there. docs/learning.md tells how.
+/// Learning to optimize: networks that predict what a design costs on a device that was never
+/// measured as a whole, how accurate it is, and which design is best there; docs/learning.md.
 namespace fleetfit::learned {
 
 inline constexpr std::size_t kMostCosts = 2;  ///< latency, and energy if it was learned
@@ -36,7 +36,7 @@ struct CostMember {
 /// were taken as new.
 struct Risk {
   /// By how many times the spread true costs exceeded predicted ones: quantiles at even steps from
-  /// the smallest to the largest. Empty: not known, then the margin tells what keeps a limit.
+  /// the smallest to the largest. Empty: not known, then the margin decides what keeps a limit.
   std::vector<double> excess = {};
   /// What a limit that is broken for sure counts against a design, in the unit of accuracy.
   double price = 0;

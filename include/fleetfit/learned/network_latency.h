@@ -19,7 +19,7 @@ std::span<const std::string_view> network_feature_names();
 
 /// A network as numbers: logarithms of operations, bytes, weights and operators of convolutions,
 /// depthwise convolutions, dense layers and the rest, and the share of its arithmetic that is done
-/// in int8 (0 to 1), which the graph does not tell for all runtimes. Fails as `count_cost` does.
+/// in int8 (0 to 1), which the graph does not show for all runtimes. Fails as `count_cost` does.
 Result<std::vector<double>> network_features(const graph::Graph& graph, double int8_share);
 
 /// Networks that were measured on several devices.
@@ -58,7 +58,7 @@ struct NetworkPrediction {
 /// its features tell (a linear function), with a covariance that says which networks go together.
 /// Measured networks narrow that down by the rules of probability: with none of them there is a
 /// prediction from the features alone, and each one more improves it. A network that nobody has
-/// measured anywhere is told from those that are like it. Immutable; safe to use from many threads.
+/// measured anywhere is predicted from those like it. Immutable; safe to use from many threads.
 class NetworkLatencyModel {
  public:
   /// Fails with `invalid_input`, saying what, if there are fewer than five devices or three
@@ -89,10 +89,10 @@ class NetworkLatencyModel {
 
  private:
   struct Parts;
-  struct Belief;
+  struct Posterior;
   explicit NetworkLatencyModel(std::unique_ptr<const Parts> parts);
-  Result<Belief> believe(const DeviceFeatures& devices, std::size_t device,
-                         std::span<const NetworkReference> references) const;
+  Result<Posterior> posterior(const DeviceFeatures& devices, std::size_t device,
+                              std::span<const NetworkReference> references) const;
 
   std::unique_ptr<const Parts> parts_;
 };

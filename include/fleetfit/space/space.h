@@ -88,10 +88,10 @@ class Space {
   void sample(core::Random& random, std::span<Choice> design) const;
 
   /// Gives each active gene another choice with this probability; genes that become active are
-  /// drawn anew.
+  /// drawn at random.
   void mutate(core::Random& random, double probability, std::span<Choice> design) const;
 
-  /// Each gene from one parent or the other; genes that are active in neither are drawn anew.
+  /// Each gene from one parent or the other; genes that are active in neither are drawn at random.
   void crossover(core::Random& random, Design a, Design b, std::span<Choice> child) const;
 
   /// The first design is all zeros. Changes a design to the next one in the order of its genes;
@@ -106,7 +106,7 @@ class Space {
   /// - "live": the same, but 0 for slots that work for nothing;
   /// - "counts": how often each kind of operator occurs; if networks of the space can have slots
   ///   that work for nothing, also how often without those. Where a gene has more choices than can
-  ///   be told apart so, the sum of its amounts.
+  ///   be distinguished so, the sum of its amounts.
   std::span<const Encoding> encodings() const { return encodings_; }
 
   /// `not_found` if there is no encoding of that name.
@@ -128,8 +128,8 @@ class Space {
   bool can_have_dead_paths() const { return dead_paths_ == DeadPaths::possible; }
 
   /// For the encodings "one-hot" and "live": writes the numbers of the columns that are 1 into
-  /// `out`, which has room for one more than there are slots, and tells how many there are. Much
-  /// quicker than whole rows for whoever adds up weights.
+  /// `out`, which has room for one more than there are slots, and returns how many there are. Much
+  /// quicker than whole rows for callers that add up weights.
   std::size_t taken_columns(Design design, std::size_t encoding,
                             std::span<std::uint32_t> out) const;
 
@@ -210,7 +210,7 @@ class Space {
   }
 
   /// is_active for designs with zeros in all inactive genes, where a look at the choice often
-  /// tells.
+  /// decides.
   bool was_active(Design design, std::size_t gene) const {
     return design[gene] != 0 || is_active(design, gene);
   }

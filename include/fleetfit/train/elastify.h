@@ -68,7 +68,7 @@ core::Fields fields_of(const ElastifyEpoch*);
 struct Elastified {
   elastic::Supernet supernet = {};
   double original_accuracy = 0;  ///< on all test images, or all of their pixels
-  std::optional<double> original_mean_iou = std::nullopt;  ///< if it tells classes of pixels
+  std::optional<double> original_mean_iou = std::nullopt;  ///< if it classifies pixels
   /// Random subnets of all sizes on some of the test images.
   std::vector<elastic::AccuracySample> samples = {};
   std::int64_t sample_images = 0;

@@ -63,10 +63,10 @@ struct TrainedClassifier {
   bool interrupted = false;
 };
 
-/// Trains a network with one input (N x channels x height x width, 1 or 3 channels) and one output
-/// (N x classes: logits or probabilities; or N x classes x height x width for data with a class for
-/// each pixel) on pixels / 255. The same seed gives the same network on
-/// the same machine, whether or not it was killed and resumed.
+/// Trains a network on pixels / 255. It has one input (N x channels x height x width, 1 or 3
+/// channels) and one output of logits or probabilities: N x classes, or N x classes x height x
+/// width for data with a class for each pixel. The same seed gives the same network on the same
+/// machine, whether or not it was killed and resumed.
 ///
 /// Fails with `invalid_input` if network and data do not fit, if there is no such device, or if the
 /// checkpoint is of another training; `unsupported` for operators that cannot be trained;

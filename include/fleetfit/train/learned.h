@@ -37,7 +37,7 @@ struct LearnOptions {
   std::filesystem::path checkpoint = {};
 };
 
-/// Trains performance networks on measured designs, each but for some devices, tells from those how
+/// Trains performance networks on measured designs, each but for some devices, finds on those how
 /// far they can be trusted, and trains optimizer networks on real and synthetic devices. Fails as
 /// `learned::check` does, and with `cancelled` if it was stopped.
 Result<learned::Model> train_learned(const learned::Samples& samples, const LearnOptions& options,

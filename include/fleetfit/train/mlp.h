@@ -21,10 +21,10 @@ struct TrainedMlp {
 };
 
 /// Trains networks of 1 to 6 hidden layers of 64 to 512 neurons by Adam on the squared percentage
-/// error and takes the one that is best on a fifth of the rows, then one more for each fold with
-/// the settings that were found. Without folds (`set.folds` below 2, `set.fold` may be empty) there
-/// is no `out_of_fold`. `name` is what progress shows. Fails with `invalid_input` if the set is no
-/// set, naming the row.
+/// error, and takes the one that is best on a fifth of the rows. Then it trains one more for each
+/// fold, with the settings that were found. Without folds (`set.folds` below 2, `set.fold` may be
+/// empty) there is no `out_of_fold`. `name` is what progress shows. Fails with `invalid_input` if
+/// the set is no set, naming the row.
 Result<TrainedMlp> train_mlp(const predict::TrainingSet& set, const std::string& name,
                              const TrainingOptions& options, const TrainingContext& context);
 

@@ -17,9 +17,9 @@ struct SegmentationOptions {
 /// Whether a network gives a class for each pixel: its output is N x classes x height x width.
 bool is_segmentation(const graph::Graph& network);
 
-/// A classifier made into a network that tells the class of each pixel: all that it has up to its
-/// last feature map stays with its weights, for images of another size, and a new head follows: a
-/// 3x3 convolution with batch norm, a 1x1 convolution to the classes, and a bilinear stretch to the
+/// A classifier made into a network that gives the class of each pixel. What it has up to its last
+/// feature map stays, with its weights, for images of another size. A new head follows: a 3x3
+/// convolution with batch norm, a 1x1 convolution to the classes, and a bilinear stretch to the
 /// size of the images. Fails with `invalid_input` if it has no such map, or if that does not divide
 /// the images evenly.
 Result<graph::Graph> with_segmentation_head(const graph::Graph& classifier,

@@ -54,7 +54,7 @@ struct AdaptReport {
 };
 core::Fields fields_of(const AdaptReport*);
 
-/// A proxy device's latency model, bent towards another device by a few measurements there. Keeps
+/// A proxy device's latency model, adapted to another device by a few measurements there. Keeps
 /// the order of designs on the target, not their exact milliseconds. Immutable; safe to use from
 /// many threads; the space must outlive it.
 class AdaptedProxy {

@@ -12,7 +12,7 @@
 #include "fleetfit/space/table.h"
 
 /// Few-shot transfer: all known devices of a table help to predict a new one from a handful of
-/// measurements, and say which designs to measure. docs/fewshot.md tells how.
+/// measurements, and say which designs to measure. docs/fewshot.md says how.
 namespace fleetfit::transfer {
 
 /// A latency on the target, with the range in which a measurement lies nine times out of ten.
@@ -22,7 +22,7 @@ struct PredictedLatency {
   double high_ms = 0;
 };
 
-/// How good a model is, told from its own uncertainty without further measurements.
+/// How good a model is, judged by its own uncertainty without further measurements.
 struct FewShotVerdict {
   double expected_srcc = 0;  ///< rank correlation to expect between predictions and measurements
   /// The highest that any predictor can reach, as measurements of one design differ from each

@@ -77,7 +77,7 @@ struct LinearFit {
 Result<LinearFit> fit_operator_prices(const space::Space& space, space::DesignBatch designs,
                                       std::span<const double> latency_ms);
 
-/// A device from which others are told. Where every design of the space was measured on it, the
+/// A device that predicts others. Where every design of the space was measured on it, the
 /// measurements themselves are its prices, else the sum over operators.
 class LinearProxy {
  public:

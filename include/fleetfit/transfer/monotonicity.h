@@ -36,7 +36,7 @@ struct CorrelationMatrix {
 /// latencies among them.
 Result<CorrelationMatrix> correlation_matrix(const DeviceColumns& columns);
 
-/// A rank correlation told from samples.
+/// A rank correlation estimated from samples.
 struct SrccEstimate {
   double srcc = 0;
   core::Interval ci95 = {};  ///< holds the one of all designs in 19 of 20 cases

@@ -33,7 +33,7 @@ struct OneProxyOptions {
   int validation = 20;       ///< set aside while adapting, but no more than a third of the samples
 };
 
-/// What a number of samples has told.
+/// What a number of samples has shown.
 struct OneProxyStep {
   std::size_t samples = 0;
   SrccEstimate proxy = {};                   ///< of the proxy as it is
@@ -56,11 +56,11 @@ struct OneProxyResult {
   std::size_t measurements = 0;  ///< all, with those of the search's designs
 };
 
-/// Measures samples, checks that the proxy orders them as the target does, adapts it if that is not
-/// certain, adds samples until the threshold holds or all of `samples` are measured; then searches
-/// (by the proxy, too, if the threshold was not reached), measures what was found and drops
-/// dominated designs. Fails with `invalid_input` if there are
-/// fewer samples than asked for, and as its actions, `estimate_srcc` and `adapt` do.
+/// Measures samples, checks that the proxy orders them as the target does, and adapts it if that is
+/// not certain. Adds samples until the threshold holds or all of `samples` are measured. Then it
+/// searches (by the proxy, too, if the threshold was not reached), measures what was found and
+/// drops dominated designs. Fails with `invalid_input` if there are fewer samples than asked for,
+/// and as its actions, `estimate_srcc` and `adapt` do.
 Result<OneProxyResult> fit_one_proxy(const LinearProxy& proxy, const space::Source& accuracy,
                                      space::DesignBatch samples, const OneProxyActions& actions,
                                      const OneProxyOptions& options = {});

@@ -7,7 +7,7 @@
 #include "fleetfit/core/result.h"
 #include "fleetfit/transfer/monotonicity.h"
 
-/// Which devices to know well, so that others can be told from them.
+/// Which devices to know well, so that others can be predicted from them.
 namespace fleetfit::transfer {
 
 struct RankedProxy {
@@ -18,7 +18,7 @@ struct RankedProxy {
 /// The device that agrees best with the others first. A single device has nobody to agree with: 0.
 std::vector<RankedProxy> rank_proxies(const CorrelationMatrix& matrix);
 
-/// A proxy with the devices that are told from it, itself among them.
+/// A proxy with the devices that are predicted from it, itself among them.
 struct PoolMember {
   std::string proxy = {};
   std::vector<std::string> devices = {};

@@ -37,7 +37,7 @@ struct Inference {
 struct LevelResult {
   std::size_t level = 0;
   /// Increases with the ends of levels of the study, as the store counts them, so that they can be
-  /// told in that order again; 0 if nobody counted.
+  /// replayed in that order; 0 if nobody counted.
   std::int64_t order = 0;
   Budget budget = {};
   double accuracy = 0;

@@ -16,7 +16,7 @@
 #include "fleetfit/tune/study.h"
 
 /// Inference tuning: how a network is best run on a device in a scenario. Knows neither models nor
-/// devices: whoever asks gives a function that measures or predicts.
+/// devices: the caller gives a function that measures or predicts.
 namespace fleetfit::tune {
 
 /// One way to run a network.
@@ -92,7 +92,7 @@ Status check_inference_parameters(const Parameters& parameters);
 /// Settings that are saturated come after all others, those without energy cannot be the best for
 /// energy. Of equals, the one with fewer cores, fewer threads, a smaller batch. The best is
 /// measured once more and judged by that, as the best of many measurements is one that was lucky;
-/// what is told of the chosen one is the middle of three more that chose nothing.
+/// what is reported of the chosen one is the middle of three more that chose nothing.
 /// Where a scenario has pauses, these measurements have them too, as a run after a pause takes
 /// longer: caches are cold, clocks are low.
 Result<InferenceResult> tune_inference(const InferenceTuning& tuning, const PriceInference& price,

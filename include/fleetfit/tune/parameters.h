@@ -21,7 +21,7 @@ namespace fleetfit::tune {
 
 /// What a parameter changes.
 enum class Group : std::uint8_t {
-  model,      ///< the network: inference is tuned anew
+  model,      ///< the network: inference is tuned again
   training,   ///< how it is trained
   system,     ///< where the training process runs
   inference,  ///< how the trained network is run
@@ -46,7 +46,7 @@ struct Parameter {
   bool integer = false;
   bool log = false;
   /// It means something only where another parameter, which stands before it, has one of some
-  /// values; nothing else is drawn or told to the trial.
+  /// values; nothing else is drawn or given to the trial.
   struct Condition {
     std::size_t parameter = 0;           ///< its index
     std::vector<std::size_t> choices{};  ///< indices of its values
@@ -107,7 +107,7 @@ class Parameters {
   /// Reads what `to_json` wrote; errors name the parameter.
   Result<Point> from_json(const core::JsonView& json) const;
 
-  /// Text of the values of one group: the same for the same values. Of Group::model, it tells
+  /// Text of the values of one group: the same for the same values. Of Group::model, it says
   /// whether two trials have the same network.
   std::string key(std::span<const double> point, Group group) const;
 

@@ -27,7 +27,7 @@ struct SamplerOptions {
   std::size_t levels = 1;
 };
 
-/// Its suggestions depend on what it was told, in that order, and on the random numbers it is
+/// Its suggestions depend on what it has heard, in that order, and on the random numbers it is
 /// given; with one objective, the order does not matter. Telling takes logarithmic time and
 /// suggesting a time that does not grow with the number of observations.
 class Sampler {
@@ -37,8 +37,8 @@ class Sampler {
   virtual void tell(const Observation& observation) = 0;
 
   /// A point for the trial of that number (from 0). `pending` are points that were started and not
-  /// told yet; a good sampler does not suggest them again. Active parameters have a value, others
-  /// NaN.
+  /// reported yet; a good sampler does not suggest them again. Active parameters have a value,
+  /// others NaN.
   virtual Point suggest(std::size_t trial, std::span<const Point> pending,
                         core::Random& random) = 0;
 };

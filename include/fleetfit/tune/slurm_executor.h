@@ -23,7 +23,7 @@ struct SlurmOptions {
   std::size_t most_at_once = 0;  ///< of an array's jobs; 0: as many as the cluster gives
   /// The controller is asked about all jobs together, and not more often.
   std::chrono::milliseconds between_questions{2000};
-  /// Is told once that the controller does not answer, and once that it does again. May be empty.
+  /// Hears once that the controller does not answer, and once that it does again. May be empty.
   std::function<void(std::string_view)> say = {};
 };
 

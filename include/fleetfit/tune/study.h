@@ -16,8 +16,8 @@
 /// A study: what is tuned, for what, and within which limits (docs/formats/study.md).
 namespace fleetfit::tune {
 
-/// What trains: a program that speaks the trial protocol, a built-in workload, or neither: whoever
-/// asks for trials evaluates them.
+/// What trains: a program that speaks the trial protocol, a built-in workload, or neither: callers
+/// that ask for trials evaluate them.
 struct Workload {
   std::vector<std::string> command = {};
   std::string builtin = {};

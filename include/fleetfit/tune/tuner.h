@@ -33,7 +33,7 @@ struct End {
   TrialState state = TrialState::stopped;
   std::string reason = {};  ///< why it was stopped or has failed
 };
-/// Nothing can be decided until something is told.
+/// Nothing can be decided until something is reported.
 struct Wait {};
 /// All trials have ended and no more are to come.
 struct Done {};
@@ -46,17 +46,17 @@ enum class Room : std::uint8_t {
   some,  ///< there is room for one more trial in the queue
 };
 
-/// Sampler, scheduler and budgets of a study. Everything that was decided has to be told back as
-/// part of the history: `told` takes the present state of a trial, of new ones in the order of
+/// Sampler, scheduler and budgets of a study. Everything that was decided has to come back as
+/// part of the history: `report` takes the present state of a trial, of new ones in the order of
 /// their numbers, as often as anything in it changed.
 ///
-/// Decisions are a function of the present states, however they came about: a tuner that is told
+/// Decisions are a function of the present states, however they came about: a tuner that hears
 /// the present states only, after a crash, by number, goes on as the one that lived would have. The
 /// sampler learns of the ends of levels in the order of `LevelResult::order`, where one that waits
 /// for inference holds up those after it; if nobody counts, as soon as they are known, which is as
 /// exact with one objective. Asking changes nothing: asked again
-/// without being told anything, it decides the same; only the end of a running trial is decided
-/// once, until that trial is told again. Cost of a decision: does not grow with the number of
+/// without a report in between, it decides the same; only the end of a running trial is decided
+/// once, until that trial is reported again. Cost of a decision: does not grow with the number of
 /// trials.
 ///
 /// A trial that breaks a limit on a device is ended as soon as its inference is known, and one
@@ -68,11 +68,11 @@ class Tuner {
   Tuner(Tuner&&) noexcept;
   ~Tuner();
 
-  void told(const Trial& trial);
+  void report(const Trial& trial);
 
   /// One step: ends come first, then promotions, then new trials. Ask again after telling what it
   /// decided, until it says Wait or Done. The end of a running trial is to be passed on to its
-  /// worker; it is told back as `Trial::stop_requested`.
+  /// worker; it is reported back as `Trial::stop_requested`.
   Decision next(Room room = Room::some);
 
   /// How many trials of a rung have ended it, and how many went on: for people.

@@ -19,7 +19,7 @@ using dnnl::memory;
 using graph::ActivationKind;
 using graph::DType;
 
-/// Some virtual machines show AMX and hide the leaf of CPUID that tells its tile sizes; oneDNN's
+/// Some virtual machines show AMX and hide the leaf of CPUID that has its tile sizes; oneDNN's
 /// kernels then die.
 bool hides_tile_sizes() {
 #if defined(__x86_64__)

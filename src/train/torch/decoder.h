@@ -10,7 +10,7 @@
 
 namespace fleetfit::train {
 
-/// An optimizer network that is trained; learned::OptimizerNetwork tells how it is built.
+/// An optimizer network that is trained; learned::OptimizerNetwork says how it is built.
 class TorchDecoder {
  public:
   TorchDecoder(const space::Space& space, std::size_t inputs, const OptimizerFitOptions& options,

@@ -10,7 +10,7 @@
 #include "fleetfit/predict/network_parts.h"
 #include "train/fit.h"
 
-/// What is done with libtorch, told without its types: a header of it costs seconds to compile.
+/// What is done with libtorch, but without its types: a header of it costs seconds to compile.
 namespace fleetfit::train {
 
 /// To be called once, before the first fit. Each fit uses one thread, so that sums are always taken

@@ -93,7 +93,7 @@ class ShuffledBatches {
   std::int64_t size() const;
   Result<TorchBatch> batch(std::int64_t number) const;
 
-  /// The same, for whoever takes one after the other: where images have to be read, the following
+  /// The same for callers that take one after the other: where images have to be read, the next
   /// batch is read meanwhile.
   Result<TorchBatch> next(std::int64_t number);
 

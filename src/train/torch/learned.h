@@ -13,7 +13,7 @@
 #include "fleetfit/learned/optimizer_network.h"
 #include "fleetfit/train/images.h"
 
-/// Fits of the networks that learn to optimize, told without torch's types.
+/// Fits of the networks that learn to optimize, described without torch's types.
 namespace fleetfit::train {
 
 /// Called now and then with the share that is done; false: stop soon.

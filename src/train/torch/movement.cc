@@ -17,7 +17,7 @@
 #include "fleetfit/graph/resize.h"
 #include "train/torch/calls.h"
 
-/// What moves data, or tells shapes.
+/// What moves data, or reads shapes.
 namespace fleetfit::train::operators {
 
 using namespace graph;  // the operators, which this file is all about

@@ -49,7 +49,7 @@ struct OperatorCall {
 /// Runs the node, its fused activation included. Throws what torch throws.
 std::vector<at::Tensor> run_operator(const OperatorCall& call);
 
-/// Whether gradients through the operator can be told without its results, and these are its own.
+/// Whether gradients through the operator do not need its results, and these are its own.
 bool forgets_results(const graph::Operator& op);
 
 /// Why the operator cannot be run; nothing if it can.

@@ -21,7 +21,7 @@ struct OpenedSplits {
 
 Result<OpenedSplits> open_splits(const std::string& spec);
 
-/// `invalid_input` if no file can be there, which is better told before hours of work than behind.
+/// `invalid_input` if no file can be there, which one would rather hear before hours of work.
 Status check_output(const std::filesystem::path& output);
 
 }  // namespace fleetfit::train

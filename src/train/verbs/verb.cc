@@ -49,12 +49,12 @@ void say(const nlohmann::json& document) {
 
 Status tell(const CommonFlags& flags, const nlohmann::ordered_json& document,
             const std::string& text, const nlohmann::json& result) {
-  const auto told = flags.json ? core::format_json(document) : text;
+  const auto written_text = flags.json ? core::format_json(document) : text;
   if (flags.trial_summary.empty()) {
-    std::fwrite(told.data(), 1, told.size(), stdout);
+    std::fwrite(written_text.data(), 1, written_text.size(), stdout);
     return {};
   }
-  if (auto written = core::write_file(flags.trial_summary, told); !written) return written;
+  if (auto written = core::write_file(flags.trial_summary, written_text); !written) return written;
   say({{"result", result}});
   return {};
 }

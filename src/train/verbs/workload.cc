@@ -55,7 +55,7 @@ Result<int> run_trial(const std::string& name) {
 void add_workload(CLI::App& program, Action& action) {
   auto* verb = program.add_subcommand("workload", "Run a built-in workload as a trial of a study");
   const auto name = std::make_shared<std::string>();  // shared by the verb and its action
-  verb->add_option("NAME", *name, "'fleetfit workload list' tells them")->required();
+  verb->add_option("NAME", *name, "'fleetfit workload list' names them")->required();
   verb->footer(
       "Example:\n"
       "  FLEETFIT_TRIAL='{\"params\": {\"layers\": 18}, \"budget\": {\"epochs\": 2}, "
