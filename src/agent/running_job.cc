@@ -1,6 +1,5 @@
 #include "agent/running_job.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <cstring>
@@ -9,6 +8,7 @@
 
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/program.h"
+#include "fleetfit/core/time.h"
 
 namespace fleetfit::agent {
 namespace {
@@ -46,10 +46,7 @@ std::string reason_of(const ProcessEnd& end) {
 }  // namespace
 
 std::string time_text(std::chrono::system_clock::time_point time) {
-  const auto ms = std::chrono::floor<std::chrono::milliseconds>(time);
-  const auto s = std::chrono::floor<std::chrono::seconds>(ms);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(s)), (ms - s).count());
+  return core::time_text(std::chrono::floor<std::chrono::milliseconds>(time));
 }
 
 RunningJob::RunningJob(fleet::Assignment assignment, std::filesystem::path folder,

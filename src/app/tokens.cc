@@ -86,7 +86,7 @@ class SecretFile {
 };
 
 Result<TokenRequest> request_of(const NewToken& wanted, store::Time now) {
-  FLEETFIT_ASSIGN(const auto role, store::parse_role(wanted.role));
+  FLEETFIT_ASSIGN(const auto role, core::parse_name<store::Role>(wanted.role));
   TokenRequest request{.name = wanted.name, .role = role, .device = wanted.device};
   if (wanted.lifetime.empty()) return request;
   FLEETFIT_ASSIGN(const auto lifetime, core::within("expires", parse_lifetime(wanted.lifetime)));

@@ -55,7 +55,7 @@ std::string median_text(const MeasuredModel& measured) {
 
 std::string energy_text(const MeasuredModel& measured) {
   const auto& energy = measured.measurement.energy;
-  return energy ? fmt::format("{:.3g} mJ {}", energy->value_mj, to_string(energy->source)) : "-";
+  return energy ? fmt::format("{:.3g} mJ {}", energy->mj, to_string(energy->source)) : "-";
 }
 
 std::string ratio_text(const MeasuredModel& measured) {

@@ -41,7 +41,23 @@ class Checker {
 
   Status fields(const Fields& fields, const void* record) const {
     for (const auto& one : fields.all) FLEETFIT_TRY(field(one, record));
+    return fields.rule == nullptr ? Status{} : within(what_, fields.rule(record));
+  }
+
+  Status text(const Field& field, std::string_view text) const {
+    if (field.holds_json()) return json(field, text);
+    if (text.find('\0') != std::string_view::npos)
+      return refused(field, "contains a NUL character");
+    if (!is_utf8(text)) return refused(field, "is not UTF-8");
+    if (const auto problem = problem_with(field, text)) return refused(field, *problem);
     return {};
+  }
+
+  Status number(const Field& field, double value) const {
+    if (!std::isfinite(value))
+      return refused(field, fmt::format("is {}, which is no finite number", value));
+    if (field.range.contains(value)) return {};
+    return refused(field, fmt::format("is {}, {}", value, field.range.problem()));
   }
 
  private:
@@ -76,21 +92,17 @@ class Checker {
     return {};
   }
 
-  Status list(const FieldType& type, const Field& field, const void* value) const {
-    for (std::size_t i = 0; i < type.size(value); ++i) {
-      const auto place = fmt::format("{}: {}[{}]", what_, field.column_name(), i);
-      const Checker inside = type.inner->shape == Shape::record ? Checker(place) : *this;
-      FLEETFIT_TRY(inside.value(*type.inner, field, type.at(value, i)));
+  Status list(const FieldType& type, const Field& field, const void* list) const {
+    const bool is_of_records = type.inner->shape == Shape::record;
+    for (std::size_t i = 0; i < type.size(list); ++i) {
+      const void* element = type.at(list, i);
+      if (is_of_records) {
+        const auto place = fmt::format("{}: {}[{}]", what_, field.column_name(), i);
+        FLEETFIT_TRY(Checker(place).fields(type.inner->fields(), element));
+      } else {
+        FLEETFIT_TRY(value(*type.inner, field, element));
+      }
     }
-    return {};
-  }
-
-  Status text(const Field& field, std::string_view text) const {
-    if (field.holds_json()) return json(field, text);
-    if (text.find('\0') != std::string_view::npos)
-      return refused(field, "contains a NUL character");
-    if (!is_utf8(text)) return refused(field, "is not UTF-8");
-    if (const auto problem = problem_with(field, text)) return refused(field, *problem);
     return {};
   }
 
@@ -108,13 +120,6 @@ class Checker {
     return refused(field, fmt::format("is {}, {}", value, field.range.problem()));
   }
 
-  Status number(const Field& field, double value) const {
-    if (!std::isfinite(value))
-      return refused(field, fmt::format("is {}, which is no finite number", value));
-    if (field.range.contains(value)) return {};
-    return refused(field, fmt::format("is {}, {}", value, field.range.problem()));
-  }
-
   tl::unexpected<Error> refused(const Field& field, std::string_view problem) const {
     return refuse(fmt::format("{}: {} {}", what_, field.column_name(), problem));
   }
@@ -123,6 +128,14 @@ class Checker {
 };
 
 }  // namespace
+
+Status check_text(std::string_view what, const Field& field, std::string_view text) {
+  return Checker(what).text(field, text);
+}
+
+Status check_number(std::string_view what, const Field& field, double number) {
+  return Checker(what).number(field, number);
+}
 
 Status check(const Fields& fields, const void* record, std::string_view what) {
   return Checker(what).fields(fields, record);

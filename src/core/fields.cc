@@ -340,7 +340,10 @@ Json to_json(const Fields& fields, const void* record) {
 
 Status read(const JsonView& view, const Fields& fields, void* record) {
   if (fields.others == OtherKeys::refused) FLEETFIT_TRY(refuse_others(view, fields));
-  return read_fields(view, fields, record);
+  FLEETFIT_TRY(read_fields(view, fields, record));
+  if (fields.rule == nullptr) return {};
+  if (const auto kept = fields.rule(record); !kept) return view.error(kept.error().message);
+  return {};
 }
 
 }  // namespace fleetfit::core

@@ -1,21 +1,20 @@
 #include "fleetfit/fleet/messages.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
-#include <utility>
 
-#include "fleet/field_reader.h"
+#include "fleet/text_checks.h"
+#include "fleetfit/core/fields.h"
 
 namespace fleetfit::fleet {
+
+using core::field;
+
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kLargest = std::int64_t{1} << 53;  // what a double holds, for browsers
-constexpr double kLongestS = 7 * 24 * 3600.0;
+constexpr double kLargest = 0x1p53;  // whole numbers that a double holds, for browsers
 constexpr std::size_t kMostRunning = 1000;
 constexpr std::size_t kMostJobs = 1000;
 constexpr std::size_t kMostOutcomes = 1000;
@@ -26,247 +25,173 @@ constexpr std::size_t kMostProbe = std::size_t{256} << 10;
 constexpr std::size_t kMostServing = std::size_t{64} << 10;
 constexpr std::size_t kMostBody = std::size_t{64} << 10;
 constexpr std::size_t kMostResult = std::size_t{16} << 20;
-constexpr std::array<std::string_view, 2> kStates = {"finished", "failed"};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+Status read_kind(const core::JsonView& view, Assignment& assignment) {
+  FLEETFIT_ASSIGN(const auto kind, view.as_text());
+  FLEETFIT_ASSIGN(assignment.request, empty_request(kind));
+  return {};
+}
+Json kind_json(const Assignment& assignment) { return kind_of(assignment.request); }
 
-/// "2026-11-16T08:00:00Z", with a fraction of a second or without.
-Status check_time(std::string_view time) {
-  constexpr std::string_view kShape = "0000-00-00T00:00:00";
-  bool good =
-      time.size() > kShape.size() && time.size() <= kShape.size() + 11 && time.back() == 'Z';
-  for (std::size_t i = 0; good && i < kShape.size(); ++i)
-    good = kShape[i] == '0' ? is_digit(time[i]) : time[i] == kShape[i];
-  if (good) {
-    const auto fraction = time.substr(kShape.size(), time.size() - kShape.size() - 1);
-    good = fraction.empty() || (fraction.size() > 1 && fraction.front() == '.' &&
-                                std::ranges::all_of(fraction.substr(1), is_digit));
-  }
-  if (good) return {};
-  return fail(ErrorCode::invalid_input, "expected a time such as 2026-11-16T08:00:00.000Z");
+Status read_request(const core::JsonView& view, Assignment& assignment) {
+  FLEETFIT_ASSIGN(assignment.request, parse_request(kind_of(assignment.request), view));
+  return {};
+}
+Json request_json(const Assignment& assignment) { return to_json(assignment.request); }
+
+Status read_state(const core::JsonView& view, Outcome& outcome) {
+  FLEETFIT_ASSIGN(const auto state, view.as_text());
+  outcome.finished = state == "finished";
+  if (outcome.finished || state == "failed") return {};
+  return view.error("expected one of finished, failed");
+}
+std::string state_of(const Outcome& outcome) { return outcome.finished ? "finished" : "failed"; }
+
+Status check_reason(const Outcome& outcome) {
+  if (outcome.finished || !outcome.reason.empty()) return {};
+  return refuse("reason: a job that has failed has one");
 }
 
-/// What an event or a job is called: "switch", "job.finished".
-Status check_word(std::string_view word) {
-  constexpr std::size_t kMost = 40;
-  const bool good = !word.empty() && word.size() <= kMost && std::ranges::all_of(word, [](char c) {
-    return is_letter(c) || is_digit(c) || c == '.' || c == '_' || c == '-';
-  });
-  if (good) return {};
-  return fail(ErrorCode::invalid_input, "expected a word of at most 40 letters and digits");
+/// {"jobs":[…]} and the like.
+template <class Message>
+struct Batch {
+  std::vector<Message> all = {};
+};
+
+}  // namespace
+
+core::Fields fields_of(const Registration*) {
+  static constexpr core::Field kAll[] = {
+      field<&Registration::name>("name").checked(check_name),
+      field<&Registration::version>("version").at_most(kMostName),
+      field<&Registration::hardware>("hardware").at_most(kMostLine).may_be_missing(),
+      field<&Registration::probe>("probe").json_object().at_most(kMostProbe).may_be_missing()};
+  return {.what = "registration", .all = kAll};
 }
 
-/// The JSON in a text that a message carries as it is.
-Json embedded(const std::string& text) {
-  auto json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return json.is_object() ? json : Json::object();
+core::Fields fields_of(const Attempt*) {
+  static constexpr core::Field kAll[] = {field<&Attempt::job>("id").between(1, kLargest),
+                                         field<&Attempt::attempt>("attempt").between(1, kLargest)};
+  return {.what = "attempt", .all = kAll};
 }
 
-FieldReader& read_attempt(FieldReader& reader, std::string_view job_key, Attempt& attempt) {
-  return reader.integer(job_key, attempt.job, {.min = 1, .max = kLargest})
-      .integer("attempt", attempt.attempt, {.min = 1, .max = kLargest});
+core::Fields fields_of(const Heartbeat*) {
+  static constexpr core::Field kAll[] = {
+      field<&Heartbeat::running>("running").at_most(kMostRunning).may_be_missing(),
+      field<&Heartbeat::serving>("serving").json_object().at_most(kMostServing).may_be_missing()};
+  return {.what = "heartbeat", .all = kAll};
 }
 
-Result<Attempt> parse_running(const core::JsonView& view) {
-  Attempt attempt;
-  FieldReader reader(view);
-  read_attempt(reader, "id", attempt);
-  return reader.give(attempt);
+core::Fields fields_of(const HeartbeatReply*) {
+  using Reply = HeartbeatReply;
+  static constexpr core::Field kAll[] = {
+      field<&Reply::cancel>("cancel").between(1, kLargest).at_most(kMostRunning).may_be_missing(),
+      field<&Reply::waiting>("waiting").between(0, kLargest).may_be_missing(),
+      field<&Reply::lease_s>("lease_s").above(0).up_to(kLongestS).may_be_missing()};
+  return {.what = "reply", .all = kAll};
 }
 
-Result<Assignment> parse_assignment(const core::JsonView& view) {
-  Assignment assignment;
-  std::string kind;
-  FieldReader reader(view);
-  read_attempt(reader, "id", assignment.attempt)
-      .checked("kind", kind, check_word)
-      .number("lease_s?", assignment.lease_s, {.max = kLongestS});
-  if (const auto request = reader.find("request")) {
-    auto read = parse_request(kind, *request);
-    if (read)
-      assignment.request = *std::move(read);
-    else
-      reader.refuse(read.error());
-  }
-  if (const auto limits = reader.find("limits?")) {
-    const auto read = parse_limits(*limits);
-    if (read)
-      assignment.limits = *read;
-    else
-      reader.refuse(read.error());
-  }
-  return reader.give(assignment);
+core::Fields fields_of(const JobLimits*) {
+  using Limits = JobLimits;
+  static constexpr core::Field kAll[] = {
+      field<&Limits::seconds>("seconds").above(0).up_to(kLongestS).may_be_missing(),
+      field<&Limits::memory_bytes>("memory_bytes").between(0, kLargest).may_be_missing()};
+  return {.what = "limits", .all = kAll, .others = core::OtherKeys::refused};
 }
 
-Result<Outcome> parse_outcome(const core::JsonView& view) {
-  Outcome outcome;
-  std::string state;
-  FieldReader reader(view);
-  read_attempt(reader, "job", outcome.attempt)
-      .word("state", state, kStates)
-      .text("reason?", outcome.reason, kMostLine)
-      .object("result?", outcome.result, kMostResult);
-  outcome.finished = state == kStates[0];
-  if (!reader.failed() && !outcome.finished && outcome.reason.empty())
-    reader.refuse(view.error("reason: a job that has failed has one").value());
-  return reader.give(outcome);
+core::Fields fields_of(const Assignment*) {
+  static constexpr core::Field kAll[] = {
+      field<&Assignment::attempt>("attempt").inlined(),
+      core::field_by<Assignment, read_kind, kind_json>("kind"),
+      core::field_by<Assignment, read_request, request_json>("request"),
+      field<&Assignment::lease_s>("lease_s").above(0).up_to(kLongestS).may_be_missing(),
+      field<&Assignment::limits>("limits").may_be_missing()};
+  return {.what = "job", .all = kAll};
 }
 
-Result<Event> parse_event(const core::JsonView& view) {
-  Event event;
-  std::int64_t job = 0;
-  FieldReader reader(view);
-  reader.integer("sequence", event.sequence, {.min = 1, .max = kLargest})
-      .checked("time", event.time, check_time)
-      .checked("kind", event.kind, check_word)
-      .integer("job?", job, {.min = 1, .max = kLargest})
-      .object("body?", event.body, kMostBody);
-  if (job > 0) event.job = job;
-  return reader.give(event);
+core::Fields fields_of(const Outcome*) {
+  static constexpr core::Field kAll[] = {
+      field<&Outcome::attempt, &Attempt::job>("job").between(1, kLargest),
+      field<&Outcome::attempt, &Attempt::attempt>("attempt").between(1, kLargest),
+      core::field_by<Outcome, read_state, state_of>("state"),
+      field<&Outcome::reason>("reason").at_most(kMostLine).may_be_missing(),
+      field<&Outcome::result>("result").json_object().at_most(kMostResult).may_be_missing()};
+  return {.what = "result", .all = kAll, .rule = core::rule_by<Outcome, check_reason>};
 }
 
-Result<std::int64_t> parse_id(const core::JsonView& view) {
-  return view.as_integer({.min = 1, .max = kLargest});
+core::Fields fields_of(const Event*) {
+  static constexpr core::Field kAll[] = {
+      field<&Event::sequence>("sequence").between(1, kLargest),
+      field<&Event::time>("time").checked(check_time),
+      field<&Event::kind>("kind").checked(check_word),
+      field<&Event::job>("job").between(1, kLargest).omit_default(),
+      field<&Event::body>("body").json_object().at_most(kMostBody).may_be_missing()};
+  return {.what = "event", .all = kAll};
+}
+
+namespace {
+
+core::Fields fields_of(const Batch<Assignment>*) {
+  static constexpr core::Field kAll[] = {field<&Batch<Assignment>::all>("jobs").at_most(kMostJobs)};
+  return {.what = "jobs", .all = kAll};
+}
+
+core::Fields fields_of(const Batch<Outcome>*) {
+  static constexpr core::Field kAll[] = {
+      field<&Batch<Outcome>::all>("results").at_most(kMostOutcomes)};
+  return {.what = "results", .all = kAll};
+}
+
+core::Fields fields_of(const Batch<Event>*) {
+  static constexpr core::Field kAll[] = {field<&Batch<Event>::all>("events").at_most(kMostEvents)};
+  return {.what = "events", .all = kAll};
+}
+
+template <class Message>
+Result<std::vector<Message>> read_all(const core::JsonView& message) {
+  return core::read<Batch<Message>>(message).map(
+      [](Batch<Message> batch) { return std::move(batch.all); });
 }
 
 }  // namespace
 
-Status check_name(std::string_view name) {
-  constexpr std::size_t kMost = 100;
-  const bool good = !name.empty() && name.size() <= kMost &&
-                    (is_letter(name.front()) || is_digit(name.front())) &&
-                    std::ranges::all_of(name, [](char c) {
-                      return is_letter(c) || is_digit(c) || c == '.' || c == '_' || c == '-';
-                    });
-  if (good) return {};
-  return fail(ErrorCode::invalid_input,
-              "expected a name of 1 to 100 letters, digits, '.', '_' and '-' that starts with a "
-              "letter or digit");
-}
-
-Status check_hash(std::string_view hash) {
-  constexpr std::size_t kDigits = 64;
-  const bool good = hash.size() == kDigits && std::ranges::all_of(hash, [](char c) {
-                      return is_digit(c) || (c >= 'a' && c <= 'f');
-                    });
-  if (good) return {};
-  return fail(ErrorCode::invalid_input, "expected a SHA-256 of 64 digits from 0 to f");
-}
-
 Result<Registration> parse_registration(const core::JsonView& message) {
-  Registration registration;
-  FieldReader reader(message);
-  reader.checked("name", registration.name, check_name)
-      .text("version", registration.version, kMostName)
-      .text("hardware?", registration.hardware, kMostLine)
-      .object("probe?", registration.probe, kMostProbe);
-  return reader.give(registration);
+  return core::read<Registration>(message);
 }
 
 Result<Heartbeat> parse_heartbeat(const core::JsonView& message) {
-  Heartbeat heartbeat;
-  FieldReader reader(message);
-  reader.list("running?", heartbeat.running, kMostRunning, parse_running)
-      .object("serving?", heartbeat.serving, kMostServing);
-  return reader.give(heartbeat);
+  return core::read<Heartbeat>(message);
 }
 
 Result<HeartbeatReply> parse_heartbeat_reply(const core::JsonView& message) {
-  HeartbeatReply reply;
-  FieldReader reader(message);
-  reader.list("cancel?", reply.cancel, kMostRunning, parse_id)
-      .integer("waiting?", reply.waiting, {.min = 0, .max = kLargest})
-      .number("lease_s?", reply.lease_s, {.max = kLongestS});
-  return reader.give(reply);
+  return core::read<HeartbeatReply>(message);
 }
 
 Result<JobLimits> parse_limits(const core::JsonView& limits) {
-  JobLimits read;
-  FieldReader reader(limits);
-  reader.number("seconds?", read.seconds, {.max = kLongestS})
-      .integer("memory_bytes?", read.memory_bytes, {.min = 0, .max = kLargest});
-  if (auto ok = limits.allow_only({"seconds", "memory_bytes"}); !ok) reader.refuse(ok.error());
-  return reader.give(read);
+  return core::read<JobLimits>(limits);
 }
 
 Result<std::vector<Assignment>> parse_assignments(const core::JsonView& message) {
-  std::vector<Assignment> jobs;
-  FieldReader reader(message);
-  reader.list("jobs", jobs, kMostJobs, parse_assignment);
-  return reader.give(std::move(jobs));
+  return read_all<Assignment>(message);
 }
 
 Result<std::vector<Outcome>> parse_outcomes(const core::JsonView& message) {
-  std::vector<Outcome> outcomes;
-  FieldReader reader(message);
-  reader.list("results", outcomes, kMostOutcomes, parse_outcome);
-  return reader.give(std::move(outcomes));
+  return read_all<Outcome>(message);
 }
 
 Result<std::vector<Event>> parse_events(const core::JsonView& message) {
-  std::vector<Event> events;
-  FieldReader reader(message);
-  reader.list("events", events, kMostEvents, parse_event);
-  return reader.give(std::move(events));
+  return read_all<Event>(message);
 }
 
-Json to_json(const Registration& registration) {
-  return {{"name", registration.name},
-          {"version", registration.version},
-          {"hardware", registration.hardware},
-          {"probe", embedded(registration.probe)}};
-}
+Json to_json(const Registration& registration) { return core::to_json(registration); }
+Json to_json(const Heartbeat& heartbeat) { return core::to_json(heartbeat); }
+Json to_json(const HeartbeatReply& reply) { return core::to_json(reply); }
+Json to_json(const JobLimits& limits) { return core::to_json(limits); }
 
-Json to_json(const Heartbeat& heartbeat) {
-  auto running = Json::array();
-  for (const auto& attempt : heartbeat.running)
-    running.push_back({{"id", attempt.job}, {"attempt", attempt.attempt}});
-  return {{"running", std::move(running)}, {"serving", embedded(heartbeat.serving)}};
-}
-
-Json to_json(const HeartbeatReply& reply) {
-  return {{"cancel", reply.cancel}, {"waiting", reply.waiting}, {"lease_s", reply.lease_s}};
-}
-
-Json to_json(const JobLimits& limits) {
-  return {{"seconds", limits.seconds}, {"memory_bytes", limits.memory_bytes}};
-}
-
-Json to_json(const std::vector<Assignment>& assignments) {
-  auto jobs = Json::array();
-  for (const auto& job : assignments) {
-    jobs.push_back({{"id", job.attempt.job},
-                    {"attempt", job.attempt.attempt},
-                    {"kind", kind_of(job.request)},
-                    {"request", to_json(job.request)},
-                    {"lease_s", job.lease_s},
-                    {"limits", to_json(job.limits)}});
-  }
-  return {{"jobs", std::move(jobs)}};
-}
-
+Json to_json(const std::vector<Assignment>& jobs) { return core::to_json(Batch<Assignment>{jobs}); }
 Json to_json(const std::vector<Outcome>& outcomes) {
-  auto results = Json::array();
-  for (const auto& outcome : outcomes) {
-    results.push_back({{"job", outcome.attempt.job},
-                       {"attempt", outcome.attempt.attempt},
-                       {"state", kStates[outcome.finished ? 0 : 1]},
-                       {"reason", outcome.reason},
-                       {"result", embedded(outcome.result)}});
-  }
-  return {{"results", std::move(results)}};
+  return core::to_json(Batch<Outcome>{outcomes});
 }
-
-Json to_json(const std::vector<Event>& events) {
-  auto list = Json::array();
-  for (const auto& event : events) {
-    Json json = {{"sequence", event.sequence}, {"time", event.time}, {"kind", event.kind}};
-    if (event.job) json["job"] = *event.job;
-    json["body"] = embedded(event.body);
-    list.push_back(std::move(json));
-  }
-  return {{"events", std::move(list)}};
-}
+Json to_json(const std::vector<Event>& events) { return core::to_json(Batch<Event>{events}); }
 
 }  // namespace fleetfit::fleet

@@ -4,8 +4,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "fleetfit/core/json.h"
-#include "measure/json_fields.h"
+#include "fleetfit/core/fields.h"
 #include "measure/kernel_file.h"
 
 namespace fleetfit::measure {
@@ -77,25 +76,20 @@ Conditions conditions_between(const SystemState& before, const SystemState& afte
   return conditions;
 }
 
-nlohmann::json to_json(const Conditions& conditions) {
-  return {{"load_before", core::or_null(conditions.load_before)},
-          {"load_after", core::or_null(conditions.load_after)},
-          {"frequency_khz_before", core::or_null(conditions.frequency_khz_before)},
-          {"frequency_khz_after", core::or_null(conditions.frequency_khz_after)},
-          {"steal_share", core::or_null(conditions.steal_share)},
-          {"kernel", conditions.kernel}};
+core::Fields fields_of(const Conditions*) {
+  using core::field;
+  static constexpr core::Field kAll[] = {
+      field<&Conditions::load_before>("load_before"),
+      field<&Conditions::load_after>("load_after"),
+      field<&Conditions::frequency_khz_before>("frequency_khz_before"),
+      field<&Conditions::frequency_khz_after>("frequency_khz_after"),
+      field<&Conditions::steal_share>("steal_share"),
+      field<&Conditions::kernel>("kernel").may_be_missing()};
+  return {.what = "conditions", .all = kAll};
 }
 
-Result<Conditions> conditions_from_json(const core::JsonView& json) {
-  Conditions conditions;
-  JsonFields fields(json);
-  fields.optional_number("load_before", conditions.load_before);
-  fields.optional_number("load_after", conditions.load_after);
-  fields.optional_integer("frequency_khz_before", conditions.frequency_khz_before);
-  fields.optional_integer("frequency_khz_after", conditions.frequency_khz_after);
-  fields.optional_number("steal_share", conditions.steal_share);
-  fields.text("kernel", conditions.kernel);
-  return fields.status().map([&] { return conditions; });
+nlohmann::json to_json(const Conditions& conditions) {
+  return core::to_json<nlohmann::json>(conditions);
 }
 
 }  // namespace fleetfit::measure

@@ -9,20 +9,22 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "fleetfit/core/json.h"
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/sha256.h"
-#include "measure/json_fields.h"
 
 namespace fleetfit::measure {
 namespace {
 
+using core::field;
 using core::JsonView;
+using core::OtherKeys;
 using Json = nlohmann::json;
 
 constexpr std::int64_t kLeastMemory = std::int64_t{1} << 20;
 constexpr int kMostQuotaPercent = kMaxThreads * 100;
 constexpr std::int64_t kMostFrequencyKhz = 100'000'000;
-constexpr int kFormat = 1;
+constexpr double kMostCore = 4095;
+constexpr std::int64_t kDeviceFormat = 1;
 constexpr std::array<std::string_view, 5> kRuntimes = {"auto", "xnnpack", "onednn", "reference",
                                                        "onnxruntime"};
 constexpr std::string_view kExec = "exec:";
@@ -64,63 +66,12 @@ Status check_cores(const std::vector<int>& cores) {
                             fmt::join(cores, ", ")));
 }
 
-Json limits_json(const Limits& limits) {
-  return {{"cpu_quota_percent", core::or_null(limits.cpu_quota_percent)},
-          {"memory_bytes", core::or_null(limits.memory_bytes)},
-          {"frequency_khz", core::or_null(limits.frequency_khz)}};
+Status read_device_format(const JsonView& view, Device&) {
+  FLEETFIT_ASSIGN(const auto format, view.as_integer());
+  if (format == kDeviceFormat) return {};
+  return view.error(fmt::format("{} is not known here, only {}", format, kDeviceFormat));
 }
-
-Json hardware_json(const HardwareIdentity& hardware) {
-  return {{"architecture", hardware.architecture},
-          {"cpu_model", hardware.cpu_model},
-          {"cores", hardware.cores},
-          {"instruction_sets", hardware.instruction_sets},
-          {"max_frequency_khz", hardware.max_frequency_khz},
-          {"hypervisor", hardware.hypervisor}};
-}
-
-Result<std::vector<int>> cores_from(const JsonView& json) {
-  FLEETFIT_ASSIGN(const auto items, json.items());
-  std::vector<int> cores;
-  for (const auto& item : items) {
-    FLEETFIT_ASSIGN(const auto core, item.as_integer({0, 4095}));
-    cores.push_back(static_cast<int>(core));
-  }
-  return cores;
-}
-
-Status read_runtime(const JsonView& json, RuntimeInfo& info) {
-  JsonFields fields(json);
-  fields.allow_only({"name", "version", "build"});
-  fields.text("name", info.name);
-  fields.text("version", info.version);
-  fields.text("build", info.build);
-  return fields.status();
-}
-
-Status read_limits(const JsonView& json, Limits& limits) {
-  JsonFields fields(json);
-  fields.allow_only({"cpu_quota_percent", "memory_bytes", "frequency_khz"});
-  fields.optional_integer("cpu_quota_percent", limits.cpu_quota_percent);
-  fields.optional_integer("memory_bytes", limits.memory_bytes);
-  fields.optional_integer("frequency_khz", limits.frequency_khz);
-  return fields.status();
-}
-
-Status read_identity(const JsonView& json, HardwareIdentity& hardware) {
-  JsonFields fields(json);
-  fields.allow_only({"architecture", "cpu_model", "cores", "instruction_sets", "max_frequency_khz",
-                     "hypervisor"});
-  fields.text("architecture", hardware.architecture);
-  fields.text("cpu_model", hardware.cpu_model);
-  fields.integer("cores", hardware.cores);
-  if (fields.object("instruction_sets")) {
-    fields.take(json.texts("instruction_sets"), hardware.instruction_sets);
-  }
-  fields.integer("max_frequency_khz", hardware.max_frequency_khz);
-  fields.boolean("hypervisor", hardware.hypervisor);
-  return fields.status();
-}
+std::int64_t device_format_of(const Device&) { return kDeviceFormat; }
 
 int shift_of(std::string_view unit) {
   if (unit.empty() || unit == "B") return 0;
@@ -134,8 +85,52 @@ int shift_of(std::string_view unit) {
 
 }  // namespace
 
-std::string_view to_string(Precision precision) {
-  return precision == Precision::int8 ? "int8" : "fp32";
+core::Names names_of(Precision) {
+  static constexpr core::Name kAll[] = {{Precision::fp32, "fp32"}, {Precision::int8, "int8"}};
+  return {.what = "precision", .all = kAll};
+}
+
+core::Fields fields_of(const RuntimeInfo*) {
+  static constexpr core::Field kAll[] = {field<&RuntimeInfo::name>("name").may_be_missing(),
+                                         field<&RuntimeInfo::version>("version").may_be_missing(),
+                                         field<&RuntimeInfo::build>("build").may_be_missing()};
+  return {.what = "runtime", .all = kAll, .others = OtherKeys::refused};
+}
+
+core::Fields fields_of(const Limits*) {
+  static constexpr core::Field kAll[] = {field<&Limits::cpu_quota_percent>("cpu_quota_percent"),
+                                         field<&Limits::memory_bytes>("memory_bytes"),
+                                         field<&Limits::frequency_khz>("frequency_khz")};
+  return {.what = "limits", .all = kAll, .others = OtherKeys::refused};
+}
+
+core::Fields fields_of(const HardwareIdentity*) {
+  using Identity = HardwareIdentity;
+  static constexpr core::Field kAll[] = {
+      field<&Identity::architecture>("architecture").may_be_missing(),
+      field<&Identity::cpu_model>("cpu_model").may_be_missing(),
+      field<&Identity::cores>("cores").may_be_missing(),
+      field<&Identity::instruction_sets>("instruction_sets").may_be_missing(),
+      field<&Identity::max_frequency_khz>("max_frequency_khz").may_be_missing(),
+      field<&Identity::hypervisor>("hypervisor").may_be_missing()};
+  return {.what = "hardware", .all = kAll, .others = OtherKeys::refused};
+}
+
+core::Fields fields_of(const Device*) {
+  static constexpr core::Field kAll[] = {
+      core::field_by<Device, read_device_format, device_format_of>("format").may_be_missing(),
+      field<&Device::name>("name"),
+      field<&Device::runtime>("runtime").may_be_missing(),
+      field<&Device::runtime_info>("runtime_info").may_be_missing(),
+      field<&Device::threads>("threads").may_be_missing(),
+      field<&Device::cores>("cores").between(0, kMostCore).may_be_missing(),
+      field<&Device::precision>("precision").may_be_missing(),
+      field<&Device::limits>("limits").may_be_missing(),
+      field<&Device::hardware>("hardware").may_be_missing()};
+  return {.what = "device",
+          .all = kAll,
+          .others = OtherKeys::refused,
+          .rule = core::rule_by<Device, check>};
 }
 
 Result<Precision> parse_precision(std::string_view text) {
@@ -205,52 +200,9 @@ Status check_fits(const Device& device, const Hardware& hardware) {
       fmt::format("frequency_khz: no core of this machine runs at {}", *limits.frequency_khz));
 }
 
-Json to_json(const Device& device) {
-  return {{"format", kFormat},
-          {"name", device.name},
-          {"runtime", device.runtime},
-          {"runtime_info",
-           {{"name", device.runtime_info.name},
-            {"version", device.runtime_info.version},
-            {"build", device.runtime_info.build}}},
-          {"threads", device.threads},
-          {"cores", device.cores},
-          {"precision", to_string(device.precision)},
-          {"limits", limits_json(device.limits)},
-          {"hardware", hardware_json(device.hardware)}};
-}
+Json to_json(const Device& device) { return core::to_json<Json>(device); }
 
-Result<Device> device_from_json(const JsonView& json) {
-  Device device;
-  JsonFields fields(json);
-  fields.allow_only({"format", "name", "runtime", "runtime_info", "threads", "cores", "precision",
-                     "limits", "hardware"});
-  int format = kFormat;
-  std::string precision = "fp32";
-  fields.integer("format", format);
-  fields.take(json.text("name"), device.name);
-  fields.text("runtime", device.runtime);
-  fields.integer("threads", device.threads);
-  fields.text("precision", precision);
-  if (const auto cores = fields.object("cores")) fields.take(cores_from(*cores), device.cores);
-  if (const auto info = fields.object("runtime_info")) {
-    fields.note(read_runtime(*info, device.runtime_info));
-  }
-  if (const auto limits = fields.object("limits")) fields.note(read_limits(*limits, device.limits));
-  if (const auto hardware = fields.object("hardware")) {
-    fields.note(read_identity(*hardware, device.hardware));
-  }
-  FLEETFIT_TRY(fields.status());
-  if (format != kFormat) {
-    return json.error(fmt::format("format: {} is not known here, only {}", format, kFormat));
-  }
-  const auto parsed = parse_precision(precision);
-  if (!parsed) return json.error(parsed.error().message);
-  device.precision = *parsed;
-  const auto checked = check(device);
-  if (!checked) return json.error(checked.error().message);
-  return device;
-}
+Result<Device> device_from_json(const JsonView& json) { return core::read<Device>(json); }
 
 Result<std::int64_t> parse_bytes(std::string_view text) {
   double number = 0;

@@ -5,17 +5,6 @@
 
 namespace fleetfit::measure {
 
-std::string_view to_string(EnergySource source) {
-  return source == EnergySource::modelled ? "modelled" : "measured";
-}
-
-Result<EnergySource> parse_energy_source(std::string_view text) {
-  if (text == "measured") return EnergySource::measured;
-  if (text == "modelled") return EnergySource::modelled;
-  return fail(ErrorCode::invalid_input,
-              fmt::format("source: \"{}\" is neither measured nor modelled", text));
-}
-
 OpenedMeter open_energy_meter(const core::Clock& clock, const EnergyOptions& options) {
   std::vector<std::string> missing;
   OpenedMeter opened;

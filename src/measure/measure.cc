@@ -122,7 +122,7 @@ class Course {
   Course(const Subject& subject, const Protocol& protocol, const Session& session)
       : subject_(subject), protocol_(protocol), session_(session) {
     record_.protocol = protocol;
-    record_.started = session.clock.date();
+    record_.started = std::chrono::floor<std::chrono::milliseconds>(session.clock.date());
   }
 
   void fail_with(std::string reason) {
@@ -289,7 +289,7 @@ class Course {
     record_.status = assessment_.settled ? MeasurementStatus::ok : MeasurementStatus::unstable;
     record_.reason = assessment_.problem;
     if (energy_runs_ > 0 && !meter_failed_) {
-      record_.energy = Energy{.value_mj = energy_mj_ / static_cast<double>(energy_runs_),
+      record_.energy = Energy{.mj = energy_mj_ / static_cast<double>(energy_runs_),
                               .source = subject_.energy->source(),
                               .meter = subject_.energy->name()};
     }

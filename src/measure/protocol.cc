@@ -5,19 +5,21 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "measure/json_fields.h"
+#include "fleetfit/core/fields.h"
 
 namespace fleetfit::measure {
+
+using core::field;
+
 namespace {
 
 constexpr int kLeastRuns = 6;
 constexpr int kMostSessions = 1000;
 constexpr double kDaySeconds = 86'400;
 
-Status check_range(std::string_view field, double value, double low, double high) {
-  if (value >= low && value <= high) return {};
-  return fail(ErrorCode::invalid_input,
-              fmt::format("{}: {} is not in {} to {}", field, value, low, high));
+Status check_runs(const Protocol& p) {
+  if (p.max_runs >= p.min_runs) return {};
+  return refuse(fmt::format("max_runs: {} is less than min_runs, {}", p.max_runs, p.min_runs));
 }
 
 }  // namespace
@@ -35,51 +37,35 @@ Protocol one_of_sessions(Protocol protocol, int sessions) {
   return protocol;
 }
 
-Status check(const Protocol& p) {
-  return check_range("target", p.target, 1e-4, 1)
-      .and_then([&] { return check_range("max_warmup_s", p.max_warmup_s, 0, kDaySeconds); })
-      .and_then([&] { return check_range("min_time_s", p.min_time_s, 0, kDaySeconds); })
-      .and_then([&] { return check_range("mean_time_s", p.mean_time_s, 0, kDaySeconds); })
-      .and_then([&] { return check_range("max_time_s", p.max_time_s, 1e-3, kDaySeconds); })
-      .and_then([&] { return check_range("min_runs", p.min_runs, kLeastRuns, 1e6); })
-      .and_then([&] { return check_range("max_runs", p.max_runs, p.min_runs, 1e6); })
-      .and_then([&] { return check_range("request_ms", p.request_ms, 0, 60'000); })
-      .and_then([&] { return check_range("pause_ms", p.pause_ms, 0, 60'000); })
-      .and_then([&] { return check_range("sessions", p.sessions, 1, kMostSessions); });
+core::Fields fields_of(const Protocol*) {
+  static constexpr core::Field kAll[] = {
+      field<&Protocol::target>("target").between(1e-4, 1).may_be_missing(),
+      field<&Protocol::max_warmup_s>("max_warmup_s").between(0, kDaySeconds).may_be_missing(),
+      field<&Protocol::min_time_s>("min_time_s").between(0, kDaySeconds).may_be_missing(),
+      field<&Protocol::mean_time_s>("mean_time_s").between(0, kDaySeconds).may_be_missing(),
+      field<&Protocol::max_time_s>("max_time_s").between(1e-3, kDaySeconds).may_be_missing(),
+      field<&Protocol::min_runs>("min_runs").between(kLeastRuns, 1e6).may_be_missing(),
+      field<&Protocol::max_runs>("max_runs").between(kLeastRuns, 1e6).may_be_missing(),
+      field<&Protocol::request_ms>("request_ms").between(0, 60'000).may_be_missing(),
+      field<&Protocol::operators>("operators").may_be_missing(),
+      // Agents of older versions know neither pauses nor sessions, and are asked for none but here.
+      field<&Protocol::pause_ms>("pause_ms").between(0, 60'000).may_be_missing().omit_default(),
+      field<&Protocol::sessions>("sessions")
+          .between(1, kMostSessions)
+          .may_be_missing()
+          .omit_default()};
+  return {.what = "protocol",
+          .all = kAll,
+          .others = core::OtherKeys::refused,
+          .rule = core::rule_by<Protocol, check_runs>};
 }
 
-nlohmann::json to_json(const Protocol& p) {
-  nlohmann::json json = {{"target", p.target},         {"max_warmup_s", p.max_warmup_s},
-                         {"min_time_s", p.min_time_s}, {"mean_time_s", p.mean_time_s},
-                         {"max_time_s", p.max_time_s}, {"min_runs", p.min_runs},
-                         {"max_runs", p.max_runs},     {"request_ms", p.request_ms},
-                         {"operators", p.operators}};
-  // Agents of older versions know neither pauses nor sessions, and are asked for none but here.
-  if (p.pause_ms > 0) json["pause_ms"] = p.pause_ms;
-  if (p.sessions > 1) json["sessions"] = p.sessions;
-  return json;
-}
+Status check(const Protocol& protocol) { return core::check(protocol); }
+
+nlohmann::json to_json(const Protocol& protocol) { return core::to_json<nlohmann::json>(protocol); }
 
 Result<Protocol> protocol_from_json(const core::JsonView& json) {
-  Protocol p;
-  JsonFields fields(json);
-  fields.allow_only({"target", "max_warmup_s", "min_time_s", "mean_time_s", "max_time_s",
-                     "min_runs", "max_runs", "request_ms", "pause_ms", "sessions", "operators"});
-  fields.number("target", p.target);
-  fields.number("max_warmup_s", p.max_warmup_s);
-  fields.number("min_time_s", p.min_time_s);
-  fields.number("mean_time_s", p.mean_time_s);
-  fields.number("max_time_s", p.max_time_s);
-  fields.integer("min_runs", p.min_runs);
-  fields.integer("max_runs", p.max_runs);
-  fields.number("request_ms", p.request_ms);
-  fields.number("pause_ms", p.pause_ms);
-  fields.integer("sessions", p.sessions);
-  fields.boolean("operators", p.operators);
-  FLEETFIT_TRY(fields.status());
-  const auto checked = check(p);
-  if (!checked) return json.error(checked.error().message);
-  return p;
+  return core::read<Protocol>(json);
 }
 
 }  // namespace fleetfit::measure

@@ -29,7 +29,7 @@ Result<app::TokenRequest> parse_token_request(const core::JsonView& view) {
   FLEETFIT_TRY(view.allow_only({"name", "role", "expires", "device"}));
   FLEETFIT_ASSIGN(request.name, view.text("name"));
   FLEETFIT_ASSIGN(request.role, view.text("role").and_then([](const std::string& text) {
-    return store::parse_role(text);
+    return core::parse_name<store::Role>(text);
   }));
   FLEETFIT_ASSIGN(request.device, view.text_or("device", ""));
   FLEETFIT_ASSIGN(const auto expires, view.text_or("expires", ""));

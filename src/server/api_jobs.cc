@@ -65,7 +65,7 @@ Result<ApiReply> get_jobs(ApiState& state, const Call& call) {
   FLEETFIT_ASSIGN(const auto after, call.query.integer("after", 0, {.min = 0}));
   store::JobFilter filter{.agent = call.query.find("device"), .before = after, .limit = limit};
   if (const auto name = call.query.find("state")) {
-    FLEETFIT_ASSIGN(filter.state, core::within("?state", store::parse_job_state(*name)));
+    FLEETFIT_ASSIGN(filter.state, core::within("?state", core::parse_name<store::JobState>(*name)));
   }
   FLEETFIT_ASSIGN(const auto jobs, state.fleet().list_jobs(filter));
   auto items = Json::array();

@@ -9,6 +9,7 @@
 
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/result.h"
+#include "fleetfit/core/time.h"
 #include "fleetfit/server/fleet_api.h"
 #include "fleetfit/store/fleet_records.h"
 #include "fleetfit/store/records.h"
@@ -18,11 +19,9 @@ namespace fleetfit::server {
 
 using Json = nlohmann::ordered_json;
 
-/// "2026-11-16T08:00:00.000Z"
-std::string time_text(store::Time time);
+using core::parse_time;
+using core::time_text;
 Json time_or_null(const std::optional<store::Time>& time);
-/// With or without a fraction of a second; `invalid_input` on another text.
-Result<store::Time> parse_time(std::string_view text);
 
 /// The JSON that a record holds as text; an empty object if it is none.
 Json embedded(std::string_view text);

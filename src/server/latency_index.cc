@@ -60,8 +60,8 @@ void LatencyIndex::add(const store::MeasurementRecord& record) {
   cell = {.id = record.id, .status = record.status, .started = record.started};
   if (!record.latency) return;
   cell.median_ms = record.latency->median_ms;
-  cell.low_ms = record.latency->ci95_low_ms;
-  cell.high_ms = record.latency->ci95_high_ms;
+  cell.low_ms = record.latency->ci95_ms.low;
+  cell.high_ms = record.latency->ci95_ms.high;
 }
 
 std::int64_t LatencyIndex::measurements() const {

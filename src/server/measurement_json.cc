@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "fleetfit/app/measuring.h"
+#include "fleetfit/core/fields.h"
 #include "server/api_json.h"
 
 namespace fleetfit::server {
@@ -16,7 +17,7 @@ Status check_latency(const store::Latency& latency) {
   if (!(latency.median_ms > 0)) return senseless("latency_ms", "a run that takes no time is none");
   if (!(latency.mean_ms > 0) || !(latency.p90_ms >= 0) || !(latency.p99_ms >= 0))
     return senseless("latency_ms", "is below zero");
-  if (!(latency.ci95_low_ms >= 0) || latency.ci95_low_ms > latency.ci95_high_ms)
+  if (!(latency.ci95_ms.low >= 0) || latency.ci95_ms.low > latency.ci95_ms.high)
     return senseless("latency_ms.ci95", "expected the lower end first");
   return {};
 }
@@ -42,10 +43,7 @@ Json to_json(const store::MeasurementRecord& record) {
             {"conditions", embedded(record.conditions)},
             {"started", time_text(record.started)}};
   if (record.operators.empty()) return json;
-  json["ops"] = Json::array();
-  for (const auto& op : record.operators)
-    json["ops"].push_back(
-        {{"name", op.name}, {"type", op.type}, {"kernel", op.kernel}, {"latency_ms", op.ms}});
+  json["ops"] = core::to_json(record.operators);
   return json;
 }
 

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
+#include "fleetfit/core/fields.h"
 #include "store/check.h"
-#include "store/field_check.h"
 #include "store/job_transitions.h"
 
 namespace fleetfit::store {
@@ -9,134 +9,90 @@ namespace {
 
 constexpr std::size_t kLongestQuery = 1000;
 
-void check_reason(FieldCheck& fields, JobState state, std::string_view reason) {
-  fields.text("reason", reason);
+Status check_reason(std::string_view place, JobState state, std::string_view reason) {
+  FLEETFIT_TRY(core::check_text(place, {.name = "reason"}, reason));
   if ((state == JobState::failed || state == JobState::cancelled) && reason.empty())
-    fields.refuse("reason", fmt::format("is empty though the job is {}", to_string(state)));
+    return refuse(fmt::format("{}: reason is empty though the job is {}", place, to_string(state)));
+  return {};
 }
 
-void check_wanted(FieldCheck& fields, const JobRecord& job) {
-  fields.key("agent", job.agent);
-  fields.key("kind", job.kind);
-  fields.json("request", job.request);
-  fields.json("limits", job.limits);
-  fields.text("key", job.key);
-  if (job.most_attempts < 1)
-    fields.refuse("most_attempts", fmt::format("is {}, below one", job.most_attempts));
+/// A date that a job has in some states alone.
+Status check_date(std::string_view place, std::string_view name, const std::optional<Time>& date,
+                  JobState state, bool is_wanted) {
+  if (date.has_value() == is_wanted) return {};
+  return refuse(fmt::format("{}: {} is {} though the job is {}", place, name,
+                            date ? "there" : "missing", to_string(state)));
 }
 
 template <class Records>
 Status check_ids(const Records& records, std::string_view what) {
   for (const auto& record : records)
-    if (record.id < 1)
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("{}: id is {}, below one", what, record.id));
+    if (record.id < 1) return refuse(fmt::format("{}: id is {}, below one", what, record.id));
   return {};
 }
 
 }  // namespace
 
-Status check(const TokenRecord& token) {
-  FieldCheck fields("token");
-  fields.text("name", token.name);
-  fields.hash("hash", token.hash);
-  fields.text("device", token.device);
-  return fields.result();
-}
-
-Status check(const AgentRecord& agent) {
-  FieldCheck fields("agent");
-  fields.key("name", agent.name);
-  fields.text("version", agent.version);
-  fields.text("hardware", agent.hardware);
-  fields.json("probe", agent.probe);
-  fields.json("serving", agent.serving);
-  return fields.result();
-}
+Status check(const TokenRecord& token) { return core::check(token); }
+Status check(const AgentRecord& agent) { return core::check(agent); }
+Status check(const FileRecord& file) { return core::check(file); }
+Status check(const AuditRecord& entry) { return core::check(entry); }
 
 Status check_new_job(const JobRecord& job) {
-  FieldCheck fields("job");
-  check_wanted(fields, job);
-  return fields.result();
+  return core::check(JobRecord{.agent = job.agent,
+                               .kind = job.kind,
+                               .request = job.request,
+                               .limits = job.limits,
+                               .key = job.key,
+                               .most_attempts = job.most_attempts});
 }
 
 Status check(const JobRecord& job) {
-  FieldCheck fields(fmt::format("job {}", job.id));
-  check_wanted(fields, job);
-  check_reason(fields, job.state, job.reason);
-  fields.count("attempt", job.attempt);
-  if (job.lease.has_value() != (job.state == JobState::running))
-    fields.refuse("lease", fmt::format("is {} though the job is {}",
-                                       job.lease ? "there" : "missing", to_string(job.state)));
-  if (job.ended.has_value() != has_ended(job.state))
-    fields.refuse("ended", fmt::format("is {} though the job is {}",
-                                       job.ended ? "there" : "missing", to_string(job.state)));
-  fields.json("result", job.result);
-  return fields.result();
+  const auto place = fmt::format("job {}", job.id);
+  FLEETFIT_TRY(core::check(job, place));
+  FLEETFIT_TRY(check_reason(place, job.state, job.reason));
+  const bool is_running = job.state == JobState::running;
+  FLEETFIT_TRY(check_date(place, "lease", job.lease, job.state, is_running));
+  return check_date(place, "ended", job.ended, job.state, has_ended(job.state));
 }
 
 Status check(const EventRecord& event) {
-  FieldCheck fields("event");
-  fields.text("agent", event.agent);
-  fields.count("sequence", event.sequence);
+  FLEETFIT_TRY(core::check(event));
   if (event.sequence > 0 && event.agent.empty())
-    fields.refuse("agent", "is empty though there is a sequence");
-  fields.key("kind", event.kind);
-  fields.json("body", event.body);
-  return fields.result();
-}
-
-Status check(const FileRecord& file) {
-  FieldCheck fields("file");
-  fields.hash("hash", file.hash);
-  fields.text("name", file.name);
-  fields.key("kind", file.kind);
-  fields.count("bytes", file.bytes);
-  return fields.result();
-}
-
-Status check(const AuditRecord& entry) {
-  FieldCheck fields("audit");
-  fields.count("token", entry.token);
-  fields.text("name", entry.name);
-  fields.key("action", entry.action);
-  fields.text("detail", entry.detail);
-  return fields.result();
-}
-
-Status check(const JobEnd& end) {
-  FieldCheck fields(fmt::format("job {}", end.job));
-  if (end.state != JobState::finished && end.state != JobState::failed)
-    fields.refuse("state", fmt::format("is {}, which an agent cannot say", to_string(end.state)));
-  check_reason(fields, end.state, end.reason);
-  fields.json("result", end.result);
-  return fields.result();
-}
-
-Status check(const AgentFilter& filter) {
-  FieldCheck fields("filter");
-  fields.text("query", filter.query);
-  if (filter.query.size() > kLongestQuery)
-    fields.refuse("query", fmt::format("is longer than {} octets", kLongestQuery));
-  fields.text("after", filter.after);
-  return fields.result();
-}
-
-Status check(const FleetRecords& records) {
-  const Status checks[] = {check_each(records.tokens),         check_each(records.agents),
-                           check_each(records.jobs),           check_each(records.events),
-                           check_each(records.files),          check_each(records.audit),
-                           check_ids(records.tokens, "token"), check_ids(records.jobs, "job"),
-                           check_ids(records.events, "event"), check_ids(records.audit, "audit")};
-  for (const auto& checked : checks)
-    if (!checked) return checked;
+    return refuse("event: agent is empty though there is a sequence");
   return {};
 }
 
+Status check(const JobEnd& end) {
+  const auto place = fmt::format("job {}", end.job);
+  if (end.state != JobState::finished && end.state != JobState::failed)
+    return refuse(
+        fmt::format("{}: state is {}, which an agent cannot say", place, to_string(end.state)));
+  FLEETFIT_TRY(check_reason(place, end.state, end.reason));
+  return core::check_text(place, core::Field{.name = "result"}.json_object(), end.result);
+}
+
+Status check(const AgentFilter& filter) {
+  FLEETFIT_TRY(core::check_text("filter", core::Field{.name = "query"}.at_most(kLongestQuery),
+                                filter.query));
+  return core::check_text("filter", {.name = "after"}, filter.after);
+}
+
+Status check(const FleetRecords& records) {
+  FLEETFIT_TRY(check_each(records.tokens));
+  FLEETFIT_TRY(check_each(records.agents));
+  FLEETFIT_TRY(check_each(records.jobs));
+  FLEETFIT_TRY(check_each(records.events));
+  FLEETFIT_TRY(check_each(records.files));
+  FLEETFIT_TRY(check_each(records.audit));
+  FLEETFIT_TRY(check_ids(records.tokens, "token"));
+  FLEETFIT_TRY(check_ids(records.jobs, "job"));
+  FLEETFIT_TRY(check_ids(records.events, "event"));
+  return check_ids(records.audit, "audit");
+}
+
 Status check_serving(std::string_view serving) {
-  FieldCheck fields("heartbeat");
-  fields.json("serving", serving);
-  return fields.result();
+  return core::check_text("heartbeat", core::Field{.name = "serving"}.json_object(), serving);
 }
 
 }  // namespace fleetfit::store

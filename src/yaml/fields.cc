@@ -139,7 +139,10 @@ Status read_fields(const YamlView& view, const core::Fields& fields, void* recor
 Status read(const YamlView& view, const core::Fields& fields, void* record) {
   if (fields.others == core::OtherKeys::refused)
     FLEETFIT_TRY(view.allow_only(core::keys_of(fields)));
-  return read_fields(view, fields, record);
+  FLEETFIT_TRY(read_fields(view, fields, record));
+  if (fields.rule == nullptr) return {};
+  if (const auto kept = fields.rule(record); !kept) return view.error(kept.error().message);
+  return {};
 }
 
 Status first_error(std::initializer_list<Status> all) {

@@ -247,7 +247,7 @@ TEST_P(FleetStoreContract, RefusesAllEventsIfOneIsBad) {
 
 TEST_P(FleetStoreContract, RefusesQueriesThatNobodyTypes) {
   EXPECT_EQ(refusal(fleet().list_agents({.query = std::string(1001, '%')})),
-            "filter: query is longer than 1000 octets");
+            "filter: query has more than 1000 bytes");
   EXPECT_THAT(names(fleet().list_agents({.query = std::string(1000, '%')})), IsEmpty());
   EXPECT_EQ(refusal(fleet().list_agents({.query = "\xff"})), "filter: query is not UTF-8");
   EXPECT_EQ(refusal(fleet().list_agents({.after = std::string(1, '\0')})),

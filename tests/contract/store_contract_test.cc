@@ -216,8 +216,7 @@ TEST_P(StoreContract, KeepsDoublesToTheLastBit) {
                                 .mean_ms = std::numeric_limits<double>::denorm_min(),
                                 .p90_ms = std::numeric_limits<double>::max(),
                                 .p99_ms = 9'007'199'254'740'993.0,
-                                .ci95_low_ms = -1.0 / 3,
-                                .ci95_high_ms = 1e15 + 0.125};
+                                .ci95_ms = {-1.0 / 3, 1e15 + 0.125}};
   measurement.id = add(measurement);
   EXPECT_EQ(found(measurement.id), measurement);
 }
@@ -375,13 +374,17 @@ TEST_P(StoreContract, ListsWithAndWithoutOperators) {
 }
 
 TEST_P(StoreContract, RefusesNumbersThatAreNotFinite) {
-  double Latency::* const latencies[] = {&Latency::median_ms,   &Latency::mean_ms,
-                                         &Latency::p90_ms,      &Latency::p99_ms,
-                                         &Latency::ci95_low_ms, &Latency::ci95_high_ms};
+  using Place = double& (*)(Latency&);
+  constexpr Place kPlaces[] = {[](Latency& l) -> double& { return l.median_ms; },
+                               [](Latency& l) -> double& { return l.mean_ms; },
+                               [](Latency& l) -> double& { return l.p90_ms; },
+                               [](Latency& l) -> double& { return l.p99_ms; },
+                               [](Latency& l) -> double& { return l.ci95_ms.low; },
+                               [](Latency& l) -> double& { return l.ci95_ms.high; }};
   for (const double bad : {kNan, kInfinity, -kInfinity}) {
-    for (const auto field : latencies) {
+    for (const auto place : kPlaces) {
       auto measurement = full_measurement();
-      *measurement.latency.*field = bad;
+      place(*measurement.latency) = bad;
       EXPECT_THAT(refusal_of(measurement), HasSubstr("which is no finite number"));
     }
     auto overhead = full_measurement();

@@ -62,6 +62,7 @@ struct Shape {
   std::vector<double> weights = {};
   std::optional<Point> centre = std::nullopt;
   Point origin = {};
+  Interval limits = {};
   std::string settings = "{}";
   std::string notes = {};
   Mirrored mirrored = {};
@@ -86,6 +87,10 @@ Status check_lower_case(std::string_view text) {
   return text.find('A') == std::string_view::npos ? Status() : refuse("expected small letters");
 }
 
+Status check_corners(const Shape& shape) {
+  return shape.filled && shape.corners == 8 ? refuse("corners: 8 cannot be filled") : Status();
+}
+
 Fields fields_of(const Shape*) {
   static constexpr Field kAll[] = {
       field<&Shape::name>("name").key().at_most(10),
@@ -101,6 +106,7 @@ Fields fields_of(const Shape*) {
       field<&Shape::weights>("weights").may_be_missing().null_default(),
       field<&Shape::centre>("centre").omit_default(),
       field<&Shape::origin>("origin").may_be_missing().inlined(),
+      field<&Shape::limits, &Interval::high>("limit").may_be_missing().omit_default(),
       field<&Shape::settings>("settings").json_object().may_be_missing(),
       field<&Shape::notes>("notes").checked(check_lower_case).may_be_missing().omit_default(),
       field<&Shape::mirrored>("mirrored").may_be_missing(),
@@ -108,7 +114,7 @@ Fields fields_of(const Shape*) {
       written_field<Shape, area_of>("area"),
       written_field<Shape, remark_of>("remark").omit_default(),
       other_field("comment")};
-  return {.all = kAll, .others = OtherKeys::refused};
+  return {.all = kAll, .others = OtherKeys::refused, .rule = rule_by<Shape, check_corners>};
 }
 
 /// What a shape needs to be read.
@@ -144,6 +150,7 @@ TEST(Fields, AreReadAsTheyWereWritten) {
                     .weights = {0.1, 0.2},
                     .centre = Point{5, 6},
                     .origin = {7, 8},
+                    .limits = {.high = 9},
                     .settings = R"({"b":1,"a":[2]})",
                     .notes = "none",
                     .mirrored = {"abc"},
@@ -155,6 +162,7 @@ TEST(Fields, AreReadAsTheyWereWritten) {
   EXPECT_EQ(written["mirrored"], "cba");
   EXPECT_EQ(written["x"], 7.0);
   EXPECT_EQ(written["remark"], "heavy");
+  EXPECT_EQ(written["limit"], 9.0);
 
   nlohmann::json document = written;
   const auto again = read<Shape>(JsonView(document, "a.json"));
@@ -193,6 +201,7 @@ TEST(Fields, NameThePlaceOfWhatIsWrong) {
   EXPECT_EQ(problem({{"settings", "{}"}}), "a.json: settings: expected an object");
   EXPECT_EQ(problem({{"notes", "A"}}), "a.json: notes: expected small letters");
   EXPECT_EQ(problem({{"notes", ""}, {"comment", 1}}), "");
+  EXPECT_EQ(problem({{"filled", true}, {"corners", 8}}), "a.json: corners: 8 cannot be filled");
   EXPECT_EQ(problem({{"other", 1}}), "a.json: unknown field 'other'");
 }
 

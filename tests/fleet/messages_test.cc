@@ -57,7 +57,8 @@ TEST(Messages, ARegistrationIsReadAsItIsWritten) {
 TEST(Messages, ErrorsNameTheField) {
   EXPECT_THAT(error_of(parse_registration, {{"name", "a/b"}, {"version", "1"}}),
               HasSubstr("m: name: expected a name"));
-  EXPECT_THAT(error_of(parse_registration, {{"name", "a"}}), HasSubstr("version: is missing"));
+  EXPECT_THAT(error_of(parse_registration, {{"name", "a"}}),
+              HasSubstr("m: the field 'version' is missing"));
   EXPECT_THAT(error_of(parse_registration, {{"name", "a"}, {"version", "1"}, {"probe", 3}}),
               HasSubstr("probe: expected an object"));
   EXPECT_THAT(error_of(parse_heartbeat, {{"running", {{{"id", 1}, {"attempt", 0}}}}}),
@@ -194,7 +195,7 @@ TEST(Jobs, BadRequestsAreRefusedWithTheField) {
     EXPECT_THAT(refused("measure", {{"model", kHash}, {"name", name}}), HasSubstr("name")) << name;
   EXPECT_THAT(refused("measure",
                       {{"model", kHash}, {"name", "a.onnx"}, {"settings", {{"precision", "fp7"}}}}),
-              HasSubstr("settings.precision: expected one of fp32, int8"));
+              HasSubstr("settings.precision: \"fp7\" is none of fp32, int8"));
   EXPECT_THAT(refused("adapt", {{"bundle", kHash}, {"data", "d"}, {"budget_ms", 0}}),
               HasSubstr("budget_ms"));
   EXPECT_THAT(refused("deploy", {{"bundle", kHash}, {"pool", "../../etc/passwd"}}),

@@ -330,7 +330,7 @@ TEST_F(MeasureModel, TellsTheEnergyOfOneRunAndItsSource) {
   FakeMeter meter(clock);
   const auto result = measure(runtime, {}, &meter);
   ASSERT_TRUE(result.energy);
-  EXPECT_NEAR(result.energy->value_mj, 20, 1e-6);
+  EXPECT_NEAR(result.energy->mj, 20, 1e-6);
   EXPECT_EQ(result.energy->source, EnergySource::modelled);
   EXPECT_EQ(result.energy->meter, "fake");
 }

@@ -78,12 +78,12 @@ TEST(MeasurementJson, NamesTheFieldThatIsWrong) {
   const Broken cases[] = {
       {"status", "fine", "m.json: status: \"fine\" is none of ok, unstable, failed"},
       {"runs", "many", "m.json: runs: expected a whole number"},
-      {"started", "yesterday", "m.json: started: is not a date"},
-      {"started", "2026-02-30T00:00:00.000Z", "m.json: started: is not a date"},
+      {"started", "yesterday", "m.json: started: expected a time such as"},
+      {"started", "2026-02-30T00:00:00.000Z", "m.json: started: expected a time such as"},
       {"latency_ms", nullptr, "m.json: latency_ms: is missing"},
       {"format", 2, "format: 2 is not known here"},
       {"ops", {{{"name", "x"}}}, "m.json: ops[0]: the field 'latency_ms' is missing"},
-      {"protocol", {{"target", -1}}, "m.json: protocol: target: -1 is not in"},
+      {"protocol", {{"target", -1}}, "m.json: protocol.target: is -1, not from 0.0001 to 1"},
   };
   for (const auto& broken : cases) {
     auto json = to_json(full_measurement());

@@ -14,8 +14,7 @@ class FleetViews : public FleetApiTest {
         .device_fingerprint = "f",
         .model_hash = model,
         .model_name = "net " + model,
-        .latency =
-            store::Latency{.median_ms = ms, .ci95_low_ms = ms - 0.1, .ci95_high_ms = ms + 0.1},
+        .latency = store::Latency{.median_ms = ms, .ci95_ms = {ms - 0.1, ms + 0.1}},
         .started = now()};
     if (!space.empty()) record.space = space;
     const auto id = store().add_measurement(record);

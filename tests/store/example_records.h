@@ -12,8 +12,8 @@ inline Time date(std::int64_t ms = 0) {
 }
 
 /// Its operators differ from each other in every field.
-inline std::vector<OperatorRecord> example_operators(int count) {
-  std::vector<OperatorRecord> operators;
+inline std::vector<OperatorTime> example_operators(int count) {
+  std::vector<OperatorTime> operators;
   for (int i = 0; i < count; ++i) {
     const std::string number = std::to_string(i);
     operators.push_back({.name = "node" + number,
@@ -43,8 +43,7 @@ inline MeasurementRecord full_measurement() {
                              .mean_ms = 1.2,
                              .p90_ms = 1.3,
                              .p99_ms = 1.4,
-                             .ci95_low_ms = 1.05,
-                             .ci95_high_ms = 1.15},
+                             .ci95_ms = {1.05, 1.15}},
           .runs = 321,
           .overhead_ms = 0.07,
           .peak_memory_bytes = 5'000'000'000,

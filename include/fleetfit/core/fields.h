@@ -56,6 +56,8 @@ struct Fields {
   std::string_view what = {};       ///< one such record in messages: "device"
   std::span<const Field> all = {};  ///< in the order in which they are written
   OtherKeys others = OtherKeys::ignored;
+  /// What several fields have to keep together: `rule_by` makes it.
+  Status (*rule)(const void* record) = nullptr;
 };
 
 template <class T>
@@ -152,7 +154,7 @@ struct Field {
   constexpr Field may_be_missing() const { return with(&Field::is_optional, true); }
   /// Not written while it is nothing, or has the value of a new record.
   constexpr Field omit_default() const { return with(&Field::if_default, IfDefault::left_out); }
-  /// Written as null then.
+  /// Written as null then, in SQL, too.
   constexpr Field null_default() const { return with(&Field::if_default, IfDefault::null); }
 
   /// Of numbers.
@@ -253,6 +255,9 @@ const void* inlined_record(const Field& field, const void* record);
 /// Where a field's value is in a record that is to be changed, and where a list's next element is.
 void* member_of(const Field& field, void* record);
 void* new_element(const FieldType& list, void* value, std::size_t index);
+/// The rule of a field for a value that is in no record: "claim: worker is empty".
+Status check_text(std::string_view what, const Field& field, std::string_view text);
+Status check_number(std::string_view what, const Field& field, double number);
 /// What is wrong with a text by the field's rules, if anything.
 std::optional<std::string> problem_with(const Field& field, std::string_view text);
 /// A value of that type as JSON; texts that hold JSON as what they hold.
@@ -266,7 +271,8 @@ constexpr FieldType make_field_type();
 template <class T>
 inline constexpr FieldType kFieldType = make_field_type<T>();
 
-template <auto member>
+/// A member, or a member of a member.
+template <auto... path>
 struct MemberOf;
 template <class R, class T, T R::* member>
 struct MemberOf<member> {
@@ -276,11 +282,24 @@ struct MemberOf<member> {
   static const T& of(const void* record) { return static_cast<const R*>(record)->*member; }
   static T& of(void* record) { return static_cast<R*>(record)->*member; }
 };
+template <class R, class T, T R::* member, auto next, auto... rest>
+struct MemberOf<member, next, rest...> {
+  using Inside = MemberOf<next, rest...>;
+  using Record = R;
+  using Type = typename Inside::Type;
 
-/// A field that is a member of its record.
-template <auto member>
+  static const Type& of(const void* record) {
+    return Inside::of(static_cast<const void*>(&MemberOf<member>::of(record)));
+  }
+  static Type& of(void* record) {
+    return Inside::of(static_cast<void*>(&MemberOf<member>::of(record)));
+  }
+};
+
+/// A field that is a member of its record, or a member of one: `field<&Job::limits, &Limits::ms>`.
+template <auto... member>
 constexpr Field field(std::string_view name, std::string_view sentence = {}) {
-  using Place = MemberOf<member>;
+  using Place = MemberOf<member...>;
   using Type = typename Place::Type;
   using Record = typename Place::Record;
   Field field{.name = name, .sentence = sentence, .type = &kFieldType<Type>};
@@ -290,10 +309,16 @@ constexpr Field field(std::string_view name, std::string_view sentence = {}) {
                 kFieldType<Type>.fixed_size > 0) {
     field.is_default = [](const void* record) {
       static const Record kNew{};
-      return Place::of(record) == kNew.*member;
+      return Place::of(record) == Place::of(static_cast<const void*>(&kNew));
     };
   }
   return field;
+}
+
+/// A rule about a whole record: `Status check(const Record&)`, whose message follows the place.
+template <class Record, Status (*check)(const Record&)>
+Status rule_by(const void* record) {
+  return check(*static_cast<const Record*>(record));
 }
 
 /// A member that documents have as a text: `Result<Type> parse(std::string_view)` reads it. It is
@@ -324,14 +349,22 @@ constexpr Field written_field(std::string_view name, std::string_view sentence =
   return field;
 }
 
+/// A field that is read only, by a function.
+template <class Record, auto read>
+constexpr Field read_field(std::string_view name, std::string_view sentence = {}) {
+  Field field{.name = name, .sentence = sentence};
+  field.read = [](const JsonView& view, void* record) -> Status {
+    return read(view, *static_cast<Record*>(record));
+  };
+  return field;
+}
+
 /// A field that functions read and write, which see the record as it is read so far:
 /// `Status read(const JsonView&, Record&)` and `nlohmann::ordered_json write(const Record&)`.
 template <class Record, auto read, auto write>
 constexpr Field field_by(std::string_view name, std::string_view sentence = {}) {
-  Field field = written_field<Record, write>(name, sentence);
-  field.read = [](const JsonView& view, void* record) -> Status {
-    return read(view, *static_cast<Record*>(record));
-  };
+  Field field = read_field<Record, read>(name, sentence);
+  field.write = written_field<Record, write>(name).write;
   return field;
 }
 

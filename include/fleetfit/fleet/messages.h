@@ -11,6 +11,10 @@
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/result.h"
 
+namespace fleetfit::core {
+struct Fields;
+}
+
 /// What travels between server, agents and clients (docs/fleet.md). Every `parse_…` takes what
 /// others sent and fails with `invalid_input`, naming the field; `to_json` writes what the same
 /// function reads.
@@ -28,28 +32,33 @@ struct Registration {
   std::string hardware = {};  ///< one line for people
   std::string probe = "{}";   ///< JSON
 };
+core::Fields fields_of(const Registration*);
 
 /// An attempt at a job.
 struct Attempt {
   std::int64_t job = 0;
   std::int64_t attempt = 0;
 };
+core::Fields fields_of(const Attempt*);
 
 struct Heartbeat {
   std::vector<Attempt> running = {};
   std::string serving = "{}";  ///< JSON
 };
+core::Fields fields_of(const Heartbeat*);
 
 struct HeartbeatReply {
   std::vector<std::int64_t> cancel = {};
   std::int64_t waiting = 0;
   double lease_s = 60;
 };
+core::Fields fields_of(const HeartbeatReply*);
 
 struct JobLimits {
   double seconds = 600;
   std::int64_t memory_bytes = 0;  ///< 0: none
 };
+core::Fields fields_of(const JobLimits*);
 
 /// How a board is set up for a measurement; what is absent is the device's default.
 struct Settings {
@@ -60,10 +69,12 @@ struct Settings {
   std::optional<int> cpu_quota_percent = std::nullopt;
   std::string memory_limit = {};
 };
+core::Fields fields_of(const Settings*);
 
 struct ProbeJob {
   double seconds = 10;
 };
+core::Fields fields_of(const ProbeJob*);
 struct MeasureJob {
   std::string model = {};  ///< hash of its file
   std::string name = {};   ///< the file's, for people and for its format
@@ -75,16 +86,19 @@ struct MeasureJob {
   double max_time_s = 10;
   double target_ci_percent = 2;
 };
+core::Fields fields_of(const MeasureJob*);
 struct ProfileJob {
   std::string bundle = {};
   int threads = 1;
 };
+core::Fields fields_of(const ProfileJob*);
 struct AdaptJob {
   std::string bundle = {};
   std::string data = {};
   double budget_ms = 0;
   std::string strategy = "guided";
 };
+core::Fields fields_of(const AdaptJob*);
 struct RunJob {
   std::string bundle = {};
   std::string pool = {};  ///< hash; empty: the one that the device has found itself
@@ -92,10 +106,12 @@ struct RunJob {
   double budget_ms = 0;
   double seconds = 60;
 };
+core::Fields fields_of(const RunJob*);
 struct DeployJob {
   std::string bundle = {};
   std::string pool = {};
 };
+core::Fields fields_of(const DeployJob*);
 using JobRequest = std::variant<ProbeJob, MeasureJob, ProfileJob, AdaptJob, RunJob, DeployJob>;
 
 /// "probe", "measure", …
@@ -113,6 +129,7 @@ struct Assignment {
   JobLimits limits = {};
   double lease_s = 60;
 };
+core::Fields fields_of(const Assignment*);
 
 /// How an attempt has ended.
 struct Outcome {
@@ -121,6 +138,7 @@ struct Outcome {
   std::string reason = {};    ///< if it has failed
   std::string result = "{}";  ///< JSON
 };
+core::Fields fields_of(const Outcome*);
 
 struct Event {
   std::int64_t sequence = 0;  ///< 1, 2, … of this agent
@@ -129,6 +147,7 @@ struct Event {
   std::optional<std::int64_t> job = std::nullopt;
   std::string body = "{}";  ///< JSON
 };
+core::Fields fields_of(const Event*);
 
 Result<Registration> parse_registration(const core::JsonView& message);
 Result<Heartbeat> parse_heartbeat(const core::JsonView& message);

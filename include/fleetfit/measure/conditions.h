@@ -9,6 +9,10 @@
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/result.h"
 
+namespace fleetfit::core {
+struct Fields;
+}
+
 /// What else happened on the machine while something was measured.
 namespace fleetfit::measure {
 
@@ -35,10 +39,10 @@ struct Conditions {
 
   bool operator==(const Conditions&) const = default;
 };
+core::Fields fields_of(const Conditions*);
 
 Conditions conditions_between(const SystemState& before, const SystemState& after);
 
 nlohmann::json to_json(const Conditions& conditions);
-Result<Conditions> conditions_from_json(const core::JsonView& json);
 
 }  // namespace fleetfit::measure

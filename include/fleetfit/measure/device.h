@@ -12,13 +12,19 @@
 #include "fleetfit/measure/hardware.h"
 #include "fleetfit/measure/runtime.h"
 
+namespace fleetfit::core {
+struct Fields;
+}
+
 /// A Device is a place where a model has a cost: hardware, runtime, threads, cores, precision and
 /// limits. A change of any of them makes another device.
 namespace fleetfit::measure {
 
+using core::to_string;
+
 enum class Precision { fp32, int8 };
 
-std::string_view to_string(Precision precision);
+core::Names names_of(Precision);
 Result<Precision> parse_precision(std::string_view text);
 
 /// What makes a weaker device of this machine. Nothing = not limited.
@@ -30,6 +36,7 @@ struct Limits {
   bool any() const { return cpu_quota_percent || memory_bytes || frequency_khz; }
   bool operator==(const Limits&) const = default;
 };
+core::Fields fields_of(const Limits*);
 
 /// What of the hardware makes it the same device again. The kernel's release is not part of it (it
 /// is recorded with each measurement), nor is what differs between boots.
@@ -43,6 +50,7 @@ struct HardwareIdentity {
 
   bool operator==(const HardwareIdentity&) const = default;
 };
+core::Fields fields_of(const HardwareIdentity*);
 
 HardwareIdentity identity_of(const Hardware& hardware);
 
@@ -59,6 +67,7 @@ struct Device {
 
   bool operator==(const Device&) const = default;
 };
+core::Fields fields_of(const Device*);
 
 /// Most threads that a device may have.
 inline constexpr int kMaxThreads = 1024;

@@ -12,23 +12,15 @@
 
 #include "fleetfit/core/clock.h"
 #include "fleetfit/core/result.h"
+#include "fleetfit/records/measurement.h"
 
 /// Energy that a piece of work takes. A number always says whether it was measured by a sensor or
 /// modelled; where neither is possible there is none.
 namespace fleetfit::measure {
 
-enum class EnergySource { measured, modelled };
-
-std::string_view to_string(EnergySource source);
-Result<EnergySource> parse_energy_source(std::string_view text);
-
-struct Energy {
-  double value_mj = 0;
-  EnergySource source = EnergySource::measured;
-  std::string meter = {};  ///< which one, e.g. "RAPL package-0"
-
-  bool operator==(const Energy&) const = default;
-};
+using core::to_string;
+using records::Energy;
+using records::EnergySource;
 
 /// Tells the energy between `start` and `stop`. Sensors see the whole machine, idle power included;
 /// a model sees the CPU time of one process. Belongs to one thread at a time.

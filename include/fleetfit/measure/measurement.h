@@ -1,47 +1,25 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/result.h"
-#include "fleetfit/core/statistics.h"
+#include "fleetfit/core/time.h"
 #include "fleetfit/measure/conditions.h"
 #include "fleetfit/measure/energy.h"
 #include "fleetfit/measure/protocol.h"
 #include "fleetfit/measure/runtime.h"
 #include "fleetfit/measure/series.h"
+#include "fleetfit/records/measurement.h"
 
 namespace fleetfit::measure {
 
-enum class MeasurementStatus {
-  ok,        ///< the median's interval reached the target, without drift
-  unstable,  ///< it did not in the time given, or it is unlike earlier ones; the numbers are those
-             ///< of all runs
-  failed,    ///< there are no numbers
-};
-
-std::string_view to_string(MeasurementStatus status);
-
-/// Over all measured runs, without warm-up, outliers included.
-struct Latency {
-  double median_ms = 0;
-  double mean_ms = 0;
-  double p90_ms = 0;
-  double p99_ms = 0;
-  /// Of the median that another session would find (measure/history.h); of one session alone where
-  /// nothing is known of others.
-  core::Interval ci95_ms = {};
-  core::Interval session_ci95_ms = {};  ///< of the median, by the runs of this session alone
-  core::Interval mean_ci95_ms = {};     ///< of the mean
-
-  bool operator==(const Latency&) const = default;
-};
+using records::Latency;
+using records::MeasurementStatus;
 
 /// What was found out about one model on one device. A failure is a record as well.
 struct Measurement {
@@ -72,8 +50,9 @@ struct Measurement {
   std::vector<std::string> notes = {};          ///< what a reader should know, one sentence each
   Conditions conditions = {};
   Protocol protocol = {};
-  std::chrono::system_clock::time_point started = {};
+  core::Time started = {};
 };
+core::Fields fields_of(const Measurement*);
 
 /// Keys as in the contract of `fleetfit measure`: "latency_ms", "energy_mj", "ops", …
 nlohmann::json to_json(const Measurement& measurement);

@@ -5,6 +5,10 @@
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/result.h"
 
+namespace fleetfit::core {
+struct Fields;
+}
+
 namespace fleetfit::measure {
 
 /// How a model is measured; docs/measuring.md explains it. In short: the model runs in requests of
@@ -26,6 +30,7 @@ struct Protocol {
 
   bool operator==(const Protocol&) const = default;
 };
+core::Fields fields_of(const Protocol*);
 
 /// For who gives each model this much time: little of it makes the least time shorter, too.
 Protocol protocol_within(double max_time_s);

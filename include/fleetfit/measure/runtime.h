@@ -9,6 +9,7 @@
 
 #include "fleetfit/core/result.h"
 #include "fleetfit/graph/evaluate.h"
+#include "fleetfit/records/measurement.h"
 
 /// A runtime is what executes a model file: the engine in this process, or another program that
 /// speaks JSON lines (docs/formats/runtime.md), so that anybody can add one without C++.
@@ -22,6 +23,7 @@ struct RuntimeInfo {
 
   bool operator==(const RuntimeInfo&) const = default;
 };
+core::Fields fields_of(const RuntimeInfo*);
 
 struct LoadOptions {
   int threads = 1;
@@ -36,12 +38,7 @@ struct LoadedModel {
       {};  ///< kernel choices to hand back as `known_choices` next time; may be ""
 };
 
-struct OperatorTime {
-  std::string name;    ///< the node in the model file; fused ones are joined by "+"
-  std::string type;    ///< the operator's type, e.g. "Conv"
-  std::string kernel;  ///< what ran, in the runtime's own words; may be ""
-  double ms = 0;       ///< mean over the runs
-};
+using records::OperatorTime;
 
 /// Times of several runs of a model.
 struct RunTimes {

@@ -5,6 +5,10 @@
 
 #include "fleetfit/core/statistics.h"
 
+namespace fleetfit::core {
+struct Fields;
+}
+
 /// Statistics of the times of runs in the order in which they were taken. Neighbouring runs are not
 /// independent (the machine is slow for a while, then fast again), so the intervals here are
 /// widened by how long such phases last; for independent runs they are the ordinary ones. All
@@ -42,6 +46,7 @@ struct Drift {
 
   bool operator==(const Drift&) const = default;
 };
+core::Fields fields_of(const Drift*);
 
 /// Nothing significant in fewer than 12 values.
 Drift drift_of(std::span<const double> series);

@@ -3,9 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
-#include "fleetfit/core/result.h"
 #include "fleetfit/store/records.h"
 
 /// What a server keeps of a fleet. Plain values, as in records.h.
@@ -18,8 +16,7 @@ enum class Role : std::uint8_t {
 };
 
 /// "admin", "viewer" or "agent".
-std::string_view to_string(Role role);
-Result<Role> parse_role(std::string_view name);
+core::Names names_of(Role);
 
 /// A token, without its secret.
 struct TokenRecord {
@@ -34,6 +31,7 @@ struct TokenRecord {
 
   bool operator==(const TokenRecord&) const = default;
 };
+core::Fields fields_of(const TokenRecord*);
 
 /// A device on which an agent runs, or is expected to.
 struct AgentRecord {
@@ -47,12 +45,12 @@ struct AgentRecord {
 
   bool operator==(const AgentRecord&) const = default;
 };
+core::Fields fields_of(const AgentRecord*);
 
 enum class JobState : std::uint8_t { waiting, running, finished, failed, cancelled };
 
 /// "waiting", "running", …
-std::string_view to_string(JobState state);
-Result<JobState> parse_job_state(std::string_view name);
+core::Names names_of(JobState);
 
 /// A piece of work for one device.
 struct JobRecord {
@@ -75,6 +73,7 @@ struct JobRecord {
 
   bool operator==(const JobRecord&) const = default;
 };
+core::Fields fields_of(const JobRecord*);
 
 /// Something that happened.
 struct EventRecord {
@@ -88,6 +87,7 @@ struct EventRecord {
 
   bool operator==(const EventRecord&) const = default;
 };
+core::Fields fields_of(const EventRecord*);
 
 /// A file that jobs need, known by its content; the octets are not in the store.
 struct FileRecord {
@@ -99,6 +99,7 @@ struct FileRecord {
 
   bool operator==(const FileRecord&) const = default;
 };
+core::Fields fields_of(const FileRecord*);
 
 /// Who did what.
 struct AuditRecord {
@@ -111,5 +112,6 @@ struct AuditRecord {
 
   bool operator==(const AuditRecord&) const = default;
 };
+core::Fields fields_of(const AuditRecord*);
 
 }  // namespace fleetfit::store

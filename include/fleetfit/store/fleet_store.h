@@ -74,6 +74,7 @@ struct JobCounts {
 
   bool operator==(const JobCounts&) const = default;
 };
+core::Fields fields_of(const JobCounts*);
 
 /// Records as they stand in a store, ids included.
 struct FleetRecords {

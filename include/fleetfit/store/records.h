@@ -1,21 +1,30 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "fleetfit/core/result.h"
+#include "fleetfit/core/names.h"
+#include "fleetfit/core/time.h"
+#include "fleetfit/records/measurement.h"
+
+namespace fleetfit::core {
+struct Fields;
+}
 
 /// What is kept. Plain values: they know neither how they came about nor where they are stored. A
 /// number that is not known is absent, never zero or negative. Texts are UTF-8 without NUL, numbers
 /// finite, and fields called JSON hold the text of one JSON object.
 namespace fleetfit::store {
 
-/// A date with the precision that is kept.
-using Time = std::chrono::sys_time<std::chrono::milliseconds>;
+using core::Time;
+using core::to_string;
+using records::Energy;
+using records::EnergySource;
+using records::Latency;
+using records::MeasurementStatus;
+using records::OperatorTime;
 
 /// A device that the user has named.
 struct DeviceRecord {
@@ -26,6 +35,7 @@ struct DeviceRecord {
 
   bool operator==(const DeviceRecord&) const = default;
 };
+core::Fields fields_of(const DeviceRecord*);
 
 /// A model file, known by its content.
 struct ModelRecord {
@@ -36,59 +46,7 @@ struct ModelRecord {
 
   bool operator==(const ModelRecord&) const = default;
 };
-
-enum class MeasurementStatus {
-  ok,
-  unstable,  ///< it did not settle; the numbers are what was seen
-  failed,    ///< there are no numbers, or they mean nothing
-};
-
-/// "ok", "unstable" or "failed".
-std::string_view to_string(MeasurementStatus status);
-
-/// The status of that name; `invalid_input` if there is none.
-Result<MeasurementStatus> parse_measurement_status(std::string_view name);
-
-enum class EnergySource {
-  measured,  ///< by a meter
-  modelled,  ///< worked out from a power table
-};
-
-/// "measured" or "modelled".
-std::string_view to_string(EnergySource source);
-
-/// The source of that name; `invalid_input` if there is none.
-Result<EnergySource> parse_energy_source(std::string_view name);
-
-/// The time of one inference, over the runs of a measurement.
-struct Latency {
-  double median_ms = 0;
-  double mean_ms = 0;
-  double p90_ms = 0;
-  double p99_ms = 0;
-  double ci95_low_ms = 0;  ///< 95 % interval of the median, from session to session
-  double ci95_high_ms = 0;
-
-  bool operator==(const Latency&) const = default;
-};
-
-/// The energy of one inference.
-struct Energy {
-  double mj = 0;
-  EnergySource source = EnergySource::measured;
-
-  bool operator==(const Energy&) const = default;
-};
-
-/// The time of one operator in one inference.
-struct OperatorRecord {
-  std::string name = {};    ///< the node in the model
-  std::string type = {};    ///< e.g. "Conv"
-  std::string kernel = {};  ///< what ran, in the runtime's own words; may be empty
-  double ms = 0;
-
-  bool operator==(const OperatorRecord&) const = default;
-};
+core::Fields fields_of(const ModelRecord*);
 
 /// A model measured on a device, or the attempt. It repeats what it needs of device and model, so
 /// that it stays true when these are changed or removed.
@@ -110,11 +68,11 @@ struct MeasurementRecord {
   std::string protocol = "{}";    ///< JSON: how it was measured
   std::string conditions = "{}";  ///< JSON: frequency, load, drift, … while it was measured
   Time started = {};
-  std::vector<OperatorRecord> operators =
-      {};  ///< in the order of execution; empty if not asked for
+  std::vector<OperatorTime> operators = {};  ///< in the order of execution; empty if not asked for
 
   bool operator==(const MeasurementRecord&) const = default;
 };
+core::Fields fields_of(const MeasurementRecord*);
 
 /// Which kernel was the fastest for a piece of work on a kind of CPU.
 struct KernelChoiceRecord {
@@ -126,5 +84,6 @@ struct KernelChoiceRecord {
 
   bool operator==(const KernelChoiceRecord&) const = default;
 };
+core::Fields fields_of(const KernelChoiceRecord*);
 
 }  // namespace fleetfit::store

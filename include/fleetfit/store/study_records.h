@@ -4,10 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "fleetfit/core/result.h"
 #include "fleetfit/store/records.h"
 
 /// What is kept of tuning studies. The rules of records.h hold.
@@ -24,15 +22,13 @@ struct StudyRecord {
 
   bool operator==(const StudyRecord&) const = default;
 };
+core::Fields fields_of(const StudyRecord*);
 
 /// See tune/history.h.
 enum class TrialState : std::uint8_t { queued, running, paused, finished, stopped, failed };
 
-/// The name of the value.
-std::string_view to_string(TrialState state);
-
-/// The state of that name; `invalid_input` if there is none.
-Result<TrialState> parse_trial_state(std::string_view name);
+/// The names of the values.
+core::Names names_of(TrialState);
 
 /// Whether it is finished, stopped or failed: no worker will take the trial again.
 bool has_ended(TrialState state);
@@ -54,6 +50,7 @@ struct LevelRecord {
 
   bool operator==(const LevelRecord&) const = default;
 };
+core::Fields fields_of(const LevelRecord*);
 
 struct TrialRecord {
   std::int64_t number = 0;    ///< from 0, without gaps
@@ -80,6 +77,7 @@ struct TrialRecord {
 
   bool operator==(const TrialRecord&) const = default;
 };
+core::Fields fields_of(const TrialRecord*);
 
 /// How many trials there are, by state.
 struct TrialCounts {
@@ -93,6 +91,7 @@ struct TrialCounts {
   std::int64_t all() const { return queued + running + paused + finished + stopped + failed; }
   bool operator==(const TrialCounts&) const = default;
 };
+core::Fields fields_of(const TrialCounts*);
 
 /// How a network is best run on a device: found once, kept for ever, shared by all studies.
 struct InferenceRecord {
@@ -108,5 +107,6 @@ struct InferenceRecord {
 
   bool operator==(const InferenceRecord&) const = default;
 };
+core::Fields fields_of(const InferenceRecord*);
 
 }  // namespace fleetfit::store

@@ -32,7 +32,7 @@ Result<DeviceHistory> load_history(Workplace& workplace, const std::string& fing
     history.measurements.push_back(
         {.model = record.model_hash,
          .median_ms = record.latency->median_ms,
-         .ci95_ms = {record.latency->ci95_low_ms, record.latency->ci95_high_ms},
+         .ci95_ms = {record.latency->ci95_ms.low, record.latency->ci95_ms.high},
          .started = record.started});
   }
   history.spread = measure::session_spread(history.measurements);

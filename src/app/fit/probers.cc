@@ -108,7 +108,7 @@ class TableProber final : public fit::Prober {
     } else if (quantity == Quantity::memory_mb) {
       record.peak_memory_bytes = std::llround(value * kBytesPerMb);
     } else {
-      record.latency = store::Latency{value, value, value, value, value, value};
+      record.latency = store::Latency{value, value, value, value, {value, value}};
     }
   }
 

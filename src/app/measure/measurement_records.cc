@@ -12,34 +12,15 @@
 namespace fleetfit::app {
 namespace {
 
-store::MeasurementStatus status_of(measure::MeasurementStatus status) {
-  switch (status) {
-    case measure::MeasurementStatus::ok:
-      return store::MeasurementStatus::ok;
-    case measure::MeasurementStatus::unstable:
-      return store::MeasurementStatus::unstable;
-    case measure::MeasurementStatus::failed:
-      break;
-  }
-  return store::MeasurementStatus::failed;
+/// Without what stores do not keep.
+std::optional<store::Latency> kept(std::optional<store::Latency> latency) {
+  if (latency) latency->session_ci95_ms = latency->mean_ci95_ms = {};
+  return latency;
 }
 
-std::optional<store::Latency> latency_of(const std::optional<measure::Latency>& latency) {
-  if (!latency) return std::nullopt;
-  return store::Latency{.median_ms = latency->median_ms,
-                        .mean_ms = latency->mean_ms,
-                        .p90_ms = latency->p90_ms,
-                        .p99_ms = latency->p99_ms,
-                        .ci95_low_ms = latency->ci95_ms.low,
-                        .ci95_high_ms = latency->ci95_ms.high};
-}
-
-std::optional<store::Energy> energy_of(const std::optional<measure::Energy>& energy) {
-  if (!energy) return std::nullopt;
-  const bool measured = energy->source == measure::EnergySource::measured;
-  return store::Energy{
-      .mj = energy->value_mj,
-      .source = measured ? store::EnergySource::measured : store::EnergySource::modelled};
+std::optional<store::Energy> kept(std::optional<store::Energy> energy) {
+  if (energy) energy->meter.clear();
+  return energy;
 }
 
 std::string conditions_of(const measure::Measurement& measurement) {
@@ -59,8 +40,8 @@ T protocol_field(const store::MeasurementRecord& record, const char* field, T ot
 }
 
 /// Where the operators are the same.
-void take_lesser_times(const std::vector<store::OperatorRecord>& from,
-                       std::vector<store::OperatorRecord>& into) {
+void take_lesser_times(const std::vector<store::OperatorTime>& from,
+                       std::vector<store::OperatorTime>& into) {
   const auto same = [](const auto& a, const auto& b) { return a.name == b.name; };
   if (!std::ranges::equal(from, into, same)) return;
   for (std::size_t i = 0; i < into.size(); ++i) into[i].ms = std::min(into[i].ms, from[i].ms);
@@ -97,19 +78,17 @@ store::MeasurementRecord to_record(const MeasuredModel& measured) {
       .model_name = std::filesystem::path(measured.model).stem().string(),
       .space = measured.space,
       .design = measured.design,
-      .status = status_of(m.status),
+      .status = m.status,
       .reason = m.reason,
-      .latency = latency_of(m.latency),
+      .latency = kept(m.latency),
       .runs = m.runs,
       .overhead_ms = m.overhead_ms,
-      .energy = energy_of(m.energy),
+      .energy = kept(m.energy),
       .protocol = core::format_json_line(measure::to_json(m.protocol)),
       .conditions = conditions_of(m),
-      .started = std::chrono::floor<std::chrono::milliseconds>(m.started)};
+      .started = m.started,
+      .operators = m.operators};
   if (m.peak_memory_bytes > 0) record.peak_memory_bytes = m.peak_memory_bytes;
-  for (const auto& op : m.operators)
-    record.operators.push_back(
-        {.name = op.name, .type = op.type, .kernel = op.kernel, .ms = op.ms});
   return record;
 }
 

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/app/measuring.h"
+#include "fleetfit/core/fields.h"
 
 namespace fleetfit::app {
 namespace {
@@ -14,29 +15,21 @@ Json comparison_json(const std::optional<measure::Comparison>& comparison) {
           {"rounds", comparison->rounds}};
 }
 
-Json operators_json(const std::vector<store::OperatorRecord>& operators) {
-  Json list = Json::array();
-  for (const auto& op : operators) {
-    list.push_back(
-        {{"name", op.name}, {"type", op.type}, {"kernel", op.kernel}, {"latency_ms", op.ms}});
-  }
-  return list;
-}
-
 }  // namespace
 
 Json latency_json(const std::optional<store::Latency>& latency) {
   if (!latency) return {};
-  return {{"median", latency->median_ms},
-          {"mean", latency->mean_ms},
-          {"p90", latency->p90_ms},
-          {"p99", latency->p99_ms},
-          {"ci95", {latency->ci95_low_ms, latency->ci95_high_ms}}};
+  auto json = core::to_json(*latency);
+  json.erase("session_ci95");
+  json.erase("mean_ci95");
+  return json;
 }
 
 Json energy_json(const std::optional<store::Energy>& energy) {
   if (!energy) return {};
-  return {{"value", energy->mj}, {"source", store::to_string(energy->source)}};
+  auto json = core::to_json(*energy);
+  json.erase("meter");
+  return json;
 }
 
 Json to_json(const MeasuredModel& measured) {
@@ -79,10 +72,10 @@ Json to_json(const MeasuredDesign& measured) {
             {"reason", r.reason},
             {"latency_ms", latency_json(r.latency)},
             {"runs", r.runs},
-            {"overhead_ms", r.overhead_ms ? Json(*r.overhead_ms) : Json()},
-            {"peak_memory_bytes", r.peak_memory_bytes ? Json(*r.peak_memory_bytes) : Json()},
+            {"overhead_ms", core::or_null(r.overhead_ms)},
+            {"peak_memory_bytes", core::or_null(r.peak_memory_bytes)},
             {"energy_mj", energy_json(r.energy)}};
-  if (!r.operators.empty()) json["ops"] = operators_json(r.operators);
+  if (!r.operators.empty()) json["ops"] = core::to_json(r.operators);
   return json;
 }
 

@@ -154,7 +154,7 @@ measure::Measurement failed_measurement(const measure::Protocol& protocol, const
                                         std::string reason) {
   measure::Measurement failed{.reason = std::move(reason)};
   failed.protocol = protocol;
-  failed.started = clock.date();
+  failed.started = std::chrono::floor<std::chrono::milliseconds>(clock.date());
   return failed;
 }
 

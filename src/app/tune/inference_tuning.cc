@@ -40,7 +40,7 @@ tune::InferenceCost cost_of(const measure::Measurement& measurement) {
                                                               .p99_ms = latency.p99_ms}},
                            .spread_ms = (latency.ci95_ms.high - latency.ci95_ms.low) / 2};
   if (measurement.energy) {
-    cost.cost.energy_mj = measurement.energy->value_mj;
+    cost.cost.energy_mj = measurement.energy->mj;
     cost.energy_source = to_string(measurement.energy->source);
   }
   if (measurement.status == measure::MeasurementStatus::unstable)

@@ -93,12 +93,8 @@ class PostgresRow final : public SqlRow {
     return !bytes.empty() && bytes.front() != 0;
   }
 
- protected:
-  bool skip_null() override {
-    if (PQgetisnull(answer_, row_, column_) == 0) return false;
-    ++column_;
-    return true;
-  }
+  bool is_null() const override { return PQgetisnull(answer_, row_, column_) != 0; }
+  void skip() override { ++column_; }
 
  private:
   std::string_view next() {

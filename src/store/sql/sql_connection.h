@@ -43,7 +43,8 @@ SqlValue sql_value(const std::optional<Value>& value) {
   return null;
 }
 
-/// The values of a row, read from left to right. What is null is read as 0, false or empty.
+/// The values of a row, read from left to right. What is null is read as 0, false or empty. Records
+/// are read by sql_records.h.
 class SqlRow {
  public:
   virtual ~SqlRow() = default;
@@ -53,31 +54,27 @@ class SqlRow {
   virtual double number() = 0;
   virtual bool boolean() = 0;
 
+  /// Whether the value that comes next is null.
+  virtual bool is_null() const = 0;
+  /// Goes on to the one behind it.
+  virtual void skip() = 0;
+
   std::optional<std::string> optional_text() { return unless_null(&SqlRow::text); }
   std::optional<std::int64_t> optional_integer() { return unless_null(&SqlRow::integer); }
   std::optional<double> optional_number() { return unless_null(&SqlRow::number); }
 
- protected:
-  /// Goes on if the value that comes next is null, and says whether it was.
-  virtual bool skip_null() = 0;
-
  private:
   template <class Value>
   std::optional<Value> unless_null(Value (SqlRow::*read)()) {
-    if (skip_null()) return std::nullopt;
-    return (this->*read)();
+    if (!is_null()) return (this->*read)();
+    skip();
+    return std::nullopt;
   }
 };
 
 /// Readers of rows with one value.
 inline Result<std::int64_t> read_id(SqlRow& row) { return row.integer(); }
 inline Result<std::string> read_name(SqlRow& row) { return row.text(); }
-
-/// The next value of a row as a time, nothing if it is null.
-inline std::optional<Time> read_time(SqlRow& row) {
-  const auto ms = row.optional_integer();
-  return ms ? std::optional(from_ms(*ms)) : std::nullopt;
-}
 
 /// Where data bases differ.
 struct SqlDialect {
@@ -107,6 +104,7 @@ class SqlConnection {
     const std::array<SqlValue, sizeof...(Values)> all{sql_value(values)...};
     return run(sql, all);
   }
+  Status write(std::string_view sql, std::span<const SqlValue> values) { return run(sql, values); }
   /// How many rows it has inserted, changed or deleted.
   template <class... Values>
   Result<std::int64_t> write_counted(std::string_view sql, const Values&... values) {
@@ -133,12 +131,18 @@ class SqlConnection {
     return records;
   }
   /// The first of them.
+  template <class Record>
+  Result<std::optional<Record>> first(Result<Record> (*read)(SqlRow&), std::string_view sql,
+                                      std::span<const SqlValue> values) {
+    return all(read, sql, values).map([](std::vector<Record> records) {
+      return records.empty() ? std::nullopt : std::optional(std::move(records.front()));
+    });
+  }
   template <class Record, class... Values>
   Result<std::optional<Record>> first(Result<Record> (*read)(SqlRow&), std::string_view sql,
                                       const Values&... values) {
-    return all(read, sql, values...).map([](std::vector<Record> records) {
-      return records.empty() ? std::nullopt : std::optional(std::move(records.front()));
-    });
+    const std::array<SqlValue, sizeof...(Values)> list{sql_value(values)...};
+    return first(read, sql, std::span<const SqlValue>(list));
   }
 
   enum class Transaction {

@@ -7,8 +7,9 @@
 
 #include "store/check.h"
 #include "store/job_transitions.h"
-#include "store/sql/sql_fleet_rows.h"
+#include "store/sql/sql_fleet_queries.h"
 #include "store/sql/sql_job_tables.h"
+#include "store/sql/sql_records.h"
 #include "store/sql/sql_text.h"
 #include "store/sql/sql_values.h"
 
@@ -40,9 +41,11 @@ class SqlFleet final : public FleetStore {
                     [&](SqlConnection& connection) { return insert_new(connection, token); });
   }
   Result<std::optional<TokenRecord>> find_token(std::string_view hash) override {
-    return first(traffic_, read_token, find_token_, hash);
+    return first(traffic_, read_row<TokenRecord>, find_token_, hash);
   }
-  Result<std::vector<TokenRecord>> list_tokens() override { return all(read_token, list_tokens_); }
+  Result<std::vector<TokenRecord>> list_tokens() override {
+    return all(read_row<TokenRecord>, list_tokens_);
+  }
   Result<bool> revoke_token(std::int64_t id, Time now) override {
     return records_
         .use([&](SqlConnection& connection) {
@@ -58,12 +61,12 @@ class SqlFleet final : public FleetStore {
                     [&](SqlConnection& connection) { return save(connection, agents); });
   }
   Result<std::optional<AgentRecord>> find_agent(std::string_view name) override {
-    return first(traffic_, read_agent, find_agent_, name);
+    return first(traffic_, read_row<AgentRecord>, find_agent_, name);
   }
   Result<std::vector<AgentRecord>> list_agents(const AgentFilter& filter) override {
     FLEETFIT_TRY(check(filter));
     std::string pattern;
-    return list(read_agent, query_of(filter, pattern));
+    return list(read_row<AgentRecord>, query_of(filter, pattern));
   }
   Result<AgentCounts> count_agents(Time online_since) override {
     return first(records_, read_agent_counts,
@@ -93,15 +96,15 @@ class SqlFleet final : public FleetStore {
                        [&](JobTables& tables) { return insert_new(tables, jobs); });
   }
   Result<std::optional<JobRecord>> find_job(std::int64_t id) override {
-    return first(traffic_, read_job, jobs_.find, id);
+    return first(traffic_, read_row<JobRecord>, jobs_.find, id);
   }
   Result<Jobs> list_jobs(const JobFilter& filter) override {
-    return list(read_job, query_of(filter));
+    return list(read_row<JobRecord>, query_of(filter));
   }
   // The row without an agent holds the sums.
   Result<JobCounts> count_jobs() override { return count_jobs_of(""); }
   Result<JobCounts> count_jobs_of(std::string_view agent) override {
-    return first(traffic_, read_job_counts, jobs_.counts, agent).map([](const auto& counts) {
+    return first(traffic_, read_row<JobCounts>, jobs_.counts, agent).map([](const auto& counts) {
       return counts.value_or(JobCounts{});
     });
   }
@@ -170,7 +173,7 @@ class SqlFleet final : public FleetStore {
                     [&](SqlConnection& connection) { return insert_new(connection, events); });
   }
   Result<std::vector<EventRecord>> list_events(const EventFilter& filter) override {
-    return list(read_event, query_of(filter)).map([&](std::vector<EventRecord> events) {
+    return list(read_row<EventRecord>, query_of(filter)).map([&](std::vector<EventRecord> events) {
       if (filter.newest) std::ranges::reverse(events);
       return events;
     });
@@ -195,10 +198,10 @@ class SqlFleet final : public FleetStore {
     return records_.use([&](SqlConnection& connection) { return save(connection, file); });
   }
   Result<std::optional<FileRecord>> find_file(std::string_view hash) override {
-    return first(traffic_, read_file, find_file_, hash);
+    return first(traffic_, read_row<FileRecord>, find_file_, hash);
   }
   Result<std::vector<FileRecord>> list_files(std::size_t limit) override {
-    return all(read_file, list_files_, sql_limit(limit));
+    return all(read_row<FileRecord>, list_files_, sql_limit(limit));
   }
 
   Status add_audit(const AuditRecord& entry) override {
@@ -209,8 +212,8 @@ class SqlFleet final : public FleetStore {
     });
   }
   Result<std::vector<AuditRecord>> list_audit(std::int64_t before, std::size_t limit) override {
-    return before > 0 ? all(read_audit, list_audit_before_, before, sql_limit(limit))
-                      : all(read_audit, list_audit_, sql_limit(limit));
+    return before > 0 ? all(read_row<AuditRecord>, list_audit_before_, before, sql_limit(limit))
+                      : all(read_row<AuditRecord>, list_audit_, sql_limit(limit));
   }
 
   Status restore(const FleetRecords& records) override {
@@ -303,7 +306,8 @@ class SqlFleet final : public FleetStore {
   }
 
   Result<std::int64_t> insert_new(SqlConnection& connection, const TokenRecord& token) {
-    FLEETFIT_ASSIGN(const auto known, connection.first(read_token, find_token_, token.hash));
+    FLEETFIT_ASSIGN(const auto known,
+                    connection.first(read_row<TokenRecord>, find_token_, token.hash));
     if (known) return token_exists(token.name);
     auto id = next_id(connection, "tokens");
     if (!id) return id;
@@ -389,18 +393,14 @@ class SqlFleet final : public FleetStore {
     return each(records, body).and_then([&] { return raise_counter(connection, what, last); });
   }
 
-  Status insert(SqlConnection& connection, std::int64_t id, const TokenRecord& token) const {
-    return connection.write(insert_token_, id, token.name, to_string(token.role), token.hash,
-                            token.device, to_ms(token.created), to_ms(token.expires),
-                            to_ms(token.revoked));
-  }
-  Status insert(SqlConnection& connection, std::int64_t id, const EventRecord& event) const {
-    return connection.write(insert_event_, id, event.agent, event.sequence, event.job, event.kind,
-                            event.body, to_ms(event.time));
-  }
-  Status insert(SqlConnection& connection, std::int64_t id, const AuditRecord& entry) const {
-    return connection.write(insert_audit_, id, entry.token, entry.name, entry.action, entry.detail,
-                            to_ms(entry.time));
+  const std::string& insertion_of(const TokenRecord*) const { return insert_token_; }
+  const std::string& insertion_of(const EventRecord*) const { return insert_event_; }
+  const std::string& insertion_of(const AuditRecord*) const { return insert_audit_; }
+
+  // A record whose first column is its id.
+  template <class Record>
+  Status insert(SqlConnection& connection, std::int64_t id, const Record& record) const {
+    return connection.write(insertion_of(&record), SqlValues(id).add_record_after(1, record).all());
   }
 
   // In the order of their names, as others may save some of them at the same time.
@@ -417,8 +417,7 @@ class SqlFleet final : public FleetStore {
     });
   }
   Status save(SqlConnection& connection, const FileRecord& file) const {
-    return connection.write(save_file_, file.hash, file.name, file.kind, file.bytes,
-                            to_ms(file.created));
+    return connection.write(save_file_, SqlValues().add_record(file).all());
   }
   Status save(SqlConnection& connection,
               const std::map<std::string, std::int64_t>& sequences) const {
@@ -427,10 +426,9 @@ class SqlFleet final : public FleetStore {
     });
   }
 
-  const std::string insert_token_ = insert_into("tokens", kTokenColumns);
-  const std::string find_token_ =
-      fmt::format("SELECT {} FROM tokens WHERE hash = ?", kTokenColumns);
-  const std::string list_tokens_ = fmt::format("SELECT {} FROM tokens ORDER BY id", kTokenColumns);
+  const std::string insert_token_ = insert_into("tokens", columns_of<TokenRecord>());
+  const std::string find_token_ = select<TokenRecord>("tokens WHERE hash = ?");
+  const std::string list_tokens_ = select<TokenRecord>("tokens ORDER BY id");
   const std::string save_agent_ =
       "INSERT INTO agents (name, version, hardware, search, serving, created, last_seen) "
       "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET version = excluded.version, "
@@ -438,19 +436,18 @@ class SqlFleet final : public FleetStore {
       "last_seen = coalesce(excluded.last_seen, agents.last_seen)";
   const std::string save_probe_ = upsert("agent_probes", "agent", "probe");
   const std::string find_agent_ =
-      fmt::format("SELECT {} FROM agents WHERE name = ?", kAgentColumns);
-  const std::string insert_event_ = insert_into("events", kEventColumns);
+      fmt::format("SELECT {} FROM agents WHERE name = ?", agent_columns({}));
+  const std::string insert_event_ = insert_into("events", columns_of<EventRecord>());
   const std::string find_sequence_ = "SELECT sequence FROM event_sequences WHERE agent = ?";
   const std::string save_sequence_ = upsert("event_sequences", "agent", "sequence");
-  const std::string save_file_ = upsert("files", "hash", "name, kind, bytes, created");
-  const std::string find_file_ = fmt::format("SELECT {} FROM files WHERE hash = ?", kFileColumns);
+  const std::string save_file_ = upsert("files", columns_of<FileRecord>(), 1);
+  const std::string find_file_ = select<FileRecord>("files WHERE hash = ?");
   const std::string list_files_ =
-      fmt::format("SELECT {} FROM files ORDER BY created DESC, hash DESC LIMIT ?", kFileColumns);
-  const std::string insert_audit_ = insert_into("audit", kAuditColumns);
-  const std::string list_audit_ =
-      fmt::format("SELECT {} FROM audit ORDER BY id DESC LIMIT ?", kAuditColumns);
+      select<FileRecord>("files ORDER BY created DESC, hash DESC LIMIT ?");
+  const std::string insert_audit_ = insert_into("audit", columns_of<AuditRecord>());
+  const std::string list_audit_ = select<AuditRecord>("audit ORDER BY id DESC LIMIT ?");
   const std::string list_audit_before_ =
-      fmt::format("SELECT {} FROM audit WHERE id < ? ORDER BY id DESC LIMIT ?", kAuditColumns);
+      select<AuditRecord>("audit WHERE id < ? ORDER BY id DESC LIMIT ?");
 
   SqlDatabase& records_;
   SqlDatabase& traffic_;

@@ -22,6 +22,7 @@ struct JobSql {
   std::string waiting;
   std::string abandoned;
   std::string insert;
+  std::string update;
   std::string add_counts;
   std::string counts;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "store/check.h"
+#include "store/sql/sql_records.h"
 #include "store/sql/sql_study_tables.h"
 #include "store/sql/sql_values.h"
 #include "store/trial_transitions.h"
@@ -29,12 +30,13 @@ class SqlStudies final : public StudyStore {
   }
   Result<std::optional<StudyRecord>> find_study(std::string_view name) override {
     return database_.use([&](SqlConnection& connection) {
-      return connection.first(read_study, sql_.find_study, name);
+      return connection.first(read_row<StudyRecord>, sql_.find_study, name);
     });
   }
   Result<std::vector<StudyRecord>> list_studies() override {
-    return database_.use(
-        [&](SqlConnection& connection) { return connection.all(read_study, sql_.list_studies); });
+    return database_.use([&](SqlConnection& connection) {
+      return connection.all(read_row<StudyRecord>, sql_.list_studies);
+    });
   }
   Result<bool> remove_study(std::string_view name) override {
     return in_transaction(Transaction::write, [&](StudyTables& tables) -> Result<bool> {
@@ -65,7 +67,7 @@ class SqlStudies final : public StudyStore {
                           Time until) override {
     FLEETFIT_TRY(check_tuner(tuner));
     return in_transaction(Transaction::write, [&](StudyTables& tables) -> Result<bool> {
-      FLEETFIT_ASSIGN(const auto lead, tables.connection().first(read_lead, sql_.lead, name));
+      FLEETFIT_ASSIGN(const auto lead, tables.connection().first(read_row<Lead>, sql_.lead, name));
       if (!lead) return no_study(name);
       if (!may_lead(tuner, now, lead->tuner, lead->until)) return false;
       return tables.connection()
@@ -90,7 +92,8 @@ class SqlStudies final : public StudyStore {
                                                 std::int64_t number) override {
     const auto find = [&](StudyTables& tables, const Progress& progress) {
       return tables.with_levels(
-          progress, tables.connection().all(read_trial, sql_.find_trial, progress.study, number));
+          progress,
+          tables.connection().all(read_row<TrialRecord>, sql_.find_trial, progress.study, number));
     };
     return read_trials(study, find).map([](Trials trials) {
       return trials.empty() ? std::nullopt : std::optional(std::move(trials.front()));
@@ -99,16 +102,16 @@ class SqlStudies final : public StudyStore {
   Result<Trials> list_changes(std::string_view study, std::int64_t since,
                               std::size_t limit) override {
     return read_trials(study, [&](StudyTables& tables, const Progress& progress) {
-      return tables.with_levels(
-          progress, tables.connection().all(read_trial, sql_.list_changes, progress.study, since,
-                                            sql_limit(limit)));
+      return tables.with_levels(progress,
+                                tables.connection().all(read_row<TrialRecord>, sql_.list_changes,
+                                                        progress.study, since, sql_limit(limit)));
     });
   }
   Result<Trials> list_trials(std::string_view study, std::int64_t first, std::size_t limit,
                              LevelDetail levels) override {
     return read_trials(study, [&](StudyTables& tables, const Progress& progress) {
-      auto list = tables.connection().all(read_trial, sql_.list_trials, progress.study, first,
-                                          sql_limit(limit));
+      auto list = tables.connection().all(read_row<TrialRecord>, sql_.list_trials, progress.study,
+                                          first, sql_limit(limit));
       return levels == LevelDetail::none ? list
                                          : tables.with_levels_of_run(progress, std::move(list));
     });
@@ -116,8 +119,8 @@ class SqlStudies final : public StudyStore {
   Result<Trials> best_trials(std::string_view study, std::size_t limit) override {
     return read_trials(study, [&](StudyTables& tables, const Progress& progress) {
       return tables.with_levels(
-          progress,
-          tables.connection().all(read_trial, sql_.best_trials, progress.study, sql_limit(limit)));
+          progress, tables.connection().all(read_row<TrialRecord>, sql_.best_trials, progress.study,
+                                            sql_limit(limit)));
     });
   }
   Result<TrialCounts> count_trials(std::string_view study) override {
@@ -215,22 +218,21 @@ class SqlStudies final : public StudyStore {
                                                         std::string_view fingerprint,
                                                         std::string_view question) override {
     return database_.use([&](SqlConnection& connection) {
-      return connection.first(read_inference, sql_.find_inference, structure, fingerprint,
-                              question);
+      return connection.first(read_row<InferenceRecord>, sql_.find_inference, structure,
+                              fingerprint, question);
     });
   }
   Status save_inference(const InferenceRecord& record) override {
     FLEETFIT_TRY(check(record));
     return database_.use([&](SqlConnection& connection) {
-      return connection.write(sql_.save_inference, record.structure, record.device_fingerprint,
-                              record.question, record.device, record.result, record.failed,
-                              record.elapsed_s, record.study, to_ms(record.found));
+      return connection.write(sql_.save_inference, SqlValues().add_record(record).all());
     });
   }
   Result<std::vector<InferenceRecord>> list_inferences(std::string_view study) override {
     return database_.use([&](SqlConnection& connection) {
-      return study.empty() ? connection.all(read_inference, sql_.list_inferences)
-                           : connection.all(read_inference, sql_.list_inferences_of_study, study);
+      return study.empty()
+                 ? connection.all(read_row<InferenceRecord>, sql_.list_inferences)
+                 : connection.all(read_row<InferenceRecord>, sql_.list_inferences_of_study, study);
     });
   }
 

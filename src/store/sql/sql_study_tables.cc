@@ -4,6 +4,7 @@
 
 #include <unordered_map>
 
+#include "store/sql/sql_records.h"
 #include "store/sql/sql_text.h"
 #include "store/sql/sql_values.h"
 #include "store/trial_transitions.h"
@@ -11,19 +12,19 @@
 namespace fleetfit::store {
 namespace {
 
-constexpr std::string_view kSelectProgress =
-    "SELECT id, change, queued, running, paused, finished, stopped, failed "
-    "FROM studies JOIN study_progress ON study = id WHERE name = ?";
+/// Of a study, what changes with its trials is in a table of its own.
+template <class Record>
+std::string select_of_studies(std::string_view rest) {
+  return select<Record>(fmt::format("studies JOIN study_progress ON study = id {}", rest));
+}
 
 std::string select_trials(std::string_view rest) {
-  return fmt::format("SELECT {} FROM trials {}", kTrialColumns, rest);
+  return select<TrialRecord>(fmt::format("trials {}", rest));
 }
 
 std::string select_inferences(std::string_view rest) {
-  return fmt::format(
-      "SELECT {} FROM inferences {} "
-      "ORDER BY found DESC, structure, device_fingerprint, question",
-      kInferenceColumns, rest);
+  return select<InferenceRecord>(fmt::format(
+      "inferences {} ORDER BY found DESC, structure, device_fingerprint, question", rest));
 }
 
 }  // namespace
@@ -32,19 +33,19 @@ std::string select_inferences(std::string_view rest) {
 StudySql::StudySql(const SqlDialect& dialect)
     : insert_study(
           "INSERT INTO studies (name, definition, seed, created) VALUES (?, ?, ?, ?) RETURNING id"),
-      progress(kSelectProgress) {
+      progress(select_of_studies<Progress>("WHERE name = ?")) {
   const auto index = [&](std::string_view name) {
     return dialect.names_indexes ? fmt::format("INDEXED BY {} ", name) : std::string();
   };
-  find_study = fmt::format("{} WHERE name = ?", kSelectStudies);
-  list_studies = fmt::format("{} ORDER BY name", kSelectStudies);
-  locked_progress = fmt::format("{}{}", kSelectProgress, dialect.lock_progress);
-  lead = fmt::format(
-      "SELECT id, tuner, tuner_until FROM studies JOIN study_progress ON study = id "
-      "WHERE name = ?{}",
-      dialect.lock_progress);
-  insert_trial = insert_into("trials", fmt::format("study, {}", kTrialColumns));
-  insert_level = insert_into("levels", fmt::format("study, {}", kLevelColumns));
+  find_study = select_of_studies<StudyRecord>("WHERE name = ?");
+  list_studies = select_of_studies<StudyRecord>("ORDER BY name");
+  locked_progress = fmt::format("{}{}", progress, dialect.lock_progress);
+  save_progress = update("study_progress", changing_columns_of<Progress>(), "WHERE study = ?");
+  lead = select_of_studies<Lead>(fmt::format("WHERE name = ?{}", dialect.lock_progress));
+  insert_trial = insert_into("trials", "study, " + columns_of<TrialRecord>().list());
+  insert_level = insert_into("levels", "study, " + columns_of<LevelOfTrial>().list());
+  update_trial =
+      update("trials", changing_columns_of<TrialRecord>(), "WHERE study = ? AND number = ?");
   find_trial = select_trials("WHERE study = ? AND number = ?");
   locked_trial = fmt::format("{}{}", find_trial, dialect.lock);
   list_changes = select_trials("WHERE study = ? AND change > ? ORDER BY change LIMIT ?");
@@ -58,13 +59,11 @@ StudySql::StudySql(const SqlDialect& dialect)
   queued_trials =
       select_trials(fmt::format("{}WHERE study = ? AND state = 'queued' ORDER BY number LIMIT ?{}",
                                 index("trials_in_queue"), dialect.lock_free_rows));
-  levels_of_run = fmt::format(
-      "SELECT {} FROM levels WHERE study = ? AND trial BETWEEN ? AND ? ORDER BY trial, level",
-      kLevelColumns);
+  levels_of_run = select<LevelOfTrial>(
+      "levels WHERE study = ? AND trial BETWEEN ? AND ? ORDER BY trial, level");
   find_inference =
       select_inferences("WHERE structure = ? AND device_fingerprint = ? AND question = ?");
-  save_inference = upsert("inferences", "structure, device_fingerprint, question",
-                          "device, result, failed, elapsed_s, study, found");
+  save_inference = upsert("inferences", columns_of<InferenceRecord>(), 3);
   list_inferences = select_inferences("");
   list_inferences_of_study = select_inferences("WHERE study = ?");
 }
@@ -72,23 +71,20 @@ StudySql::StudySql(const SqlDialect& dialect)
 Result<Progress> StudyTables::progress_of(std::string_view study, For use) {
   FLEETFIT_ASSIGN(
       const auto found,
-      connection_.first(read_progress, use == For::changing ? sql_.locked_progress : sql_.progress,
-                        study));
+      connection_.first(read_row<Progress>,
+                        use == For::changing ? sql_.locked_progress : sql_.progress, study));
   if (!found) return no_study(study);
   return *found;
 }
 
 Status StudyTables::save(const Progress& progress) {
-  const auto& counts = progress.counts;
-  return connection_.write(
-      "UPDATE study_progress SET change = ?, queued = ?, running = ?, paused = ?, finished = ?, "
-      "stopped = ?, failed = ? WHERE study = ?",
-      progress.change, counts.queued, counts.running, counts.paused, counts.finished,
-      counts.stopped, counts.failed, progress.study);
+  return connection_.write(sql_.save_progress,
+                           SqlValues().add_changing(progress).add(progress.study).all());
 }
 
 Status StudyTables::insert(const StudyRecord& study) {
-  FLEETFIT_ASSIGN(const auto known, connection_.first(read_study, sql_.find_study, study.name));
+  FLEETFIT_ASSIGN(const auto known,
+                  connection_.first(read_row<StudyRecord>, sql_.find_study, study.name));
   if (known) return study_exists(study.name);
   FLEETFIT_ASSIGN(const auto id,
                   connection_.first(read_id, sql_.insert_study, study.name, study.definition,
@@ -101,23 +97,16 @@ Status StudyTables::insert(const StudyRecord& study) {
 
 Status StudyTables::insert(Progress& progress, const TrialRecord& trial) {
   ++count_of(progress.counts, trial.state);
-  auto added = connection_.write(sql_.insert_trial, progress.study, trial.number, trial.params,
-                                 trial.bracket, trial.level, to_string(trial.state), trial.reason,
-                                 trial.structure, trial.model_file, trial.attempts, trial.worker,
-                                 to_ms(trial.lease_until), trial.stop_requested, trial.progress,
-                                 trial.score, ++progress.change);
-  if (!added) return added;
+  SqlValues values(progress.study);
+  values.add_record(trial).replace_last(++progress.change);  // the change is the last column
+  FLEETFIT_TRY(connection_.write(sql_.insert_trial, values.all()));
   return insert_levels(progress, trial);
 }
 
 Status StudyTables::insert_levels(const Progress& progress, const TrialRecord& trial) {
-  for (const auto& level : trial.levels) {
-    auto added = connection_.write(
-        sql_.insert_level, progress.study, trial.number, level.level, level.epochs,
-        level.data_fraction, level.accuracy, level.loss, level.training_s, level.training_j,
-        level.metrics, level.epoch_values, level.worker, to_ms(level.started), to_ms(level.ended));
-    if (!added) return added;
-  }
+  for (const auto& level : trial.levels)
+    FLEETFIT_TRY(connection_.write(
+        sql_.insert_level, SqlValues(progress.study, trial.number).add_record(level).all()));
   return {};
 }
 
@@ -125,22 +114,16 @@ Status StudyTables::update(Progress& progress, TrialState before, TrialRecord& t
   --count_of(progress.counts, before);
   ++count_of(progress.counts, trial.state);
   trial.change = ++progress.change;
-  auto written = connection_.write(
-      "UPDATE trials SET level = ?, state = ?, reason = ?, structure = ?, model_file = ?, "
-      "attempts = ?, worker = ?, lease_until = ?, stop_requested = ?, progress = ?, score = ?, "
-      "change = ? "
-      "WHERE study = ? AND number = ?",
-      trial.level, to_string(trial.state), trial.reason, trial.structure, trial.model_file,
-      trial.attempts, trial.worker, to_ms(trial.lease_until), trial.stop_requested, trial.progress,
-      trial.score, trial.change, progress.study, trial.number);
-  if (!written) return written;
+  FLEETFIT_TRY(connection_.write(
+      sql_.update_trial,
+      SqlValues().add_changing(trial).add(progress.study).add(trial.number).all()));
   return insert_levels(progress, trial);
 }
 
 Result<TrialRecord> StudyTables::existing_trial(const Progress& progress, std::string_view study,
                                                 std::int64_t number) {
-  FLEETFIT_ASSIGN(auto found,
-                  connection_.first(read_trial, sql_.locked_trial, progress.study, number));
+  FLEETFIT_ASSIGN(auto found, connection_.first(read_row<TrialRecord>, sql_.locked_trial,
+                                                progress.study, number));
   if (!found) return no_trial(study, number);
   return *std::move(found);
 }
@@ -148,10 +131,10 @@ Result<TrialRecord> StudyTables::existing_trial(const Progress& progress, std::s
 Result<std::vector<TrialRecord>> StudyTables::for_workers(const Progress& progress, Time now,
                                                           std::size_t limit) {
   // One that somebody else has locked is just being renewed: its worker lives.
-  auto trials = connection_.all(read_trial, sql_.abandoned_trials, progress.study, to_ms(now),
-                                sql_limit(limit));
+  auto trials = connection_.all(read_row<TrialRecord>, sql_.abandoned_trials, progress.study,
+                                to_ms(now), sql_limit(limit));
   if (!trials || trials->size() == limit || progress.counts.queued == 0) return trials;
-  auto queued = connection_.all(read_trial, sql_.queued_trials, progress.study,
+  auto queued = connection_.all(read_row<TrialRecord>, sql_.queued_trials, progress.study,
                                 sql_limit(limit - trials->size()));
   if (!queued) return queued;
   trials->insert(trials->end(), std::make_move_iterator(queued->begin()),
@@ -165,7 +148,8 @@ Result<std::vector<TrialRecord>> StudyTables::with_levels(const Progress& progre
   std::vector<std::vector<SqlValue>> keys;
   for (const auto& trial : *trials)
     keys.push_back({sql_value(progress.study), sql_value(trial.number), sql_value(trial.number)});
-  FLEETFIT_ASSIGN(auto levels, connection_.all_of_each(read_level, sql_.levels_of_run, keys));
+  FLEETFIT_ASSIGN(auto levels,
+                  connection_.all_of_each(read_row<LevelOfTrial>, sql_.levels_of_run, keys));
   give_levels(*trials, std::move(levels));
   return trials;
 }
@@ -173,8 +157,9 @@ Result<std::vector<TrialRecord>> StudyTables::with_levels(const Progress& progre
 Result<std::vector<TrialRecord>> StudyTables::with_levels_of_run(
     const Progress& progress, Result<std::vector<TrialRecord>> trials) {
   if (!trials || trials->empty()) return trials;
-  FLEETFIT_ASSIGN(auto levels, connection_.all(read_level, sql_.levels_of_run, progress.study,
-                                               trials->front().number, trials->back().number));
+  FLEETFIT_ASSIGN(auto levels,
+                  connection_.all(read_row<LevelOfTrial>, sql_.levels_of_run, progress.study,
+                                  trials->front().number, trials->back().number));
   give_levels(*trials, std::move(levels));
   return trials;
 }

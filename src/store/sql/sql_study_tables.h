@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fleetfit/store/study_store.h"
+#include "store/sql/sql_connection.h"
 #include "store/sql/sql_study_rows.h"
 
 namespace fleetfit::store {
@@ -18,9 +19,11 @@ struct StudySql {
   std::string insert_study;
   std::string progress;
   std::string locked_progress;
+  std::string save_progress;
   std::string lead;
   std::string insert_trial;
   std::string insert_level;
+  std::string update_trial;
   std::string find_trial;
   std::string locked_trial;
   std::string list_changes;

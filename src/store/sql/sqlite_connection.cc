@@ -86,11 +86,7 @@ int bind(sqlite3_stmt* statement, int index, const SqlValue& value) {
 
 }  // namespace
 
-bool SqliteRow::skip_null() {
-  if (sqlite3_column_type(statement_, column_) != SQLITE_NULL) return false;
-  ++column_;
-  return true;
-}
+bool SqliteRow::is_null() const { return sqlite3_column_type(statement_, column_) == SQLITE_NULL; }
 
 std::string SqliteRow::text() {
   const auto* bytes = sqlite3_column_text(statement_, column_);

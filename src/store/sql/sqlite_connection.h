@@ -28,8 +28,8 @@ class SqliteRow final : public SqlRow {
   double number() override { return sqlite3_column_double(statement_, column_++); }
   bool boolean() override { return integer() != 0; }
 
- protected:
-  bool skip_null() override;
+  bool is_null() const override;
+  void skip() override { ++column_; }
 
  private:
   sqlite3_stmt* statement_;
