@@ -80,9 +80,9 @@ std::string format_tree(const TreeModel::Tree& tree);
 Result<TreeModel::Tree> parse_tree(std::string_view text);
 
 struct ForestOptions {
-  int trees = 20;
-  std::vector<double> least_child_samples = {1, 2, 4, 8};  ///< rows on each side of a split
-  double subsample = 0.8;  ///< share of the rows that each tree sees
+  int trees = 10;
+  std::vector<double> least_child_samples = {1, 4};  ///< rows on each side of a split
+  double subsample = 0.8;                            ///< share of the rows that each tree sees
 };
 
 /// Random forest, grown by XGBoost: each tree is fitted to some of the rows, to the logarithm of
