@@ -33,10 +33,10 @@ struct ImportedStudy {
 /// Brings a study of Optuna into the store, so that `tune`, `ask` and `tell` go on with it:
 /// complete trials as finished, pruned ones as stopped, failed ones as failed. A value that is
 /// maximized is the accuracy, one that is minimized the loss; several are called value_0, value_1
-/// and so on. A parameter that only some trials have is made to depend on a choice that separates them
-/// apart. Fails as `store::read_optuna_study` does, and with `invalid_input` if there are several
-/// studies and none is named, if no trial has parameters, and if there is a study of that name in
-/// the store.
+/// and so on. A parameter that only some trials have is made to depend on a choice that separates
+/// them. Fails as `store::read_optuna_study` does, and with `invalid_input` if there are
+/// several studies and none is named, if no trial has parameters, and if there is a study of that
+/// name in the store.
 Result<ImportedStudy> import_optuna_study(const StudyPlace& place, const ImportOptions& options);
 
 nlohmann::ordered_json to_json(const ImportedStudy& study);

@@ -79,7 +79,8 @@ struct WorkRequest {
   std::chrono::milliseconds lease{10'000};
   /// Ends when there was nothing to do for so long.
   std::optional<std::chrono::seconds> idle_limit = std::nullopt;
-  /// A descriptor whose end of input means that the process which started the worker has ended; -1: none.
+  /// A descriptor whose end of input means that the process which started the worker has ended; -1:
+  /// none.
   int parent = -1;
 };
 
