@@ -8,10 +8,6 @@
 #include "fleetfit/core/result.h"
 #include "fleetfit/train/elastify.h"
 
-namespace fleetfit::core {
-struct Fields;
-}
-
 namespace fleetfit::train {
 
 /// How far an elastification has come; the notes of its checkpoints.
@@ -24,10 +20,6 @@ struct ElastifyPlace {
   double elapsed_s = 0;
   std::vector<ElastifyEpoch> epochs = {};  ///< that are finished
 };
-core::Fields fields_of(const ElastifyPlace*);
-
-core::Fields fields_of(const RangeAccuracy*);
-core::Fields fields_of(const ElastifyEpoch*);
 core::Fields fields_of(const ElastifyPlace*);
 
 std::string to_notes(const ElastifyPlace& place);
