@@ -428,7 +428,7 @@ Interleaved measure_interleaved(std::span<const Subject> subjects, const Protoco
   for (const auto& subject : subjects) courses.emplace_back(subject, protocol, session);
   const auto checked = check(protocol);
   for (std::size_t i = 0; i < courses.size(); ++i) {
-    if (!checked) courses[i].fail_with("protocol: " + checked.error().message);
+    if (!checked) courses[i].fail_with(checked.error().message);
     if (shares_runtime(subjects, i)) {
       courses[i].fail_with("two models cannot be measured in turns on one runtime");
     }

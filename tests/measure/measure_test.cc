@@ -230,7 +230,7 @@ TEST_F(MeasureModel, NamesTheFieldOfAProtocolThatCannotBe) {
   FakeRuntime runtime(clock, [](int) { return 10.0; });
   const auto result = measure(runtime, {.min_runs = 3});
   EXPECT_EQ(result.status, MeasurementStatus::failed);
-  EXPECT_THAT(result.reason, HasSubstr("protocol: min_runs: 3 is not in 6 to"));
+  EXPECT_THAT(result.reason, HasSubstr("protocol: min_runs is 3, not from 6 to"));
 }
 
 TEST_F(MeasureModel, AddsOperatorsAndOverheadUpToTheMedian) {
