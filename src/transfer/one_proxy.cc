@@ -178,8 +178,7 @@ std::unique_ptr<const space::Source> proxy_source(const LinearProxy& proxy) {
 
 std::vector<ParetoDesign> drop_dominated(std::vector<ParetoDesign> designs) {
   std::vector<double> rows;
-  for (const auto& design : designs)
-    rows.insert(rows.end(), {design.latency_ms, -design.accuracy});
+  for (const auto& design : designs) rows.insert(rows.end(), {design.latency_ms, -design.accuracy});
   std::vector<ParetoDesign> left;
   for (const std::size_t i : search::pareto_set({rows, 2})) left.push_back(std::move(designs[i]));
   return left;

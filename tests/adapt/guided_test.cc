@@ -124,11 +124,11 @@ TEST_F(Searching, NearbyStrategiesStayNearTheBudgetAndFindGoodSubnets) {
   const auto optimum = true_optimum(4.5);
   for (const bool anneals : {false, true}) {
     const auto strategy =
-        anneals ? search::make_annealing(nearby_moves(task), core::Random(2),
-                                         {.chains = 20, .steps = 90, .last_temperature = 0.01})
-                : search::make_evolution(
-                      nearby_moves(task), core::Random(2),
-                      {.population = 50, .generations = 40, .mutation_ratio = 1});
+        anneals
+            ? search::make_annealing(nearby_moves(task), core::Random(2),
+                                     {.chains = 20, .steps = 90, .last_temperature = 0.01})
+            : search::make_evolution(nearby_moves(task), core::Random(2),
+                                     {.population = 50, .generations = 40, .mutation_ratio = 1});
     const auto searched = search_subnets(task, *this, **strategy).value();
     EXPECT_FALSE(searched.subnets.empty());
     for (const auto& subnet : searched.subnets) {

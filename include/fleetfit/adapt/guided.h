@@ -112,8 +112,8 @@ struct SearchSubnetsOptions {
   std::function<void(const SearchedSubnets&)> observe = {};
 };
 
-/// Lets the strategy propose, evaluates, reports to it, until it is at its end. Fails as the quality does;
-/// when stopped, gives what was found so far.
+/// Lets the strategy propose, evaluates, reports to it, until it is at its end. Fails as the
+/// quality does; when stopped, gives what was found so far.
 Result<SearchedSubnets> search_subnets(const SubnetProblem& problem, SubnetQuality& quality,
                                        search::Strategy& strategy,
                                        const SearchSubnetsOptions& options = {});
