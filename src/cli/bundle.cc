@@ -25,7 +25,7 @@ std::string subnets_text(const std::string& exact, double approximate) {
   return exact.size() <= kLong ? exact : fmt::format("{:.3g}", approximate);
 }
 
-/// Prints as JSON, or as `text` tells it.
+/// Prints as JSON, or as `text` puts it.
 template <class T, class Text>
 Result<int> answer(const Context& context, const Result<T>& result, Text text) {
   FLEETFIT_TRY(result);

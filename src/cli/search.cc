@@ -166,7 +166,7 @@ std::string search_text(const app::SearchReport& report) {
   return text + "\n";
 }
 
-/// What both verbs are told alike.
+/// What both verbs take alike.
 template <class Request>
 Status take_common(const Context& context, const CommonFlags& flags, Request& request) {
   FLEETFIT_ASSIGN(auto sources, source_options(context, flags));

@@ -117,7 +117,7 @@ Schedule schedule_of(const Graph& graph) {
   return schedule;
 }
 
-/// Executes steps one by one and tells the memory.
+/// Executes steps one by one and reports the memory.
 class Machine {
  public:
   explicit Machine(const Schedule& schedule) : schedule_(&schedule) {

@@ -21,7 +21,7 @@ bool is_short(const Shape& shape) {
   return count == 0 ? shape.size() < 2 : count <= kMostFollowed;
 }
 
-/// Follows the values of small tensors that can be told before the network runs.
+/// Follows the values of small tensors that can be known before the network runs.
 class KnownValues {
  public:
   explicit KnownValues(const Graph& graph) : graph_(graph), computed_(graph.tensors.size()) {}

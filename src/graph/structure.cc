@@ -105,7 +105,7 @@ class Digests {
  private:
   std::string& of(TensorId id) { return tensors_[static_cast<std::size_t>(id)]; }
 
-  /// How often a tensor is read tells a shared one from several alike.
+  /// How often a tensor is read separates a shared one from several alike.
   void count_uses() {
     for (const auto& node : graph_.nodes) {
       const bool weighs = std::holds_alternative<DequantizeLinear>(node.op) ||

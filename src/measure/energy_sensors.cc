@@ -69,7 +69,7 @@ class CounterMeter final : public EnergyMeter {
   bool started_ = false;
 };
 
-// A sensor that tells power.
+// A sensor that shows power.
 struct Gauge {
   std::string name;
   std::function<Result<double>()> read_mw;
@@ -225,7 +225,7 @@ std::vector<Counter> energy_counters(const fs::path& chip, const std::string& ch
     counters.push_back({.path = chip / fmt::format("energy{}_input", channel),
                         .name = chip_name + "/" + label_of(chip, "energy", channel)});
   }
-  // amd_energy tells each core and each socket; a socket holds its cores.
+  // amd_energy reports each core and each socket; a socket holds its cores.
   const auto is_socket = [](const Counter& c) {
     return c.name.find("socket") != std::string::npos;
   };

@@ -180,7 +180,7 @@ class ExecRuntime final : public Runtime {
     return fail(ErrorCode::device_failed, fmt::format("{} (during {}){}", reason, op, said));
   }
 
-  /// For one that does not talk any more: how it ended tells more than that it is silent.
+  /// For one that does not talk any more: how it ended says more than that it is silent.
   tl::unexpected<Error> fell_silent(std::string_view op, std::string otherwise) {
     if (const auto status = process_->wait(kWaitForEnd)) {
       otherwise = fmt::format("{}: it ended with {}", program(), core::to_string(*status));

@@ -233,7 +233,8 @@ class Course {
       return std::nullopt;
     }
     record_.peak_memory_bytes = std::max(record_.peak_memory_bytes, times->peak_memory_bytes);
-    // A fast run in ten thousand cannot be told from none; half a microsecond keeps requests small.
+    // A fast run in ten thousand cannot be known from none; half a microsecond keeps requests
+    // small.
     last_run_ms_ = std::max(median_of(times->ms), 5e-4);
     return *std::move(times);
   }

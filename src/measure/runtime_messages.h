@@ -27,7 +27,7 @@ nlohmann::json run_reply(const RunTimes& times);
 Result<RunTimes> read_run_times(const core::JsonView& reply, int runs);
 
 nlohmann::json error_reply(const Error& error);
-/// The error that a reply tells. A code that we do not know counts as `device_failed`. Fails if the
+/// The error that a reply holds. A code that we do not know counts as `device_failed`. Fails if the
 /// reply does not tell it properly.
 Result<Error> read_error(const core::JsonView& reply);
 

@@ -17,7 +17,7 @@ Status tell_if_it_came(ApiState& state, const std::string& device, store::Time n
   return state.tell({&event, 1});
 }
 
-/// The record that it is to have; what it serves is told by its heartbeats.
+/// The record that it is to have; what it serves is in its heartbeats.
 Result<store::AgentRecord> agent_of(ApiState& state, const fleet::Registration& registration,
                                     store::Time now) {
   FLEETFIT_ASSIGN(const auto known, state.fleet().find_agent(registration.name));

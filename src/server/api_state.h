@@ -91,7 +91,7 @@ class ApiState {
   /// A device that was heard of since then is online.
   store::Time online_since(store::Time now) const { return later(now, -options_.online_s); }
 
-  /// Keeps the events and tells those who wait for some.
+  /// Keeps the events and wakes those who wait for some.
   Status tell(std::span<const store::EventRecord> events);
   /// Who did what.
   Status note(const Call& call, std::string_view action, std::string_view detail);

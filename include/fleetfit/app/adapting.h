@@ -37,7 +37,7 @@ struct AdaptRequest {
   std::string program_memory = "512M";    ///< about the most for branches that are ready to run
   std::filesystem::path table = {};       ///< a latency table to use instead of profiling
   std::filesystem::path save_table = {};  ///< where to write the table; may be empty
-  std::filesystem::path proxy = {};       ///< another device's table, to be bent to this device
+  std::filesystem::path proxy = {};       ///< another device's table, to be adapted to this device
   std::filesystem::path pool = {};        ///< where to write the pool
   std::string compare = {};               ///< a subnet to tell the same of; may be empty
   adapt::TimingOptions timing = {};       ///< its quantile is that of `tail`

@@ -36,7 +36,7 @@ struct FewShotTrial {
   double coverage90 = 0;  ///< share of other designs than the samples that lie in their interval
 };
 
-/// What is told of one trial is told of the first.
+/// What is reported of one trial is that of the first.
 struct FewShotReport {
   const space::Space* space = nullptr;
   std::string target = {};

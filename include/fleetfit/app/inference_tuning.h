@@ -107,7 +107,7 @@ Result<ConfirmedInference> confirm_inference(Workplace& workplace, const Confirm
                                              core::Progress& progress, const std::stop_token& stop);
 
 /// What the hidden verb `infer serve` does for `confirm_inference`: reads a plan, says when it is
-/// ready, serves when told to, and says what it saw. One JSON document on each line.
+/// ready, serves on request, and says what it saw. One JSON document on each line.
 Status serve_inference_plan(std::istream& in, std::ostream& out);
 
 /// The recommendation of the best trial of a study, confirmed on each of its devices that is no

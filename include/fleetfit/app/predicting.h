@@ -46,7 +46,7 @@ struct TrainPredictorRequest {
   bool stored = false;
 };
 
-/// What is told of a predictor that was trained.
+/// What is reported of a predictor that was trained.
 struct TrainedPredictor {
   std::filesystem::path output = {};
   predict::Identity identity = {};

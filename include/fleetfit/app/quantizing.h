@@ -47,7 +47,7 @@ struct QuantizeSummary {
 /// Quantizes with the ranges that activations have on images of the data set's training part,
 /// brought to the size of the model's input, and writes ONNX with QuantizeLinear and
 /// DequantizeLinear. Where the model's first output has a score for each class of the data, also
-/// tells the accuracy before and after on images of the test part. Fails with `invalid_input` if
+/// reports the accuracy before and after on images of the test part. Fails with `invalid_input` if
 /// the model is quantized already or does not take one image.
 Result<QuantizeSummary> quantize_model(const QuantizeRequest& request, core::Progress& progress);
 

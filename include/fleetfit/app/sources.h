@@ -25,7 +25,7 @@
 ///   adapted:FILE              a proxy that was adapted to a device
 ///   device:NAME               measures, and keeps what was measured in the store
 ///   fitted:FILE.csv#COLUMN    a predictor that is fitted to the designs of a small table
-///   own:NAME                  what whoever calls these functions brings along
+///   own:NAME                  what the caller of these functions brings along
 namespace fleetfit::app {
 
 using space::Quantity;

@@ -82,7 +82,7 @@ struct DesignSampleRequest {
 /// The designs that `measure` would take.
 Result<std::vector<DesignText>> sample_space(const DesignSampleRequest& request);
 
-/// A table with the key columns alone, to be filled in by whoever measures.
+/// A table with the key columns alone, to be filled in by measuring.
 Status write_designs(const std::vector<DesignText>& designs, const std::filesystem::path& file);
 
 nlohmann::ordered_json to_json(const std::vector<SpaceSummary>& spaces);

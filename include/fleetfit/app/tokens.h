@@ -35,7 +35,7 @@ Result<CreatedToken> create_token(store::FleetStore& fleet, const TokenRequest& 
                                   store::Time now);
 
 /// The token of that secret. Whether it is unknown, has expired or was revoked, the failure is the
-/// same `not_found`. The secret is looked up by its hash, so that the time that it takes tells
+/// same `not_found`. The secret is looked up by its hash, so that the time that it takes says
 /// nothing of it either.
 Result<store::TokenRecord> find_token(store::FleetStore& fleet, std::string_view secret,
                                       store::Time now);

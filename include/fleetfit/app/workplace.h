@@ -37,7 +37,7 @@ Result<Workplace> open_workplace_patiently(std::string_view store_url, const cor
 
 /// What the verb `runtime` does: executes models for the process that started it, until the input
 /// ends (docs/formats/runtime.md). A runtime is a process of its own so that limits hold for it
-/// alone, its memory can be told, and its end is not ours.
+/// alone, its memory can be known, and its end is not ours.
 Status serve_engine(std::istream& in, std::ostream& out);
 
 }  // namespace fleetfit::app

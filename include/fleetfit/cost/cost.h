@@ -22,7 +22,7 @@ struct NodeCost {
 };
 
 struct GraphCost {
-  /// One for each node, in order; nothing where a shape that it depends on cannot be told, or the
+  /// One for each node, in order; nothing where a shape that it depends on cannot be known, or the
   /// operator is unknown.
   std::vector<std::optional<NodeCost>> nodes;
   /// Sums over the nodes that have a cost; weights that several share count once.

@@ -31,7 +31,7 @@ const std::vector<std::string>& feature_names(std::string_view kind);
 
 /// Works for floats and for quantized networks alike (QuantizeLinear and DequantizeLinear around an
 /// operator that are part of its kernel, or tensors that are quantized themselves). Fails with
-/// `invalid_input`, naming the node, if a shape that is needed cannot be told, and if the kernel
+/// `invalid_input`, naming the node, if a shape that is needed cannot be known, and if the kernel
 /// names a node that the graph does not have.
 Result<KernelFeatures> features_of(const graph::Graph& graph, const Kernel& kernel);
 

@@ -11,7 +11,7 @@
 #include "fleetfit/core/result.h"
 #include "fleetfit/graph/graph.h"
 
-/// Which kernels a framework will run for a network, told from the network alone.
+/// Which kernels a framework will run for a network, worked out from the network alone.
 namespace fleetfit::cost {
 
 /// A piece of work that a framework starts as one: an operator and what it does along the way.

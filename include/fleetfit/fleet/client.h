@@ -17,7 +17,7 @@ struct ClientOptions {
   std::string server = {};  ///< "https://host:8443"; plain http on loopback alone
   std::string token = {};
   std::filesystem::path authority = {};  ///< certificate to trust instead of the system's
-  std::string device = {};  ///< which one an agent is: told with its calls and downloads
+  std::string device = {};  ///< which one an agent is: sent with its calls and downloads
   double timeout_s = 30;    ///< without a byte
   std::int64_t max_download_bytes = std::int64_t{1} << 40;
 };

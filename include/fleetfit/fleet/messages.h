@@ -79,7 +79,7 @@ struct MeasureJob {
   std::string model = {};  ///< hash of its file
   std::string name = {};   ///< the file's, for people and for its format
   Settings settings = {};
-  std::string as = {};  ///< the part of the device's name that tells these settings; may be empty
+  std::string as = {};  ///< the part of the device's name that says these settings; may be empty
   std::string space = {};
   std::string design = {};
   bool operators = false;

@@ -42,7 +42,7 @@ struct ImportedModel {
   std::vector<AssumedDimension> assumed;
 };
 
-/// Reads a model file; the format is told by its content and, failing that, by its name. No input
+/// Reads a model file; the format is known by its content and, failing that, by its name. No input
 /// crashes it or makes it use much more memory than the file is long: what is wrong is
 /// `invalid_input`, `not_found` or `io`, the message naming file and node.
 Result<ImportedModel> import_model(const std::filesystem::path& file,

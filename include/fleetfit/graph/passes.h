@@ -32,7 +32,7 @@ struct SimplifyOptions {
 /// is no pass.
 Status simplify(Graph& graph, const SimplifyOptions& options = {});
 
-/// Runs one pass by name; tells whether it changed anything. `invalid_input` if there is none of
+/// Runs one pass by name; says whether it changed anything. `invalid_input` if there is none of
 /// that name.
 Result<bool> run_pass(Graph& graph, std::string_view name);
 

@@ -14,7 +14,7 @@
 ///
 ///     prepare_for_quantization -> run it on some data, observing tensors_to_observe -> quantize
 ///
-/// and to_quantized_tensors for whoever executes the result.
+/// and to_quantized_tensors for callers that execute the result.
 namespace fleetfit::graph {
 
 /// Whether any of it computes with 8-bit numbers.

@@ -10,12 +10,12 @@
 namespace fleetfit::graph {
 
 /// Computes type and shape of every tensor from the inputs on, following shapes that the network
-/// itself computes (Shape, Gather, Concat, … before a Reshape). What cannot be told keeps what the
+/// itself computes (Shape, Gather, Concat, … before a Reshape). What cannot be known keeps what the
 /// file declared. Fails with `invalid_input`, naming the node, if operands do not fit.
 Status infer_shapes(Graph& graph);
 
 /// Gives named open dimensions of the inputs (Tensor::symbols) these extents and infers all shapes
-/// anew. Names that no input has are ignored.
+/// again. Names that no input has are ignored.
 Status bind_dimensions(Graph& graph, const std::map<std::string, std::int64_t>& extents);
 
 /// Padding before and after each spatial dimension for this input: auto_pad resolved.

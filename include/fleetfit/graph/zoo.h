@@ -25,7 +25,7 @@ struct ZooOptions {
   std::uint64_t seed = 1;                ///< of the weights
 };
 
-/// What a network's builder is told.
+/// What a network's builder gets.
 struct NetOptions {
   std::int64_t classes = 1000;
   double width = 1;

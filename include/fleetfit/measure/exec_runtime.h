@@ -34,7 +34,7 @@ struct ExecRuntimeOptions {
 ///
 /// A program that hangs, dies or speaks nonsense fails the call with `device_failed`, the reason
 /// and the end of its stderr; it is killed with all that it started, and the next `load` starts it
-/// anew.
+/// again.
 Result<std::unique_ptr<Runtime>> start_exec_runtime(ExecRuntimeOptions options);
 
 /// The words of a command line: blanks separate them, '…' and "…" keep blanks, a backslash takes

@@ -10,7 +10,7 @@
 
 #include "fleetfit/core/result.h"
 
-/// What the kernel tells about this machine's processor and memory.
+/// What the kernel says about this machine's processor and memory.
 namespace fleetfit::measure {
 
 struct Cache {

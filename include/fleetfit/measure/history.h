@@ -17,7 +17,7 @@ namespace fleetfit::measure {
 
 /// A measurement that was taken before on the same device.
 struct EarlierMeasurement {
-  std::string model = {};  ///< anything that tells models apart, such as a hash
+  std::string model = {};  ///< anything that differs between models, such as a hash
   double median_ms = 0;
   core::Interval ci95_ms = {};
   std::chrono::system_clock::time_point started = {};

@@ -30,8 +30,8 @@ struct Measurement {
   std::int64_t warmup_runs = 0;
   std::int64_t outliers = 0;
   Drift drift = {};
-  /// Runs fall into two groups, as those of a throttled process do. The median then tells which
-  /// group is larger; the mean tells what a run costs.
+  /// Runs fall into two groups, as those of a throttled process do. The median then says which
+  /// group is larger; the mean says what a run costs.
   bool bimodal = false;
   bool unlike_before = false;  ///< it settled, but is unstable for what was measured before
 

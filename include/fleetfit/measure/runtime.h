@@ -32,7 +32,7 @@ struct LoadOptions {
   std::string known_choices = {};
 };
 
-/// What a runtime tells about a model that it has loaded.
+/// What a runtime says about a model that it has loaded.
 struct LoadedModel {
   std::string choices =
       {};  ///< kernel choices to hand back as `known_choices` next time; may be ""
@@ -67,7 +67,7 @@ class Runtime {
                                    const LoadOptions& options) = 0;
 
   /// Runs the loaded model `runs` times and takes the time of each inside the runtime. With
-  /// `per_operator`, tells the mean time of each operator over these runs as well.
+  /// `per_operator`, says the mean time of each operator over these runs as well.
   virtual Result<RunTimes> run(int runs, bool per_operator) = 0;
 
   /// Runs the loaded model once on these inputs (all of them, by name) and gives its outputs.

@@ -28,7 +28,7 @@ struct CopyCounts {
 };
 
 /// Copies all records into an empty store, in batches; `on_batch` may be empty. Measurements and
-/// changes of trials are numbered anew, in the same order; what a fleet has keeps its ids. Studies
+/// changes of trials are numbered again, in the same order; what a fleet has keeps its ids. Studies
 /// and fleets that somebody works on meanwhile may be copied in part. Fails with `invalid_input` if
 /// `to` is not empty; what was copied before another failure stays there.
 Result<CopyCounts> copy_records(Store& from, Store& to,

@@ -38,7 +38,7 @@ struct AgentRecord {
   std::string name = {};       ///< not empty; there is one agent of a name
   std::string version = {};    ///< of its program; empty until it has registered
   std::string hardware = {};   ///< one line for people
-  std::string probe = "{}";    ///< JSON: what it has told of itself
+  std::string probe = "{}";    ///< JSON: what it has said of itself
   std::string serving = "{}";  ///< JSON: what it serves now, from its heartbeats
   Time created = {};
   std::optional<Time> last_seen = {};

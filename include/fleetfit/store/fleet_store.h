@@ -130,7 +130,7 @@ class FleetStore {
     std::int64_t job = 0;
     std::int64_t attempt = 0;
   };
-  /// What an agent tells of itself: it was seen, it serves this, and it runs these jobs, whose
+  /// What an agent says of itself: it was seen, it serves this, and it runs these jobs, whose
   /// leases are prolonged; those that wait again because their leases had ended are its own once
   /// more. Gives the ids of jobs that it is to stop: those asked to be cancelled, which they are
   /// from now on, and those that are no longer its own. `not_found` if there is no such agent.

@@ -116,7 +116,7 @@ class StudyStore {
   /// One of them, if there is one.
   Result<std::optional<TrialRecord>> claim_trial(std::string_view study, std::string_view worker,
                                                  Time now, Time until);
-  /// The worker lives, and tells how far the trial is. Is no change that others follow.
+  /// The worker lives, and says how far the trial is. Is no change that others follow.
   virtual Result<Hold> renew(const Claim& claim, Time until, std::string_view progress) = 0;
   /// Which network the trial has, as soon as it is known.
   virtual Result<Hold> save_structure(const Claim& claim, std::string_view structure,
@@ -149,7 +149,7 @@ class StudyStore {
   /// Whether `wait_for_news` is woken by what other processes write; otherwise it sleeps.
   virtual bool hears_of_changes() const { return false; }
   /// Waits until there may be news of the study since the last call, or the time is over, or `stop`
-  /// asks for it. Wakes too often rather than too seldom, and a lost data base tells nothing: ask
+  /// asks for it. Wakes too often rather than too seldom, and a lost data base says nothing: ask
   /// again in any case. Belongs to one thread for each kind of news.
   virtual void wait_for_news(std::string_view study, News news, std::chrono::milliseconds timeout,
                              const std::stop_token& stop);

@@ -15,9 +15,9 @@
 namespace fleetfit::app {
 
 /// A runtime in a process of its own, under the limits of its device; a process that is started
-/// anew after a failure gets them again.
+/// again after a failure gets them again.
 struct OpenedRuntime {
-  /// Outlives the process that it limits. On the heap, as whoever starts processes refers to it.
+  /// Outlives the process that it limits. On the heap, as all that start processes refer to it.
   std::unique_ptr<std::optional<measure::AppliedLimits>> limits;
   std::unique_ptr<measure::Runtime> runtime;
   std::unique_ptr<int> pid = std::make_unique<int>(0);  ///< of the process that runs now

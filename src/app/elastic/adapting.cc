@@ -203,7 +203,7 @@ class Adapting {
                                                            .reuse_bytes = reuse_bytes_,
                                                            .program_bytes = program_bytes_,
                                                            .threads = request_.threads})));
-    // A search that was stopped still tells what it has found.
+    // A search that was stopped still says what it has found.
     made->watch(&progress_, searched_.stopped ? std::stop_token() : stop_);
     return made;
   }

@@ -14,7 +14,7 @@ struct ProxyTableOptions {
   std::uint64_t seed = 1;
 };
 
-/// The latency table of one device bent to another by a few subnets that are timed there: the
+/// The latency table of one device adapted to another by a few subnets that are timed there: the
 /// subnets are a space, and the table is a linear proxy (transfer/adaproxy.h). Fails as the timer
 /// does, and with `invalid_input` if there are too few subnets to tell anything.
 Result<adapt::LatencyTable> table_from_proxy(const std::vector<elastic::Supernet>& models,

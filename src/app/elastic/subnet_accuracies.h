@@ -28,7 +28,7 @@ struct AccuracyParts {
 /// interrupted is not done again. Belongs to one thread.
 class SubnetAccuracies final : public adapt::SubnetQuality {
  public:
-  /// `file` tells by its name what the numbers depend on; one that is damaged counts as none.
+  /// `file` says by its name what the numbers depend on; one that is damaged counts as none.
   SubnetAccuracies(AccuracyParts parts, std::unique_ptr<adapt::ImageBatches> images,
                    std::filesystem::path file);
 

@@ -58,7 +58,7 @@ std::optional<Samples> read_kept(const LearnTrainRequest& request, const LearnSo
   return *std::move(kept);
 }
 
-/// Rounds of measuring where the networks disagree, training them anew after each.
+/// Rounds of measuring where the networks disagree, training them again after each.
 Result<Samples> explore(const LearnSources& sources, const LearnTrainRequest& request,
                         core::Progress& progress, const std::stop_token& stop) {
   const auto& exploration = request.exploration;

@@ -42,7 +42,7 @@ bool fastest_agree(std::vector<double> median_ms, double target);
 
 /// What several sessions of one model, newest first, say together: the fastest of them, as what
 /// disturbs a session makes it slower; of equals the newest. Each operator has its least time, and
-/// the status tells whether the two fastest agree. All have a latency, and there is one at least.
+/// the status says whether the two fastest agree. All have a latency, and there is one at least.
 store::MeasurementRecord merge_sessions(std::vector<store::MeasurementRecord> sessions,
                                         double target);
 

@@ -17,7 +17,7 @@
 namespace fleetfit::app {
 namespace {
 
-/// What the predictor is told of the device that it stands for.
+/// What the predictor knows of the device that it stands for.
 Result<predict::Identity> identity_of(Workplace& workplace, const TrainPredictorRequest& request) {
   FLEETFIT_ASSIGN(const auto found, identify_device(workplace, request.device, request.stored));
   const auto& device = found.device;

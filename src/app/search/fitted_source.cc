@@ -83,7 +83,7 @@ struct Ranked {
 
 Result<Ranked> ranked(Result<predict::FittedRegressor> fitted, std::span<const double> y) {
   FLEETFIT_TRY(fitted);
-  // A model that tells no designs apart ranks none of them.
+  // A model that gives all designs one price ranks none of them.
   const auto correlation = core::spearman(fitted->out_of_fold, y);
   return Ranked{*std::move(fitted), correlation.value_or(0)};
 }

@@ -220,7 +220,7 @@ Result<OpenedSource> open_fitted(const SourcePlace& place, std::string_view text
       .rank_correlation = fitted.rank_correlation};
 }
 
-/// Hands a source that the caller owns to whoever opens it.
+/// Hands a source that the caller owns to callers that open it.
 class BorrowedSource final : public space::Source {
  public:
   explicit BorrowedSource(const space::Source& source) : source_(source) {}

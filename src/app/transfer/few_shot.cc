@@ -214,7 +214,7 @@ Result<FewShotReport> rehearse(const Problem& problem, const FewShotRequest& req
   pool.parallel_for(request.trials, [&](std::size_t i) {
     auto& outcome = outcomes[i].emplace(run_trial(problem, request, request.seed + i));
     if (i == 0 || !outcome) return;
-    outcome->predictions = {};  // only those of the first are told
+    outcome->predictions = {};  // only those of the first are reported
     outcome->fit = {};
   });
   FewShotReport report = empty_report(problem, request);

@@ -220,7 +220,7 @@ Result<std::optional<DeviceInference>> find_inference(Workplace& workplace,
   FLEETFIT_ASSIGN(const auto json,
                   core::parse_json(record->result, "inference result in the store"));
   auto result = tune::inference_result_from_json(core::JsonView(json, "inference result"));
-  if (!result) return std::nullopt;  // of another version: found anew
+  if (!result) return std::nullopt;  // of another version: found again
   return DeviceInference{.device = device,
                          .fingerprint = fingerprint,
                          .structure = structure,

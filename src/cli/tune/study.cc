@@ -11,7 +11,7 @@
 namespace fleetfit::cli {
 namespace {
 
-/// Prints as JSON, or as `text` tells it.
+/// Prints as JSON, or as `text` puts it.
 template <class T, class Text>
 Result<int> answer(const Context& context, const Result<T>& result, Text text) {
   FLEETFIT_TRY(result);

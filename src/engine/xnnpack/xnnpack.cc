@@ -63,7 +63,7 @@ KernelPtr make_xnnpack_kernel(const Task& task) {
 }
 
 std::string xnnpack_identity() {
-  // The library tells no version; another one hardly ever has the same length.
+  // The library has no version; another one hardly ever has the same length.
   Dl_info library{};
   std::error_code error;
   std::uintmax_t bytes = 0;

@@ -54,7 +54,7 @@ struct Place {
 Place place_of_input(const Task& task, std::size_t index);
 inline Place place_of_output(std::size_t index = 0) { return {Place::Memory::output, index}; }
 
-/// One operator of the library, and how it is told where its tensors are.
+/// One operator of the library, and how it learns where its tensors are.
 struct Stage {
   OperatorPtr op;
   std::function<xnn_status(xnn_operator_t, const Bindings&, pthreadpool_t)> setup;
@@ -105,7 +105,7 @@ struct Bounds {
   }
 };
 /// A float operator that takes bounds gets `bounds_of(activation).value_or(Bounds{})`, and
-/// `is_included` tells whether these are the activation.
+/// `is_included` says whether these are the activation.
 inline KernelParts::Activation is_included(const std::optional<Bounds>& bounds) {
   return bounds ? KernelParts::Activation::included : KernelParts::Activation::missing;
 }

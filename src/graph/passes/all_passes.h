@@ -3,7 +3,7 @@
 #include "fleetfit/core/result.h"
 #include "fleetfit/graph/graph.h"
 
-/// Each pass changes a valid graph in place and tells whether it did. Afterwards the graph computes
+/// Each pass changes a valid graph in place and says whether it did. Afterwards the graph computes
 /// the same, is sorted and valid, its new tensors have type and shape, and its inputs and outputs
 /// have the same names in the same order. Shapes are taken as they are: open dimensions are bound
 /// before.

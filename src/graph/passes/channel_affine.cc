@@ -49,7 +49,7 @@ struct ChannelAxis {
 bool bias_fits(const Graph& graph, const Node& node, std::int64_t count) {
   if (std::holds_alternative<BatchNorm>(node.op)) return has_length(graph, node.inputs[2], count);
   if (!has_input(node, 2)) return true;
-  // A bias of Gemm may also be one number, or a whole matrix; the last extent tells them apart.
+  // A bias of Gemm may also be one number, or a whole matrix; the last extent shows which.
   const auto bias = node.inputs[2];
   if (has_length(graph, bias, 1)) return true;
   return has_length(graph, bias, count) && graph.tensor(bias).shape->back() == count;

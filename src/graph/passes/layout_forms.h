@@ -9,7 +9,7 @@
 
 namespace fleetfit::graph::rewrite {
 
-/// A graph while it is written anew for another layout. Each tensor of the old graph exists in its
+/// A graph while it is written again for another layout. Each tensor of the old graph exists in its
 /// plain form, in a moved form (its dimensions in the wanted layout), or in both; the form that is
 /// missing is made by a Transpose when somebody first asks for it. So a Transpose stands only where
 /// the two worlds meet.

@@ -39,7 +39,7 @@ bool is_pure_move(const Graph& graph, const Node& node) {
          before.dtype == after.dtype && before.quantization == after.quantization;
 }
 
-// What Reshape is to be told to go from `from` to `to` at once. The leading extent is copied where
+// What Reshape has to say to go from `from` to `to` at once. The leading extent is copied where
 // it stays, so that the batch stays open.
 Ints target_shape(const Shape& from, const Shape& to) {
   Ints target = to;

@@ -51,7 +51,7 @@ class Rewriter {
 
   void set_inputs(int index, std::vector<TensorId> inputs);
 
-  /// Removes a node; its outputs are left to whoever makes them next.
+  /// Removes a node; its outputs are left to the node that makes them next.
   void remove(int index);
 
   /// Removes the maker of a tensor if nobody needs any of its outputs, then that of its inputs, and
@@ -70,7 +70,7 @@ class Rewriter {
   /// Adds a node that goes where `place` stands, before it.
   int insert_before(int place, Node added);
 
-  /// Drops removed nodes, sorts, and tells whether anything changed. The last call.
+  /// Drops removed nodes, sorts, and says whether anything changed. The last call.
   Result<bool> finish();
 
  private:

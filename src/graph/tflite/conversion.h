@@ -44,7 +44,7 @@ struct Conversion {
   /// The type of an input, which is there.
   DType type(std::size_t i) const { return graph.tensor(input(i)).dtype; }
 
-  /// The shape of an input as far as the file tells it; null if not.
+  /// The shape of an input as far as the file says it; null if not.
   const Shape* shape(std::size_t i) const;
 
   /// The values of an input that is a short list of constant whole numbers, e.g. axes.

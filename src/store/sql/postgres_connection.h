@@ -33,11 +33,11 @@ class PostgresConnection final : public SqlConnection {
   /// Executes statements without parameters; of those with rows, the rows are dropped.
   Status execute(const std::string& script);
 
-  /// Whether it can be used for the next statement, as far as that can be told without one.
+  /// Whether it can be used for the next statement, as far as that can be known without one.
   bool is_usable() const;
 
   Status announce(std::string_view topic) override;
-  /// From now on `has_heard` tells of the topic.
+  /// From now on `has_heard` knows of the topic.
   Status listen(std::string_view topic);
   /// Waits for announcements, and gives the topics' channels. Fails if the connection is lost.
   Result<std::vector<std::string>> heard(std::chrono::milliseconds timeout);

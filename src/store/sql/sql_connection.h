@@ -82,7 +82,7 @@ struct SqlDialect {
   std::string_view lock = {};
   std::string_view lock_progress = {};   ///< the same, of the table `study_progress` alone
   std::string_view lock_free_rows = {};  ///< the same, leaving out rows that others have locked
-  /// Whether the planner must be told to use a partial index.
+  /// Whether the planner must be made to use a partial index.
   bool names_indexes = false;
 };
 

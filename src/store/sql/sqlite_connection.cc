@@ -55,7 +55,7 @@ Status check_kind_of_file(const fs::path& path) {
   return {};
 }
 
-// Why a file could not be opened or created. SQLite tries more than one way and tells why the last
+// Why a file could not be opened or created. SQLite tries more than one way and says why the last
 // one failed, which says little.
 std::string reason_not_to_open(const fs::path& path, sqlite3* database) {
   std::error_code ignored;

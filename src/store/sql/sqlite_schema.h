@@ -7,7 +7,7 @@
 #include "store/sql/sqlite_connection.h"
 
 /// The tables of the database and how they came to be. `PRAGMA user_version` is the number of
-/// migrations that a file has seen; `PRAGMA application_id` tells our files from those of others.
+/// migrations that a file has seen; `PRAGMA application_id` says our files from those of others.
 namespace fleetfit::store {
 
 /// Takes a database from one version to the next.
