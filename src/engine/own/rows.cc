@@ -86,34 +86,6 @@ FLEETFIT_INLINE float reduce(const float* x, std::int64_t count, float start, co
   return lanes[0];
 }
 
-/// Bounds of a type less the zero point: what a rounded quotient may be.
-struct Bounds {
-  float low;
-  float high;
-};
-
-FLEETFIT_INLINE Bounds bounds_of(const Scale& scale) {
-  const std::int32_t lowest = scale.is_signed ? -128 : 0;
-  return {static_cast<float>(lowest - scale.zero_point),
-          static_cast<float>(lowest + 255 - scale.zero_point)};
-}
-
-FLEETFIT_INLINE std::uint8_t stored(float real, const Scale& scale, const Bounds& bounds) {
-  float quotient = real / scale.scale;
-  quotient = quotient > bounds.low ? quotient : bounds.low;  // also what is no number
-  quotient = quotient < bounds.high ? quotient : bounds.high;
-  const std::int32_t whole = std::bit_cast<std::int32_t>(quotient + kRounder) -
-                             std::bit_cast<std::int32_t>(kRounder) + scale.zero_point;
-  return static_cast<std::uint8_t>(whole);
-}
-
-template <bool is_signed>
-FLEETFIT_INLINE float real_of(std::uint8_t byte, const Scale& scale) {
-  const std::int32_t whole =
-      is_signed ? static_cast<std::int32_t>(static_cast<std::int8_t>(byte)) : byte;
-  return static_cast<float>(whole - scale.zero_point) * scale.scale;
-}
-
 }  // namespace
 
 FLEETFIT_VECTORIZE void activate_row(const Activation& activation, const float* x, float* out,
@@ -289,40 +261,6 @@ FLEETFIT_VECTORIZE void compare_rows(ElementwiseKind kind, const FloatRows& a, c
 FLEETFIT_VECTORIZE void slope_rows(const FloatRows& x, const FloatRows& slopes, float* out,
                                    const Extents& extents) {
   zip(x, slopes, out, extents, [](float v, float slope) { return v < 0 ? v * slope : v; });
-}
-
-FLEETFIT_VECTORIZE void dequantize_row(const Scale& scale, const std::uint8_t* bytes, float* out,
-                                       std::int64_t count) {
-  if (scale.is_signed) {
-    for (std::int64_t i = 0; i < count; ++i) out[i] = real_of<true>(bytes[i], scale);
-  } else {
-    for (std::int64_t i = 0; i < count; ++i) out[i] = real_of<false>(bytes[i], scale);
-  }
-}
-
-FLEETFIT_VECTORIZE void quantize_row(const Scale& scale, const float* reals, std::uint8_t* out,
-                                     std::int64_t count) {
-  const Scale local = scale;  // `out` might be the scale, for all that the compiler knows
-  const Bounds bounds = bounds_of(local);
-  for (std::int64_t i = 0; i < count; ++i) out[i] = stored(reals[i], local, bounds);
-}
-
-FLEETFIT_VECTORIZE void requantize_row(const Scale& from, const std::uint8_t* bytes,
-                                       const Scale& to, std::uint8_t* out, std::int64_t count) {
-  const Scale before = from;
-  const Scale after = to;
-  const Bounds bounds = bounds_of(after);
-  if (before.is_signed) {
-    FLEETFIT_INDEPENDENT
-    for (std::int64_t i = 0; i < count; ++i) {
-      out[i] = stored(real_of<true>(bytes[i], before), after, bounds);
-    }
-  } else {
-    FLEETFIT_INDEPENDENT
-    for (std::int64_t i = 0; i < count; ++i) {
-      out[i] = stored(real_of<false>(bytes[i], before), after, bounds);
-    }
-  }
 }
 
 FLEETFIT_VECTORIZE float sum_of_row(const float* x, std::int64_t count) {
