@@ -5,7 +5,7 @@
 
 #include "fleetfit/store/store.h"
 #include "fleetfit/tune/slurm_executor.h"
-#include "store/sql/postgres_address.h"
+#include "store/sql/postgres_store.h"
 
 // A URL that is understood is so without its password, which is then gone; and what squeue says is
 // read or refused.

@@ -80,7 +80,7 @@ Status do_job(const fs::path& folder, std::string_view connection, const core::C
   const auto progress = make_event_progress(reporter, clock);
   JobPlace place{.job = std::move(job),
                  .folder = folder,
-                 .workplace = {.store = store::open_memory_store(), .clock = clock},
+                 .workplace = {.store = store::open_device_store(), .clock = clock},
                  .reporter = reporter,
                  .progress = *progress,
                  .stop = stop};

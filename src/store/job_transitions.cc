@@ -97,19 +97,10 @@ void take_back(JobRecord& job, Time now) {
 }
 
 std::int64_t& count_of(JobCounts& counts, JobState state) {
-  switch (state) {
-    case JobState::waiting:
-      return counts.waiting;
-    case JobState::running:
-      return counts.running;
-    case JobState::finished:
-      return counts.finished;
-    case JobState::failed:
-      return counts.failed;
-    case JobState::cancelled:
-      break;
-  }
-  return counts.cancelled;
+  static constexpr std::int64_t JobCounts::* kInOrder[] = {&JobCounts::waiting, &JobCounts::running,
+                                                           &JobCounts::finished, &JobCounts::failed,
+                                                           &JobCounts::cancelled};
+  return counts.*kInOrder[static_cast<std::size_t>(state)];
 }
 
 std::string searchable_text(const AgentRecord& agent) {

@@ -19,7 +19,7 @@ Result<std::unique_ptr<Store>> open_sqlite(std::string_view path) {
 
 Result<std::unique_ptr<Store>> open_store(std::string_view url) {
   constexpr std::string_view kSqlite = "sqlite:";
-  if (url == "memory:") return open_memory_store();
+  if (url == "memory:") return open_sqlite_in_memory();
   if (url.starts_with(kSqlite)) return open_sqlite(url.substr(kSqlite.size()));
   if (is_postgres(url)) {
     FLEETFIT_ASSIGN(const auto address, parse_postgres(url));

@@ -10,11 +10,13 @@
 #include <unordered_map>
 
 #include "fleetfit/core/json.h"
+#include "store/sql/sql_table.h"
 #include "store/sql/sqlite_connection.h"
 
 namespace fleetfit::store {
 namespace {
 
+using core::field;
 using core::JsonView;
 using Transaction = SqliteConnection::Transaction;
 using SqlitePtr = std::unique_ptr<SqliteConnection>;
@@ -25,14 +27,8 @@ constexpr std::int64_t kSchemaVersion = 12;
 // More choices than this are no list that anybody wrote.
 constexpr std::size_t kMostChoices = 100'000;
 
-// Rows as they stand in the tables, whose columns may hold anything: SQLite does not mind.
-
-Result<std::string> read_text(SqlRow& row) { return row.text(); }
-
-struct StudyRow {
-  std::int64_t id = 0;
-};
-Result<StudyRow> read_study_row(SqlRow& row) { return StudyRow{.id = row.integer()}; }
+// Rows as they stand in the tables, whose columns may hold anything: SQLite does not mind. Values
+// have columns of other names in each table.
 
 struct TrialRow {
   std::int64_t id = 0;
@@ -41,12 +37,12 @@ struct TrialRow {
   std::optional<std::string> started = std::nullopt;
   std::optional<std::string> completed = std::nullopt;
 };
-Result<TrialRow> read_trial_row(SqlRow& row) {
-  return TrialRow{.id = row.integer(),
-                  .number = row.optional_integer(),
-                  .state = row.text(),
-                  .started = row.optional_text(),
-                  .completed = row.optional_text()};
+core::Fields fields_of(const TrialRow*) {
+  static constexpr core::Field kAll[] = {
+      field<&TrialRow::id>("trial_id"), field<&TrialRow::number>("number"),
+      field<&TrialRow::state>("state"), field<&TrialRow::started>("datetime_start"),
+      field<&TrialRow::completed>("datetime_complete")};
+  return {.what = "trial", .all = kAll};
 }
 
 struct ParameterRow {
@@ -55,11 +51,12 @@ struct ParameterRow {
   std::optional<double> value = std::nullopt;
   std::string distribution = {};
 };
-Result<ParameterRow> read_parameter_row(SqlRow& row) {
-  return ParameterRow{.trial = row.integer(),
-                      .name = row.text(),
-                      .value = row.optional_number(),
-                      .distribution = row.text()};
+core::Fields fields_of(const ParameterRow*) {
+  static constexpr core::Field kAll[] = {field<&ParameterRow::trial>("trial_id"),
+                                         field<&ParameterRow::name>("param_name"),
+                                         field<&ParameterRow::value>("param_value"),
+                                         field<&ParameterRow::distribution>("distribution_json")};
+  return {.what = "parameter", .all = kAll};
 }
 
 struct ValueRow {
@@ -68,11 +65,11 @@ struct ValueRow {
   std::optional<double> value = std::nullopt;
   std::string type = {};
 };
-Result<ValueRow> read_value_row(SqlRow& row) {
-  return ValueRow{.trial = row.integer(),
-                  .index = row.integer(),
-                  .value = row.optional_number(),
-                  .type = row.text()};
+core::Fields fields_of(const ValueRow*) {
+  static constexpr core::Field kAll[] = {
+      field<&ValueRow::trial>("trial_id"), field<&ValueRow::index>("position"),
+      field<&ValueRow::value>("value"), field<&ValueRow::type>("type")};
+  return {.what = "value", .all = kAll};
 }
 
 Result<double> number_of(const ValueRow& row) {
@@ -189,17 +186,16 @@ class StudyReader {
   explicit StudyReader(SqliteConnection& connection) : connection_(connection) {}
 
   Result<OptunaStudy> read(std::string_view name) {
-    FLEETFIT_ASSIGN(const auto found,
-                    connection_.first(read_study_row,
-                                      "SELECT study_id FROM studies WHERE study_name = ?", name));
+    FLEETFIT_ASSIGN(
+        const auto found,
+        connection_.first<std::int64_t>("SELECT study_id FROM studies WHERE study_name = ?", name));
     if (!found)
       return connection_.failure(ErrorCode::not_found, fmt::format("it has no study '{}'", name));
     study_.name = name;
-    const std::int64_t id = found->id;
     for (const auto step :
          {&StudyReader::read_directions, &StudyReader::read_trials, &StudyReader::read_parameters,
           &StudyReader::read_values, &StudyReader::read_intermediate})
-      FLEETFIT_TRY((this->*step)(id));
+      FLEETFIT_TRY((this->*step)(*found));
     return std::move(study_);
   }
 
@@ -212,8 +208,7 @@ class StudyReader {
   Status read_directions(std::int64_t id) {
     FLEETFIT_ASSIGN(
         const auto directions,
-        connection_.all(
-            read_text,
+        connection_.all<std::string>(
             "SELECT direction FROM study_directions WHERE study_id = ? ORDER BY objective", id));
     for (const auto& direction : directions) {
       if (direction != "MAXIMIZE" && direction != "MINIMIZE")
@@ -230,11 +225,8 @@ class StudyReader {
   Status read_trials(std::int64_t id) {
     FLEETFIT_ASSIGN(
         const auto rows,
-        connection_.all(
-            read_trial_row,
-            "SELECT trial_id, number, state, datetime_start, datetime_complete FROM trials "
-            "WHERE study_id = ? ORDER BY number, trial_id",
-            id));
+        connection_.all<TrialRow>(
+            select<TrialRow>("trials WHERE study_id = ? ORDER BY number, trial_id"), id));
     for (const auto& row : rows) {
       const auto number = row.number.value_or(static_cast<std::int64_t>(study_.trials.size()));
       const auto place = fmt::format("trial {}", number);
@@ -254,10 +246,9 @@ class StudyReader {
   Status read_parameters(std::int64_t id) {
     FLEETFIT_ASSIGN(
         const auto rows,
-        connection_.all(
-            read_parameter_row,
-            "SELECT trial_id, param_name, param_value, distribution_json FROM trial_params "
-            "WHERE trial_id IN (SELECT trial_id FROM trials WHERE study_id = ?) ORDER BY param_id",
+        connection_.all<ParameterRow>(
+            select<ParameterRow>("trial_params WHERE trial_id IN (SELECT trial_id FROM trials "
+                                 "WHERE study_id = ?) ORDER BY param_id"),
             id));
     for (const auto& row : rows) {
       auto* trial = trial_of(row.trial);
@@ -275,9 +266,8 @@ class StudyReader {
   }
 
   Status read_values(std::int64_t id) {
-    FLEETFIT_ASSIGN(
-        const auto rows,
-        connection_.all(read_value_row,
+    FLEETFIT_ASSIGN(const auto rows,
+                    connection_.all<ValueRow>(
                         "SELECT trial_id, objective, value, value_type FROM trial_values "
                         "WHERE trial_id IN (SELECT trial_id FROM trials WHERE study_id = ?) "
                         "ORDER BY trial_id, objective",
@@ -299,9 +289,8 @@ class StudyReader {
   }
 
   Status read_intermediate(std::int64_t id) {
-    FLEETFIT_ASSIGN(
-        const auto rows,
-        connection_.all(read_value_row,
+    FLEETFIT_ASSIGN(const auto rows,
+                    connection_.all<ValueRow>(
                         "SELECT trial_id, step, intermediate_value, intermediate_value_type "
                         "FROM trial_intermediate_values "
                         "WHERE trial_id IN (SELECT trial_id FROM trials WHERE study_id = ?) "
@@ -373,7 +362,7 @@ Result<SqlitePtr> open_optuna(const std::filesystem::path& file) {
 
 Result<std::vector<std::string>> list_optuna_studies(const std::filesystem::path& file) {
   FLEETFIT_ASSIGN(const auto connection, open_optuna(file));
-  return connection->all(read_text, "SELECT study_name FROM studies ORDER BY study_id");
+  return connection->all<std::string>("SELECT study_name FROM studies ORDER BY study_id");
 }
 
 Result<OptunaStudy> read_optuna_study(const std::filesystem::path& file, std::string_view name) {

@@ -1,6 +1,5 @@
 #include "fleetfit/store/store.h"
 
-#include "fleetfit/core/sleep.h"
 #include "fleetfit/store/study_store.h"
 
 namespace fleetfit::store {
@@ -23,11 +22,6 @@ Result<Hold> StudyStore::end_level(const Claim& claim, const LevelRecord& level,
                                    std::string_view model_file) {
   const LevelEnd end{.claim = claim, .level = level, .model_file = std::string(model_file)};
   return end_levels(std::span(&end, 1)).map([](const auto& holds) { return holds.front(); });
-}
-
-void StudyStore::wait_for_news(std::string_view /*study*/, News /*news*/,
-                               std::chrono::milliseconds timeout, const std::stop_token& stop) {
-  core::sleep_unless_stopped(timeout, stop);
 }
 
 namespace {

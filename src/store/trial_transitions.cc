@@ -102,21 +102,10 @@ bool run_on(std::span<const TrialRecord> trials, std::int64_t next) {
 }
 
 std::int64_t& count_of(TrialCounts& counts, TrialState state) {
-  switch (state) {
-    case TrialState::queued:
-      return counts.queued;
-    case TrialState::running:
-      return counts.running;
-    case TrialState::paused:
-      return counts.paused;
-    case TrialState::finished:
-      return counts.finished;
-    case TrialState::stopped:
-      return counts.stopped;
-    case TrialState::failed:
-      break;
-  }
-  return counts.failed;
+  static constexpr std::int64_t TrialCounts::* kInOrder[] = {
+      &TrialCounts::queued,   &TrialCounts::running, &TrialCounts::paused,
+      &TrialCounts::finished, &TrialCounts::stopped, &TrialCounts::failed};
+  return counts.*kInOrder[static_cast<std::size_t>(state)];
 }
 
 tl::unexpected<Error> no_study(std::string_view name) {

@@ -23,7 +23,7 @@ class Tokens : public testing::Test {
     return found.error().message;
   }
 
-  std::unique_ptr<store::Store> store_ = store::open_memory_store();
+  std::unique_ptr<store::Store> store_ = store::open_store("memory:").value();
   store::FleetStore& fleet_ = store_->fleet();
 };
 

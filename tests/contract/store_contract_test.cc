@@ -23,12 +23,15 @@ using ::testing::IsEmpty;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+// In place of a URL: the store of jobs on devices, which keeps neither studies nor a fleet.
+constexpr const char* kOnDevices = "on devices";
+
 class StoreContract : public testing::TestWithParam<Kind> {
  protected:
   void SetUp() override {
     const auto url = GetParam().url(folder_.path());
     if (url.empty()) GTEST_SKIP() << "there is no server; tools/with-postgres starts one";
-    auto opened = open_store(url);
+    auto opened = url == kOnDevices ? open_device_store() : open_store(url);
     ASSERT_TRUE(opened) << opened.error().message;
     store_ = std::move(*opened);
   }
@@ -513,6 +516,10 @@ TEST_P(StoreContract, LosesNothingWhenManyThreadsUseIt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, StoreContract, all_kinds(), name_of_kind);
+INSTANTIATE_TEST_SUITE_P(OnDevices, StoreContract,
+                         testing::Values(Kind{"device",
+                                              [](const auto&) { return std::string(kOnDevices); }}),
+                         name_of_kind);
 
 }  // namespace
 }  // namespace fleetfit::store

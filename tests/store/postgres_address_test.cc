@@ -1,4 +1,4 @@
-#include "store/sql/postgres_address.h"
+#include "store/sql/postgres_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

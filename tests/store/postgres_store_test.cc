@@ -6,7 +6,7 @@
 
 #include "fleetfit/store/store.h"
 #include "store/sql/postgres_connection.h"
-#include "store/sql/postgres_schema.h"
+#include "store/sql/postgres_store.h"
 #include "tests/store/example_fleet.h"
 #include "tests/store/example_records.h"
 #include "tests/store/example_studies.h"
@@ -18,9 +18,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
-
-Result<std::string> read_text(SqlRow& row) { return row.text(); }
-Result<std::int64_t> read_number(SqlRow& row) { return row.integer(); }
 
 /// What other stores cannot do or suffer.
 class PostgresStore : public testing::Test {
@@ -36,7 +33,7 @@ class PostgresStore : public testing::Test {
     const auto done = raw_->execute(sql);
     ASSERT_TRUE(done) << done.error().message;
   }
-  std::string text(const std::string& sql) { return raw_->first(read_text, sql).value().value(); }
+  std::string text(const std::string& sql) { return raw_->first<std::string>(sql).value().value(); }
   // All connections of this server but the one that asks.
   // Waits until they are gone.
   void cut_connections() {
@@ -77,10 +74,9 @@ TEST_F(PostgresStore, LeavesASchemaOfAnotherProgramAlone) {
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, ErrorCode::invalid_input);
   EXPECT_THAT(opened.error().message, HasSubstr("is one of another program"));
-  EXPECT_EQ(raw_->first(read_number,
-                        "SELECT count(*) FROM pg_class c JOIN pg_namespace n "
-                        "ON n.oid = relnamespace WHERE nspname = ? AND relkind = 'r'",
-                        schema())
+  EXPECT_EQ(raw_->first<std::int64_t>("SELECT count(*) FROM pg_class c JOIN pg_namespace n "
+                                      "ON n.oid = relnamespace WHERE nspname = ? AND relkind = 'r'",
+                                      schema())
                 .value(),
             1);
 }
@@ -137,10 +133,11 @@ TEST_F(PostgresStore, IsReachedOverTls) {
   const auto over_tcp = environment("FLEETFIT_TEST_POSTGRES_TCP") + "?sslmode=require&schema=tls";
   const auto connection = PostgresConnection::open(parse_postgres(over_tcp).value());
   ASSERT_TRUE(connection) << connection.error().message;
-  EXPECT_EQ((*connection)
-                ->first(read_text, "SELECT ssl::text FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
-                .value(),
-            "true");
+  EXPECT_EQ(
+      (*connection)
+          ->first<std::string>("SELECT ssl::text FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
+          .value(),
+      "true");
   // Its certificate is signed by nobody.
   const auto checked = open_store(environment("FLEETFIT_TEST_POSTGRES_TCP") +
                                   "?sslmode=verify-full&sslrootcert=/dev/null");

@@ -1,5 +1,3 @@
-#include "store/sql/sqlite_schema.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,8 @@
 
 #include "fleetfit/core/file.h"
 #include "fleetfit/store/store.h"
+#include "store/sql/sqlite_connection.h"
+#include "store/sql/sqlite_store.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/source_dir.h"
 #include "tests/store/example_fleet.h"

@@ -87,7 +87,7 @@ class Store {
 };
 
 /// Opens a store, creating it if need be:
-///   memory:       a new one that lives as long as the object
+///   memory:       a new one that lives as long as the object (SQLite without a file)
 ///   sqlite:PATH   a file, for several processes at once (docs/formats/store.md)
 ///   postgres://…  a data base of PostgreSQL, for many processes on many machines, as libpq takes
 ///                 it; `schema=NAME` among its parameters names another schema than `fleetfit`
@@ -96,8 +96,10 @@ class Store {
 /// created, read or written. No message holds a password.
 Result<std::unique_ptr<Store>> open_store(std::string_view url);
 
-/// A new store that lives as long as the object. Programs that open no other need no data base.
-std::unique_ptr<Store> open_memory_store();
+/// What jobs on a device work with: devices, models, measurements and kernel choices in memory,
+/// which live as long as the object. It has neither studies nor a fleet, and asking for them ends
+/// the program. Programs that open no other store need no data base.
+std::unique_ptr<Store> open_device_store();
 
 /// A store's URL in two parts, as what stands in a command line is seen by everybody.
 struct StoreAddress {

@@ -147,12 +147,12 @@ class StudyStore {
                                     std::string_view reason) = 0;
 
   /// Whether `wait_for_news` is woken by what other processes write; otherwise it sleeps.
-  virtual bool hears_of_changes() const { return false; }
+  virtual bool hears_of_changes() const = 0;
   /// Waits until there may be news of the study since the last call, or the time is over, or `stop`
   /// asks for it. Wakes too often rather than too seldom, and a lost data base says nothing: ask
   /// again in any case. Belongs to one thread for each kind of news.
   virtual void wait_for_news(std::string_view study, News news, std::chrono::milliseconds timeout,
-                             const std::stop_token& stop);
+                             const std::stop_token& stop) = 0;
 
   virtual Result<std::optional<InferenceRecord>> find_inference(std::string_view structure,
                                                                 std::string_view fingerprint,

@@ -161,8 +161,8 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::open(
       new PostgresConnection(address, PQconnectdbParams(keys.data(), values.data(), 1)));
   PGconn* connection = opened->connection_.get();
   if (PQstatus(connection) != CONNECTION_OK)
-    return opened->failure(ErrorCode::io,
-                           fmt::format("cannot connect: {}", PQerrorMessage(connection)));
+    return opened->failure(
+        ErrorCode::io, on_one_line(fmt::format("cannot connect: {}", PQerrorMessage(connection))));
   PQsetNoticeProcessor(connection, say_nothing, nullptr);
   // A process that is stopped in the middle of a transaction must not stop all others for ever.
   FLEETFIT_TRY(
@@ -289,12 +289,11 @@ Status PostgresConnection::read_rows(const PGresult* answer, const RowReader& re
   return {};
 }
 
-Status PostgresConnection::query_each(std::string_view sql,
-                                      std::span<const std::vector<SqlValue>> lists,
+Status PostgresConnection::query_each(std::string_view sql, std::span<const SqlValues> lists,
                                       const RowReader& read) {
   for (; !lists.empty(); lists = lists.subspan(std::min(lists.size(), kInFlight))) {
     for (const auto& values : lists.first(std::min(lists.size(), kInFlight)))
-      FLEETFIT_TRY(send(sql, values));
+      FLEETFIT_TRY(send(sql, values.all()));
     FLEETFIT_ASSIGN(const auto answers, collect_all());
     for (const auto& answer : answers) FLEETFIT_TRY(read_rows(answer.get(), read));
   }
@@ -355,10 +354,6 @@ Result<std::vector<std::string>> PostgresConnection::heard(milliseconds timeout)
   return channels;
 }
 
-tl::unexpected<Error> PostgresConnection::failure(ErrorCode code, std::string_view problem) const {
-  return fail(code, fmt::format("{}: {}", name(), on_one_line(std::string(problem))));
-}
-
 tl::unexpected<Error> PostgresConnection::lost() const {
   const auto why = on_one_line(PQerrorMessage(connection_.get()));
   return failure(ErrorCode::io, why.empty() ? "the connection is lost"
@@ -370,7 +365,7 @@ tl::unexpected<Error> PostgresConnection::failure_of(const PGresult* answer) con
   const auto state = state_of(answer);
   if (state.empty()) return lost();
   const char* primary = PQresultErrorField(answer, PG_DIAG_MESSAGE_PRIMARY);
-  const std::string message = primary == nullptr ? "it refused" : primary;
+  const auto message = on_one_line(primary == nullptr ? "it refused" : primary);
   const auto is_of = [&](std::string_view kind) { return state.starts_with(kind); };
   if (state == "55P03") return failure(ErrorCode::io, "another process has kept it locked for 30s");
   if (state == "42501")

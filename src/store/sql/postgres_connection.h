@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/sql/postgres_address.h"
+#include "store/sql/postgres_store.h"
 #include "store/sql/sql_connection.h"
 
 /// PostgreSQL with our errors: one line that names the data base. `io` if it cannot be reached, is
@@ -30,8 +30,7 @@ class PostgresConnection final : public SqlConnection {
   const std::string& name() const override { return address_.name; }
   const PostgresAddress& address() const { return address_; }
 
-  /// Executes statements without parameters; of those with rows, the rows are dropped.
-  Status execute(const std::string& script);
+  Status execute(const std::string& script) override;
 
   /// Whether it can be used for the next statement, as far as that can be known without one.
   bool is_usable() const;
@@ -44,14 +43,12 @@ class PostgresConnection final : public SqlConnection {
   /// What a topic is called in the data base.
   std::string channel_of(std::string_view topic) const;
 
-  tl::unexpected<Error> failure(ErrorCode code, std::string_view problem) const;
-
  protected:
   Status run(std::string_view sql, std::span<const SqlValue> values) override;
   Result<std::int64_t> run_counted(std::string_view sql, std::span<const SqlValue> values) override;
   Status query(std::string_view sql, std::span<const SqlValue> values,
                const RowReader& read) override;
-  Status query_each(std::string_view sql, std::span<const std::vector<SqlValue>> lists,
+  Status query_each(std::string_view sql, std::span<const SqlValues> lists,
                     const RowReader& read) override;
   Status begin(Transaction kind) override;
   Status commit() override;

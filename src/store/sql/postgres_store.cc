@@ -1,5 +1,7 @@
 #include "store/sql/postgres_store.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
@@ -7,7 +9,6 @@
 
 #include "fleetfit/core/sleep.h"
 #include "store/sql/postgres_connection.h"
-#include "store/sql/postgres_schema.h"
 #include "store/sql/sql_store.h"
 
 namespace fleetfit::store {
@@ -15,6 +16,44 @@ namespace {
 
 using std::chrono::milliseconds;
 using Connection = std::unique_ptr<PostgresConnection>;
+
+// The version of the schema, 0 for a new one. Fails if it is not ours to change.
+Result<std::size_t> identify(PostgresConnection& connection, Migrations migrations) {
+  const auto& schema = connection.address().schema;
+  FLEETFIT_ASSIGN(const auto tables, connection.all<std::string>(
+                                         "SELECT relname::text FROM pg_catalog.pg_namespace n "
+                                         "JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid "
+                                         "WHERE c.relkind IN ('r', 'p', 'v', 'm') AND nspname = ?",
+                                         schema));
+  if (tables.empty()) return 0;
+  if (std::ranges::count(tables, "fleetfit_version") == 0)
+    return connection.failure(
+        ErrorCode::invalid_input,
+        fmt::format("its schema '{}' is one of another program; `schema=NAME` in the URL names "
+                    "another",
+                    schema));
+  FLEETFIT_ASSIGN(const auto version,
+                  connection.first<std::int64_t>("SELECT version FROM fleetfit_version"));
+  if (!version || *version < 0)
+    return connection.failure(ErrorCode::invalid_input, "its table fleetfit_version is damaged");
+  const auto found = static_cast<std::size_t>(*version);
+  return check_version(connection, found, migrations).map([&] { return found; });
+}
+
+Status migrate(PostgresConnection& connection, Migrations migrations) {
+  // The number is of our own choice: "ffit" in ASCII.
+  FLEETFIT_TRY(connection.execute("SELECT pg_advisory_xact_lock(1717987700)"));
+  FLEETFIT_ASSIGN(const auto version, identify(connection, migrations));
+  if (version == 0)
+    FLEETFIT_TRY(
+        connection.execute(fmt::format("CREATE SCHEMA IF NOT EXISTS {}; "
+                                       "CREATE TABLE fleetfit_version (version BIGINT NOT NULL); "
+                                       "INSERT INTO fleetfit_version VALUES (0)",
+                                       connection.address().schema)));
+  FLEETFIT_TRY(run_migrations(connection, version, migrations));
+  return connection.execute(
+      fmt::format("UPDATE fleetfit_version SET version = {}", migrations.size()));
+}
 
 // A server that is started again is away for about so long: pauses that double, in all 1.5 s.
 Result<Connection> connect_again(const PostgresAddress& address) {
@@ -170,6 +209,13 @@ class PostgresDatabase final : public SqlDatabase {
 };
 
 }  // namespace
+
+Status bring_up_to_date(PostgresConnection& connection, Migrations migrations) {
+  FLEETFIT_ASSIGN(const auto version, identify(connection, migrations));
+  if (version == migrations.size()) return {};
+  return connection.transaction(SqlConnection::Transaction::write,
+                                [&] { return migrate(connection, migrations); });
+}
 
 Result<std::unique_ptr<Store>> open_postgres_store(const PostgresAddress& address) {
   FLEETFIT_ASSIGN(auto connection, PostgresConnection::open(address));

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -12,7 +11,6 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "fleetfit/core/result.h"
@@ -21,60 +19,6 @@
 /// What the code of SQL stores needs of a data base; SQLite and PostgreSQL implement it. Statements
 /// have `?` for their parameters.
 namespace fleetfit::store {
-
-/// A parameter. Its type is known even if it is null; texts are borrowed.
-struct SqlValue {
-  std::variant<std::int64_t, double, bool, std::string_view> value;
-  bool is_null = false;
-};
-
-inline SqlValue sql_value(std::int64_t value) { return {.value = value}; }
-inline SqlValue sql_value(double value) { return {.value = value}; }
-inline SqlValue sql_value(bool value) { return {.value = value}; }
-inline SqlValue sql_value(std::string_view value) { return {.value = value}; }
-inline SqlValue sql_value(const char* value) { return {.value = std::string_view(value)}; }
-inline SqlValue sql_value(const std::string& value) { return {.value = std::string_view(value)}; }
-template <class Value>
-SqlValue sql_value(const std::optional<Value>& value) {
-  if (value) return sql_value(*value);
-  static const Value kNothing{};
-  auto null = sql_value(kNothing);
-  null.is_null = true;
-  return null;
-}
-
-/// The values of a row, read from left to right. What is null is read as 0, false or empty. Records
-/// are read by sql_records.h.
-class SqlRow {
- public:
-  virtual ~SqlRow() = default;
-
-  virtual std::string text() = 0;
-  virtual std::int64_t integer() = 0;
-  virtual double number() = 0;
-  virtual bool boolean() = 0;
-
-  /// Whether the value that comes next is null.
-  virtual bool is_null() const = 0;
-  /// Goes on to the one behind it.
-  virtual void skip() = 0;
-
-  std::optional<std::string> optional_text() { return unless_null(&SqlRow::text); }
-  std::optional<std::int64_t> optional_integer() { return unless_null(&SqlRow::integer); }
-  std::optional<double> optional_number() { return unless_null(&SqlRow::number); }
-
- private:
-  template <class Value>
-  std::optional<Value> unless_null(Value (SqlRow::*read)()) {
-    if (!is_null()) return (this->*read)();
-    skip();
-    return std::nullopt;
-  }
-};
-
-/// Readers of rows with one value.
-inline Result<std::int64_t> read_id(SqlRow& row) { return row.integer(); }
-inline Result<std::string> read_name(SqlRow& row) { return row.text(); }
 
 /// Where data bases differ.
 struct SqlDialect {
@@ -96,53 +40,45 @@ class SqlConnection {
 
   /// The data base in messages.
   virtual const std::string& name() const = 0;
+  tl::unexpected<Error> failure(ErrorCode code, std::string_view problem) const {
+    return core::within(name(), {code, std::string(problem)});
+  }
+
+  /// Executes statements that have neither parameters nor rows that matter.
+  virtual Status execute(const std::string& script) = 0;
 
   /// Executes a statement without rows: of its own or, in a transaction, as part of that; its
   /// failure may then show with a later call, at the latest with the end of the transaction.
   template <class... Values>
   Status write(std::string_view sql, const Values&... values) {
-    const std::array<SqlValue, sizeof...(Values)> all{sql_value(values)...};
-    return run(sql, all);
+    return run(sql, SqlValues(values...).all());
   }
-  Status write(std::string_view sql, std::span<const SqlValue> values) { return run(sql, values); }
   /// How many rows it has inserted, changed or deleted.
   template <class... Values>
   Result<std::int64_t> write_counted(std::string_view sql, const Values&... values) {
-    const std::array<SqlValue, sizeof...(Values)> all{sql_value(values)...};
-    return run_counted(sql, all);
+    return run_counted(sql, SqlValues(values...).all());
   }
 
-  /// The rows of a query as records, made by `read`.
-  template <class Record>
-  Result<std::vector<Record>> all(Result<Record> (*read)(SqlRow&), std::string_view sql,
-                                  std::span<const SqlValue> values);
-  template <class Record, class... Values>
-  Result<std::vector<Record>> all(Result<Record> (*read)(SqlRow&), std::string_view sql,
-                                  const Values&... values) {
-    const std::array<SqlValue, sizeof...(Values)> list{sql_value(values)...};
-    return all(read, sql, std::span<const SqlValue>(list));
+  /// The rows of a query.
+  template <class Row, class... Values>
+  Result<std::vector<Row>> all(std::string_view sql, const Values&... values) {
+    std::vector<Row> rows;
+    FLEETFIT_TRY(query(sql, SqlValues(values...).all(), into(rows)));
+    return rows;
   }
   /// Of the same query with one list of values after another: quicker than one by one.
-  template <class Record>
-  Result<std::vector<Record>> all_of_each(Result<Record> (*read)(SqlRow&), std::string_view sql,
-                                          std::span<const std::vector<SqlValue>> lists) {
-    std::vector<Record> records;
-    FLEETFIT_TRY(query_each(sql, lists, [&](SqlRow& row) { return keep(read, row, records); }));
-    return records;
+  template <class Row>
+  Result<std::vector<Row>> all_of_each(std::string_view sql, std::span<const SqlValues> lists) {
+    std::vector<Row> rows;
+    FLEETFIT_TRY(query_each(sql, lists, into(rows)));
+    return rows;
   }
   /// The first of them.
-  template <class Record>
-  Result<std::optional<Record>> first(Result<Record> (*read)(SqlRow&), std::string_view sql,
-                                      std::span<const SqlValue> values) {
-    return all(read, sql, values).map([](std::vector<Record> records) {
-      return records.empty() ? std::nullopt : std::optional(std::move(records.front()));
+  template <class Row, class... Values>
+  Result<std::optional<Row>> first(std::string_view sql, const Values&... values) {
+    return all<Row>(sql, values...).map([](std::vector<Row> rows) {
+      return rows.empty() ? std::nullopt : std::optional(std::move(rows.front()));
     });
-  }
-  template <class Record, class... Values>
-  Result<std::optional<Record>> first(Result<Record> (*read)(SqlRow&), std::string_view sql,
-                                      const Values&... values) {
-    const std::array<SqlValue, sizeof...(Values)> list{sql_value(values)...};
-    return first(read, sql, std::span<const SqlValue>(list));
   }
 
   enum class Transaction {
@@ -166,19 +102,22 @@ class SqlConnection {
                                            std::span<const SqlValue> values) = 0;
   virtual Status query(std::string_view sql, std::span<const SqlValue> values,
                        const RowReader& read) = 0;
-  virtual Status query_each(std::string_view sql, std::span<const std::vector<SqlValue>> lists,
-                            const RowReader& read);
+  virtual Status query_each(std::string_view sql, std::span<const SqlValues> lists,
+                            const RowReader& read) {
+    for (const auto& values : lists) FLEETFIT_TRY(query(sql, values.all(), read));
+    return {};
+  }
   virtual Status begin(Transaction kind) = 0;
   virtual Status commit() = 0;
   /// Undoes what was not committed.
   virtual void rollback() = 0;
 
  private:
-  template <class Record>
-  Status keep(Result<Record> (*read)(SqlRow&), SqlRow& row, std::vector<Record>& records) const {
-    FLEETFIT_ASSIGN(auto record, core::within(name(), read(row)));
-    records.push_back(std::move(record));
-    return {};
+  template <class Row>
+  RowReader into(std::vector<Row>& rows) const {
+    return [this, &rows](SqlRow& row) {
+      return core::within(name(), read_row(row, rows.emplace_back()));
+    };
   }
 
   struct Undo {
@@ -200,7 +139,7 @@ class SqlDatabase {
   virtual bool announces() const { return false; }
   /// Waits until `topic` may have been announced since the last call, or the time is over.
   virtual void wait_for(std::string_view topic, std::chrono::milliseconds timeout,
-                        const std::stop_token& stop);
+                        const std::stop_token& stop) = 0;
 
   /// What `body` returns of a connection that it has for itself meanwhile.
   template <class Body>
@@ -208,6 +147,32 @@ class SqlDatabase {
     FLEETFIT_ASSIGN(const auto connection, take());
     const std::unique_ptr<SqlConnection, GiveBack> loan(connection, GiveBack{this});
     return body(*loan);
+  }
+  /// The same within a transaction.
+  template <class Body>
+  std::invoke_result_t<Body, SqlConnection&> transaction(SqlConnection::Transaction kind,
+                                                         const Body& body) {
+    return use([&](SqlConnection& connection) {
+      return connection.transaction(kind, [&] { return body(connection); });
+    });
+  }
+
+  /// Single calls, as connections have them.
+  template <class... Values>
+  Status write(std::string_view sql, const Values&... values) {
+    return use([&](SqlConnection& one) { return one.write(sql, values...); });
+  }
+  template <class... Values>
+  Result<std::int64_t> write_counted(std::string_view sql, const Values&... values) {
+    return use([&](SqlConnection& one) { return one.write_counted(sql, values...); });
+  }
+  template <class Row, class... Values>
+  Result<std::vector<Row>> all(std::string_view sql, const Values&... values) {
+    return use([&](SqlConnection& one) { return one.template all<Row>(sql, values...); });
+  }
+  template <class Row, class... Values>
+  Result<std::optional<Row>> first(std::string_view sql, const Values&... values) {
+    return use([&](SqlConnection& one) { return one.template first<Row>(sql, values...); });
   }
 
  protected:
@@ -220,15 +185,6 @@ class SqlDatabase {
     void operator()(SqlConnection* connection) const { database->give_back(connection); }
   };
 };
-
-template <class Record>
-Result<std::vector<Record>> SqlConnection::all(Result<Record> (*read)(SqlRow&),
-                                               std::string_view sql,
-                                               std::span<const SqlValue> values) {
-  std::vector<Record> records;
-  FLEETFIT_TRY(query(sql, values, [&](SqlRow& row) { return keep(read, row, records); }));
-  return records;
-}
 
 template <class Body>
 std::invoke_result_t<Body> SqlConnection::transaction(Transaction kind, Body&& body) {

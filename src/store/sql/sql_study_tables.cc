@@ -2,15 +2,25 @@
 
 #include <fmt/format.h>
 
-#include <unordered_map>
+#include <algorithm>
+#include <iterator>
 
-#include "store/sql/sql_records.h"
-#include "store/sql/sql_text.h"
-#include "store/sql/sql_values.h"
 #include "store/trial_transitions.h"
 
 namespace fleetfit::store {
 namespace {
+
+using core::field;
+
+struct LevelOfTrial {
+  std::int64_t trial = 0;
+  LevelRecord level = {};
+};
+core::Fields fields_of(const LevelOfTrial*) {
+  static constexpr core::Field kAll[] = {field<&LevelOfTrial::trial>("trial"),
+                                         field<&LevelOfTrial::level>("levels").inlined()};
+  return {.what = "trial", .all = kAll};
+}
 
 /// Of a study, what changes with its trials is in a table of its own.
 template <class Record>
@@ -22,18 +32,24 @@ std::string select_trials(std::string_view rest) {
   return select<TrialRecord>(fmt::format("trials {}", rest));
 }
 
-std::string select_inferences(std::string_view rest) {
-  return select<InferenceRecord>(fmt::format(
-      "inferences {} ORDER BY found DESC, structure, device_fingerprint, question", rest));
+}  // namespace
+
+core::Fields fields_of(const Progress*) {
+  static constexpr core::Field kAll[] = {field<&Progress::study>("id").constant(),
+                                         field<&Progress::change>("change"),
+                                         field<&Progress::counts>("counts").inlined()};
+  return {.what = "progress", .all = kAll};
 }
 
-}  // namespace
+core::Fields fields_of(const Lead*) {
+  static constexpr core::Field kAll[] = {field<&Lead::study>("id"), field<&Lead::tuner>("tuner"),
+                                         field<&Lead::until>("tuner_until")};
+  return {.what = "lead", .all = kAll};
+}
 
 // Partial indexes are named where the planner cannot know how much shorter they are than the table.
 StudySql::StudySql(const SqlDialect& dialect)
-    : insert_study(
-          "INSERT INTO studies (name, definition, seed, created) VALUES (?, ?, ?, ?) RETURNING id"),
-      progress(select_of_studies<Progress>("WHERE name = ?")) {
+    : progress(select_of_studies<Progress>("WHERE name = ?")) {
   const auto index = [&](std::string_view name) {
     return dialect.names_indexes ? fmt::format("INDEXED BY {} ", name) : std::string();
   };
@@ -42,8 +58,8 @@ StudySql::StudySql(const SqlDialect& dialect)
   locked_progress = fmt::format("{}{}", progress, dialect.lock_progress);
   save_progress = update("study_progress", changing_columns_of<Progress>(), "WHERE study = ?");
   lead = select_of_studies<Lead>(fmt::format("WHERE name = ?{}", dialect.lock_progress));
-  insert_trial = insert_into("trials", "study, " + columns_of<TrialRecord>().list());
-  insert_level = insert_into("levels", "study, " + columns_of<LevelOfTrial>().list());
+  insert_trial = insert_into("trials", columns_of<TrialRecord>().behind({"study"}));
+  insert_level = insert_into("levels", columns_of<LevelOfTrial>().behind({"study"}));
   update_trial =
       update("trials", changing_columns_of<TrialRecord>(), "WHERE study = ? AND number = ?");
   find_trial = select_trials("WHERE study = ? AND number = ?");
@@ -61,115 +77,119 @@ StudySql::StudySql(const SqlDialect& dialect)
                                 index("trials_in_queue"), dialect.lock_free_rows));
   levels_of_run = select<LevelOfTrial>(
       "levels WHERE study = ? AND trial BETWEEN ? AND ? ORDER BY trial, level");
-  find_inference =
-      select_inferences("WHERE structure = ? AND device_fingerprint = ? AND question = ?");
-  save_inference = upsert("inferences", columns_of<InferenceRecord>(), 3);
-  list_inferences = select_inferences("");
-  list_inferences_of_study = select_inferences("WHERE study = ?");
 }
 
-Result<Progress> StudyTables::progress_of(std::string_view study, For use) {
+std::string topic_of(std::string_view study, News news) {
+  return fmt::format("{} {}", news == News::queued ? "queued" : "ended", study);
+}
+
+Result<StudyTables> StudyTables::open(SqlConnection& connection, const StudySql& sql,
+                                      std::string_view study, For use) {
   FLEETFIT_ASSIGN(
       const auto found,
-      connection_.first(read_row<Progress>,
-                        use == For::changing ? sql_.locked_progress : sql_.progress, study));
+      connection.first<Progress>(use == For::changing ? sql.locked_progress : sql.progress, study));
   if (!found) return no_study(study);
-  return *found;
+  return StudyTables(connection, sql, study, *found);
 }
 
-Status StudyTables::save(const Progress& progress) {
-  return connection_.write(sql_.save_progress,
-                           SqlValues().add_changing(progress).add(progress.study).all());
+Status StudyTables::save(By by) {
+  if (progress_.change == before_.change) return {};
+  FLEETFIT_TRY(connection_.write(sql_.save_progress, changing(progress_), progress_.study));
+  if (progress_.counts.queued > before_.counts.queued)
+    FLEETFIT_TRY(connection_.announce(topic_of(study_, News::queued)));
+  return by == By::worker ? connection_.announce(topic_of(study_, News::ended)) : Status{};
 }
 
-Status StudyTables::insert(const StudyRecord& study) {
-  FLEETFIT_ASSIGN(const auto known,
-                  connection_.first(read_row<StudyRecord>, sql_.find_study, study.name));
-  if (known) return study_exists(study.name);
-  FLEETFIT_ASSIGN(const auto id,
-                  connection_.first(read_id, sql_.insert_study, study.name, study.definition,
-                                    static_cast<std::int64_t>(study.seed), to_ms(study.created)));
-  return connection_.write(
-      "INSERT INTO study_progress (study, done, tuning_s, tuning_j, tuner, change, queued, "
-      "running, paused, finished, stopped, failed) VALUES (?, ?, ?, ?, '', 0, 0, 0, 0, 0, 0, 0)",
-      id.value(), study.done, study.tuning_s, study.tuning_j);
+Status StudyTables::insert(const TrialRecord& trial) {
+  ++count_of(progress_.counts, trial.state);
+  SqlValues values(progress_.study, trial);
+  values.replace_last(++progress_.change);  // the change is the last column
+  FLEETFIT_TRY(connection_.write(sql_.insert_trial, values));
+  return insert_levels(trial);
 }
 
-Status StudyTables::insert(Progress& progress, const TrialRecord& trial) {
-  ++count_of(progress.counts, trial.state);
-  SqlValues values(progress.study);
-  values.add_record(trial).replace_last(++progress.change);  // the change is the last column
-  FLEETFIT_TRY(connection_.write(sql_.insert_trial, values.all()));
-  return insert_levels(progress, trial);
-}
-
-Status StudyTables::insert_levels(const Progress& progress, const TrialRecord& trial) {
+Status StudyTables::insert_levels(const TrialRecord& trial) {
   for (const auto& level : trial.levels)
-    FLEETFIT_TRY(connection_.write(
-        sql_.insert_level, SqlValues(progress.study, trial.number).add_record(level).all()));
+    FLEETFIT_TRY(connection_.write(sql_.insert_level, progress_.study, trial.number, level));
   return {};
 }
 
-Status StudyTables::update(Progress& progress, TrialState before, TrialRecord& trial) {
-  --count_of(progress.counts, before);
-  ++count_of(progress.counts, trial.state);
-  trial.change = ++progress.change;
-  FLEETFIT_TRY(connection_.write(
-      sql_.update_trial,
-      SqlValues().add_changing(trial).add(progress.study).add(trial.number).all()));
-  return insert_levels(progress, trial);
+Status StudyTables::update(TrialState before, TrialRecord& trial) {
+  --count_of(progress_.counts, before);
+  ++count_of(progress_.counts, trial.state);
+  trial.change = ++progress_.change;
+  FLEETFIT_TRY(
+      connection_.write(sql_.update_trial, changing(trial), progress_.study, trial.number));
+  return insert_levels(trial);
 }
 
-Result<TrialRecord> StudyTables::existing_trial(const Progress& progress, std::string_view study,
-                                                std::int64_t number) {
-  FLEETFIT_ASSIGN(auto found, connection_.first(read_row<TrialRecord>, sql_.locked_trial,
-                                                progress.study, number));
-  if (!found) return no_trial(study, number);
+Result<TrialRecord> StudyTables::existing_trial(std::int64_t number) {
+  FLEETFIT_ASSIGN(auto found, connection_.first<TrialRecord>(sql_.locked_trial, id(), number));
+  if (!found) return no_trial(study_, number);
   return *std::move(found);
 }
 
-Result<std::vector<TrialRecord>> StudyTables::for_workers(const Progress& progress, Time now,
-                                                          std::size_t limit) {
+Result<std::vector<TrialRecord>> StudyTables::for_workers(Time now, std::size_t limit) {
   // One that somebody else has locked is just being renewed: its worker lives.
-  auto trials = connection_.all(read_row<TrialRecord>, sql_.abandoned_trials, progress.study,
-                                to_ms(now), sql_limit(limit));
-  if (!trials || trials->size() == limit || progress.counts.queued == 0) return trials;
-  auto queued = connection_.all(read_row<TrialRecord>, sql_.queued_trials, progress.study,
-                                sql_limit(limit - trials->size()));
-  if (!queued) return queued;
-  trials->insert(trials->end(), std::make_move_iterator(queued->begin()),
-                 std::make_move_iterator(queued->end()));
+  auto trials = connection_.all<TrialRecord>(sql_.abandoned_trials, id(), now, limit);
+  if (!trials || trials->size() == limit || progress_.counts.queued == 0) return trials;
+  FLEETFIT_ASSIGN(auto queued,
+                  connection_.all<TrialRecord>(sql_.queued_trials, id(), limit - trials->size()));
+  std::ranges::move(queued, std::back_inserter(*trials));
   return trials;
 }
 
-Result<std::vector<TrialRecord>> StudyTables::with_levels(const Progress& progress,
-                                                          Result<std::vector<TrialRecord>> trials) {
+Result<std::vector<TrialRecord>> StudyTables::with_levels(Result<std::vector<TrialRecord>> trials) {
   if (!trials || trials->empty()) return trials;
-  std::vector<std::vector<SqlValue>> keys;
-  for (const auto& trial : *trials)
-    keys.push_back({sql_value(progress.study), sql_value(trial.number), sql_value(trial.number)});
-  FLEETFIT_ASSIGN(auto levels,
-                  connection_.all_of_each(read_row<LevelOfTrial>, sql_.levels_of_run, keys));
-  give_levels(*trials, std::move(levels));
+  // One query if their numbers run on, or else one for each, all sent at once.
+  std::vector<SqlValues> numbers;
+  if (run_on(*trials, trials->front().number)) {
+    numbers.emplace_back(id(), trials->front().number, trials->back().number);
+  } else {
+    for (const auto& trial : *trials) numbers.emplace_back(id(), trial.number, trial.number);
+  }
+  FLEETFIT_ASSIGN(auto levels, connection_.all_of_each<LevelOfTrial>(sql_.levels_of_run, numbers));
+  // They come in the order of the trials.
+  auto trial = trials->begin();
+  for (auto& level : levels) {
+    while (trial->number != level.trial) ++trial;
+    trial->levels.push_back(std::move(level.level));
+  }
   return trials;
 }
 
-Result<std::vector<TrialRecord>> StudyTables::with_levels_of_run(
-    const Progress& progress, Result<std::vector<TrialRecord>> trials) {
-  if (!trials || trials->empty()) return trials;
-  FLEETFIT_ASSIGN(auto levels,
-                  connection_.all(read_row<LevelOfTrial>, sql_.levels_of_run, progress.study,
-                                  trials->front().number, trials->back().number));
-  give_levels(*trials, std::move(levels));
-  return trials;
+Result<Hold> StudyTables::change_held(const Claim& claim,
+                                      const std::function<Status(TrialRecord&)>& body) {
+  FLEETFIT_ASSIGN(auto trial, existing_trial(claim.trial));
+  const Hold hold = hold_of(trial, claim);
+  if (hold == Hold::lost) return hold;
+  FLEETFIT_TRY(body(trial));
+  return update(TrialState::running, trial).map([&] { return hold; });
 }
 
-void StudyTables::give_levels(std::vector<TrialRecord>& trials, std::vector<LevelOfTrial> levels) {
-  std::unordered_map<std::int64_t, TrialRecord*> by_number;
-  for (auto& trial : trials) by_number.emplace(trial.number, &trial);
-  for (auto& level : levels)
-    if (const auto trial = by_number.find(level.trial); trial != by_number.end())
-      trial->second->levels.push_back(std::move(level.level));
+Status StudyTables::end_levels(std::span<const LevelEnd> ends, std::vector<Hold>& holds) {
+  while (holds.size() < ends.size() && ends[holds.size()].claim.study == study_) {
+    const auto& end = ends[holds.size()];
+    FLEETFIT_ASSIGN(const auto hold, change_held(end.claim, [&](TrialRecord& trial) {
+                      return store::end_level(trial, end);
+                    }));
+    holds.push_back(hold);
+  }
+  return {};
+}
+
+Status StudyTables::decide_next_trial(std::span<const TrialDecision> decisions,
+                                      std::vector<bool>& effects) {
+  const std::int64_t number = trial_of(decisions[effects.size()]);
+  FLEETFIT_ASSIGN(auto trial, existing_trial(number));
+  const TrialState before = trial.state;
+  bool changed = false;
+  while (effects.size() < decisions.size() && trial_of(decisions[effects.size()]) == number) {
+    FLEETFIT_ASSIGN(const auto effect, apply(trial, decisions[effects.size()]));
+    effects.push_back(effect != Effect::none);
+    changed = changed || effect == Effect::changed;
+  }
+  return changed ? update(before, trial) : Status{};
 }
 
 }  // namespace fleetfit::store

@@ -84,17 +84,31 @@ int bind(sqlite3_stmt* statement, int index, const SqlValue& value) {
   return sqlite3_bind_int64(statement, index, std::get<std::int64_t>(value.value));
 }
 
+/// The rows of a statement that is executed.
+class SqliteRow final : public SqlRow {
+ public:
+  explicit SqliteRow(sqlite3_stmt* statement) : statement_(statement) {}
+
+  std::string text() override {
+    const auto* bytes = sqlite3_column_text(statement_, column_);
+    const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, column_));
+    ++column_;
+    if (bytes == nullptr) return {};
+    return {reinterpret_cast<const char*>(bytes), size};
+  }
+  std::int64_t integer() override { return sqlite3_column_int64(statement_, column_++); }
+  double number() override { return sqlite3_column_double(statement_, column_++); }
+  bool boolean() override { return integer() != 0; }
+
+  bool is_null() const override { return sqlite3_column_type(statement_, column_) == SQLITE_NULL; }
+  void skip() override { ++column_; }
+
+ private:
+  sqlite3_stmt* statement_;
+  int column_ = 0;
+};
+
 }  // namespace
-
-bool SqliteRow::is_null() const { return sqlite3_column_type(statement_, column_) == SQLITE_NULL; }
-
-std::string SqliteRow::text() {
-  const auto* bytes = sqlite3_column_text(statement_, column_);
-  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, column_));
-  ++column_;
-  if (bytes == nullptr) return {};
-  return {reinterpret_cast<const char*>(bytes), size};
-}
 
 void SqliteConnection::Reset::operator()(sqlite3_stmt* statement) const {
   sqlite3_reset(statement);
@@ -133,17 +147,31 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open_with(
       new SqliteConnection(path.string(), patience, database));
   if (code != SQLITE_OK)
     return cannot_open(path, ErrorCode::io, reason_not_to_open(absolute, database));
-
-  sqlite3_extended_result_codes(database, 1);
-  sqlite3_busy_timeout(database, static_cast<int>(patience.count()));
-  // A file from elsewhere must not make SQLite do more than read tables.
-  sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  connection->prepare_connection();
   return connection;
 }
 
-Status SqliteConnection::execute(const std::string& sql) {
-  if (sqlite3_exec(database_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
+Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open_in_memory() {
+  sqlite3* database = nullptr;
+  constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+  const int code = sqlite3_open_v2(":memory:", &database, kFlags, nullptr);
+  std::unique_ptr<SqliteConnection> connection(new SqliteConnection("memory:", {}, database));
+  if (code != SQLITE_OK) return connection->failure();
+  connection->prepare_connection();
+  return connection;
+}
+
+void SqliteConnection::prepare_connection() {
+  sqlite3* database = database_.get();
+  sqlite3_extended_result_codes(database, 1);
+  sqlite3_busy_timeout(database, static_cast<int>(patience_.count()));
+  // A file from elsewhere must not make SQLite do more than read tables.
+  sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+}
+
+Status SqliteConnection::execute(const std::string& script) {
+  if (sqlite3_exec(database_.get(), script.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
     return failure();
   return {};
 }
@@ -213,10 +241,6 @@ Status SqliteConnection::begin(Transaction kind) {
 void SqliteConnection::rollback() {
   if (sqlite3_get_autocommit(database_.get()) == 0)
     sqlite3_exec(database_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
-}
-
-tl::unexpected<Error> SqliteConnection::failure(ErrorCode code, std::string_view problem) const {
-  return fail(code, fmt::format("{}: {}", name_, problem));
 }
 
 tl::unexpected<Error> SqliteConnection::failure() const {

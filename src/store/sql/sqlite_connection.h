@@ -18,24 +18,6 @@
 /// process keeps the file locked, `invalid_input` if the content is not what it should be.
 namespace fleetfit::store {
 
-/// The rows of a statement that is executed.
-class SqliteRow final : public SqlRow {
- public:
-  explicit SqliteRow(sqlite3_stmt* statement) : statement_(statement) {}
-
-  std::string text() override;
-  std::int64_t integer() override { return sqlite3_column_int64(statement_, column_++); }
-  double number() override { return sqlite3_column_double(statement_, column_++); }
-  bool boolean() override { return integer() != 0; }
-
-  bool is_null() const override;
-  void skip() override { ++column_; }
-
- private:
-  sqlite3_stmt* statement_;
-  int column_ = 0;
-};
-
 /// An open database file. Belongs to one thread at a time.
 class SqliteConnection final : public SqlConnection {
  public:
@@ -47,12 +29,14 @@ class SqliteConnection final : public SqlConnection {
   static Result<std::unique_ptr<SqliteConnection>> open_for_reading(
       const std::filesystem::path& path, std::chrono::milliseconds patience);
 
+  /// A new data base without a file.
+  static Result<std::unique_ptr<SqliteConnection>> open_in_memory();
+
   /// The file as the user named it.
   const std::string& name() const override { return name_; }
   std::chrono::milliseconds patience() const { return patience_; }
 
-  /// Executes statements that give no rows that matter.
-  Status execute(const std::string& sql);
+  Status execute(const std::string& script) override;
 
   /// The first column of the first row, a whole number.
   Result<std::int64_t> integer(std::string_view sql);
@@ -63,9 +47,9 @@ class SqliteConnection final : public SqlConnection {
   /// Whether the last call to SQLite failed because another process holds a lock.
   bool is_locked() const { return (sqlite3_errcode(database_.get()) & 0xff) == SQLITE_BUSY; }
 
+  using SqlConnection::failure;
   /// The error of the last call to SQLite.
   tl::unexpected<Error> failure() const;
-  tl::unexpected<Error> failure(ErrorCode code, std::string_view problem) const;
 
  protected:
   // Statements are prepared once for each text. Writing fails with `io` if the file has been
@@ -95,6 +79,8 @@ class SqliteConnection final : public SqlConnection {
   static Result<std::unique_ptr<SqliteConnection>> open_with(const std::filesystem::path& path,
                                                              std::chrono::milliseconds patience,
                                                              int flags);
+  // What holds for all that is open.
+  void prepare_connection();
 
   // Outside of transactions, as that would be asked too often.
   Status check_still_there();

@@ -1,11 +1,9 @@
-#include "store/sql/sql_records.h"
+#include "store/sql/sql_values.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-
-#include "store/sql/sql_text.h"
+#include <limits>
 
 namespace fleetfit::store {
 namespace {
@@ -13,23 +11,6 @@ namespace {
 using core::Field;
 using core::FieldType;
 using Shape = FieldType::Shape;
-
-void add_columns(const core::Fields& fields, bool (*wanted)(const Field&), Columns& columns) {
-  for (const auto& field : fields.all) {
-    if (field.type == nullptr || !field.is_stored || !wanted(field)) continue;
-    if (field.is_inlined) {
-      add_columns(core::inlined_fields(field), wanted, columns);
-    } else {
-      columns.names.push_back(field.column_name());
-    }
-  }
-}
-
-Columns columns_that(const core::Fields& fields, bool (*wanted)(const Field&)) {
-  Columns columns;
-  add_columns(fields, wanted, columns);
-  return columns;
-}
 
 Status read_value(SqlRow& row, const FieldType& type, void* value) {
   switch (type.shape) {
@@ -69,6 +50,14 @@ Status read_value(SqlRow& row, const FieldType& type, void* value) {
 
 Status read_each(SqlRow& row, const core::Fields& fields, void* record);
 
+void skip_each(SqlRow& row, const core::Fields& fields) {
+  for (const auto& field : fields.all) {
+    if (field.type == nullptr || !field.is_stored) continue;
+    const auto columns = std::max<std::size_t>(1, field.type->fixed_size);
+    for (std::size_t i = 0; i < columns; ++i) row.skip();
+  }
+}
+
 // An optional record is there if its first column is.
 Status read_inlined(SqlRow& row, const Field& field, void* record) {
   void* member = core::member_of(field, record);
@@ -76,7 +65,7 @@ Status read_inlined(SqlRow& row, const Field& field, void* record) {
   if (field.type->shape != Shape::optional) return read_each(row, fields, member);
   field.type->clear(member);
   if (!row.is_null()) return read_each(row, fields, field.type->add(member));
-  for (std::size_t i = 0; i < count_columns(columns_of(fields).list()); ++i) row.skip();
+  skip_each(row, fields);
   return {};
 }
 
@@ -100,55 +89,21 @@ std::string place_of(const core::Fields& fields, const void* record) {
 
 }  // namespace
 
-std::string Columns::list() const { return fmt::format("{}", fmt::join(names, ", ")); }
-
-std::string Columns::list(std::initializer_list<Instead> instead) const {
-  auto expressions = names;
-  for (const auto& [column, sql] : instead)
-    std::ranges::replace(expressions, std::string_view(column), sql);
-  return Columns{.names = std::move(expressions)}.list();
+SqlValue sql_value(std::size_t limit) {
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  return sql_value(std::in_range<std::int64_t>(limit) ? static_cast<std::int64_t>(limit) : kMost);
 }
 
-Columns Columns::after(std::size_t count) const {
-  return {.names = {names.begin() + static_cast<std::ptrdiff_t>(count), names.end()}};
-}
-
-Columns columns_of(const core::Fields& fields) {
-  return columns_that(fields, [](const Field&) { return true; });
-}
-
-Columns changing_columns_of(const core::Fields& fields) {
-  return columns_that(fields, [](const Field& field) { return !field.is_constant; });
-}
-
-std::string select(const Columns& columns, std::string_view from) {
-  return fmt::format("SELECT {} FROM {}", columns.list(), from);
-}
-
-std::string insert_into(std::string_view table, const Columns& columns) {
-  return insert_into(table, columns.list());
-}
-
-std::string upsert(std::string_view table, const Columns& columns, std::size_t keys) {
-  const Columns first{
-      .names = {columns.names.begin(), columns.names.begin() + static_cast<std::ptrdiff_t>(keys)}};
-  return upsert(table, first.list(), columns.after(keys).list());
-}
-
-std::string update(std::string_view table, const Columns& columns, std::string_view rest) {
-  return fmt::format("UPDATE {} SET {} = ? {}", table, fmt::join(columns.names, " = ?, "), rest);
-}
-
-void SqlValues::add_fields(const core::Fields& fields, const void* record, Which which) {
+void SqlValues::add_fields(const SqlPart& part) {
   constexpr std::size_t kKeys = 2;  // that some statements have behind a record
-  all_.reserve(all_.size() + fields.all.size() + kKeys);
-  for (const auto& field : fields.all) {
+  all_.reserve(all_.size() + part.fields.all.size() + kKeys);
+  for (const auto& field : part.fields.all) {
     if (field.type == nullptr || !field.is_stored) continue;
-    if (which == Which::changing && field.is_constant) continue;
+    if (part.without_constants && field.is_constant) continue;
     if (!field.is_inlined) {
-      add_field(field, record);
-    } else if (const void* inlined = core::inlined_record(field, record)) {
-      add_fields(core::inlined_fields(field), inlined, which);
+      add_field(field, part.record);
+    } else if (const void* inlined = core::inlined_record(field, part.record)) {
+      add_fields({core::inlined_fields(field), inlined, part.without_constants});
     } else {
       for (const auto& one : core::inlined_fields(field).all)
         if (one.is_stored) add_null(*one.type);
