@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <stop_token>
@@ -31,9 +30,6 @@ class Reporter {
   std::mutex mutex_;
 };
 
-/// Progress as events, one a second at most; messages as events of kind "log".
-std::unique_ptr<core::Progress> make_event_progress(Reporter& reporter, const core::Clock& clock);
-
 /// Where a job is done.
 struct JobPlace {
   JobFile job = {};
@@ -54,10 +50,5 @@ struct JobPlace {
 
 /// Does the job; its result.
 Result<nlohmann::ordered_json> perform(JobPlace& place);
-
-/// Which kernels the engine has found best on this machine, kept from job to job. What cannot be
-/// read or written is found again.
-void load_kernel_choices(store::Store& store, const std::filesystem::path& file);
-void save_kernel_choices(store::Store& store, const std::filesystem::path& file);
 
 }  // namespace fleetfit::agent

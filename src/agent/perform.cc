@@ -1,10 +1,14 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <thread>
+#include <utility>
 
 #include "agent/job_place.h"
-#include "agent/serving_watch.h"
 #include "fleetfit/adapt/latency_table.h"
 #include "fleetfit/adapt/pool.h"
 #include "fleetfit/adapt/timers.h"
@@ -15,6 +19,7 @@
 #include "fleetfit/app/serving.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
+#include "fleetfit/core/sleep.h"
 #include "fleetfit/elastic/bundle.h"
 
 namespace fleetfit::agent {
@@ -22,6 +27,81 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+using namespace std::chrono_literals;
+
+constexpr auto kInterval = 200ms;
+constexpr int kIntervalsOfLatency = 5;
+
+/// While it lives, reports on a bundle that is being served: switches as they happen, the latency
+/// every second. Borrows all.
+class ServingWatch {
+ public:
+  ServingWatch(app::Serving& serving, const std::filesystem::path& events, Reporter& reporter);
+  ServingWatch(const ServingWatch&) = delete;
+  ServingWatch& operator=(const ServingWatch&) = delete;
+  ~ServingWatch();
+
+ private:
+  void watch(const std::stop_token& end);
+  void pass_on_events();
+  void tell_latency();
+
+  app::Serving& serving_;
+  Reporter& reporter_;
+  std::ifstream events_;
+  std::string line_ = {};  // what was read of a line that is not complete
+  std::size_t requests_ = 0;
+  std::jthread thread_;
+};
+
+ServingWatch::ServingWatch(app::Serving& serving, const std::filesystem::path& events,
+                           Reporter& reporter)
+    : serving_(serving),
+      reporter_(reporter),
+      events_(events),
+      thread_([this](const std::stop_token& end) { watch(end); }) {}
+
+ServingWatch::~ServingWatch() {
+  thread_.request_stop();
+  thread_.join();
+  pass_on_events();
+  tell_latency();
+}
+
+void ServingWatch::watch(const std::stop_token& end) {
+  for (int i = 1; core::sleep_unless_stopped(kInterval, end); ++i) {
+    pass_on_events();
+    if (i % kIntervalsOfLatency == 0) tell_latency();
+  }
+}
+
+void ServingWatch::pass_on_events() {
+  events_.clear();  // the file has grown since its end was seen
+  for (char c = 0; events_.get(c);) {
+    if (c != '\n') {
+      line_ += c;
+      continue;
+    }
+    const auto event = nlohmann::json::parse(std::exchange(line_, {}), nullptr, false);
+    if (!event.is_object()) continue;
+    const bool is_switch = event.value("event", "") == "switch";
+    reporter_.event(is_switch ? "switch" : "serving", event);
+  }
+}
+
+/// The latency that is watched: what is expected of the subnet, times how much longer it takes now.
+void ServingWatch::tell_latency() {
+  const auto summary = serving_.summary();
+  const auto& report = summary.report;
+  const auto used = std::ranges::find(report.subnets, report.subnet, &adapt::SubnetUse::subnet);
+  if (!report.ratio || used == report.subnets.end()) return;
+  reporter_.event("latency", {{"latency_ms", *report.ratio * used->estimated_ms},
+                              {"budget_ms", summary.budget_ms},
+                              {"subnet", report.subnet},
+                              {"accuracy", used->accuracy},
+                              {"requests", report.requests - requests_}});
+  requests_ = report.requests;
+}
 
 /// The file under the name that it was sent with, which says its format.
 Result<fs::path> named(const JobPlace& place, const std::string& hash, const std::string& name) {

@@ -1,5 +1,3 @@
-#include "agent/program.h"
-
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -8,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "agent/running_job.h"
@@ -15,10 +14,12 @@
 #include "fleetfit/app/workplace.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/interrupt.h"
+#include "fleetfit/core/json.h"
 #include "fleetfit/core/process_info.h"
 #include "fleetfit/core/program.h"
 #include "fleetfit/core/version.h"
 #include "fleetfit/measure/device.h"
+#include "fleetfit/measure/hardware.h"
 
 namespace fleetfit::agent {
 namespace {
@@ -75,6 +76,22 @@ std::string name_of_this_device() {
 void log_line(std::string_view text) {
   fmt::print(stderr, "{} {}\n", time_text(std::chrono::system_clock::now()),
              core::one_line(std::string(text)));
+}
+
+/// As it registers.
+Result<fleet::Registration> describe_this_device(std::string name) {
+  if (auto ok = fleet::check_name(name); !ok) return core::within("name", ok.error());
+  FLEETFIT_ASSIGN(const auto hardware, measure::read_hardware());
+  constexpr double kGibi = 1 << 30;
+  const auto line =
+      fmt::format("{}, {}, {} {}, {:.1f} GiB", hardware.cpu_model, hardware.architecture,
+                  hardware.cores.size(), hardware.cores.size() == 1 ? "core" : "cores",
+                  static_cast<double>(hardware.memory_bytes) / kGibi);
+  return fleet::Registration{
+      .name = std::move(name),
+      .version = std::string(core::version()),
+      .hardware = line,
+      .probe = core::format_json_line({{"hardware", measure::to_json(hardware)}})};
 }
 
 Result<AgentOptions> options_of(Flags& flags) {
@@ -201,9 +218,8 @@ int parse_and_run(int argc, char** argv) {
 }
 
 }  // namespace
-
-int run_program(int argc, char** argv) {
-  return core::run_guarded([&] { return parse_and_run(argc, argv); });
-}
-
 }  // namespace fleetfit::agent
+
+int main(int argc, char** argv) {
+  return fleetfit::core::run_guarded([&] { return fleetfit::agent::parse_and_run(argc, argv); });
+}

@@ -99,9 +99,6 @@ Result<std::unique_ptr<Agent>> open_agent(AgentOptions options, fleet::Client& s
 /// Steps until it is stopped.
 void run_agent(Agent& agent, const core::Clock& clock, const std::stop_token& stop);
 
-/// This machine, as it registers.
-Result<fleet::Registration> describe_this_device(std::string name);
-
 /// What `fleetfit-agent job FOLDER` does: reads `job.json`, gets the files that the job needs, does
 /// it, and writes lines of JSON: {"line": "started"}, {"line": "event", "kind", "body"} and at the
 /// end {"line": "outcome", "finished", "reason", "result"}.
