@@ -5,7 +5,6 @@
 #include "fleetfit/app/tokens.h"
 #include "fleetfit/core/version.h"
 #include "fleetfit/fleet/messages.h"
-#include "server/api_description.h"
 #include "server/api_json.h"
 #include "server/api_state.h"
 
@@ -65,11 +64,8 @@ Result<ApiReply> post_session(ApiState& state, const Call& call) {
   const auto value =
       state.sessions().open({.token_hash = token.hash, .expires = expires}, call.now);
   if (value.empty()) return fail(ErrorCode::io, "the system gives no random numbers");
-  if (auto ok = state.note({.request = call.request, .caller = *caller, .now = call.now},
-                           "session.open", "from " + call.request.peer);
-      !ok) {
-    return tl::unexpected(ok.error());
-  }
+  FLEETFIT_TRY(state.note({.request = call.request, .caller = *caller, .now = call.now},
+                          "session.open", "from " + call.request.peer));
   auto reply = json_reply(identity_json(token));
   reply.headers.emplace_back("Set-Cookie", cookie_header(state.options(), value, age_s));
   return reply;
@@ -107,12 +103,9 @@ Result<ApiReply> post_token(ApiState& state, const Call& call) {
   FLEETFIT_ASSIGN(const auto body, parse_body(call.request));
   FLEETFIT_ASSIGN(const auto request, parse_token_request(core::JsonView(body, "body")));
   FLEETFIT_ASSIGN(const auto created, app::create_token(state.fleet(), request, call.now));
-  if (auto ok = state.note(call, "token.create",
-                           fmt::format("{} {} {}", created.record.id,
-                                       store::to_string(created.record.role), created.record.name));
-      !ok) {
-    return tl::unexpected(ok.error());
-  }
+  FLEETFIT_TRY(state.note(call, "token.create",
+                          fmt::format("{} {} {}", created.record.id,
+                                      store::to_string(created.record.role), created.record.name)));
   auto json = to_json(created.record);
   json["token"] = created.token;
   return json_reply(json, 201);

@@ -1,9 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <variant>
+
+#include "fleetfit/app/measuring.h"
 #include "fleetfit/fleet/messages.h"
 #include "server/api_json.h"
 #include "server/api_state.h"
-#include "server/job_results.h"
 
 namespace fleetfit::server {
 namespace {
@@ -12,9 +16,7 @@ constexpr double kHeartbeatS = 10;
 
 Status tell_if_it_came(ApiState& state, const std::string& device, store::Time now) {
   if (!state.presence().seen(device, now)) return {};
-  const store::EventRecord event{
-      .agent = device, .kind = "device", .body = R"({"state":"online"})", .time = now};
-  return state.tell({&event, 1});
+  return state.tell(device_event(device, "online", now));
 }
 
 /// The record that it is to have; what it serves is in its heartbeats.
@@ -34,6 +36,146 @@ Json assignment_json(const store::JobRecord& job, double lease_s) {
   return {{"id", job.id},       {"attempt", job.attempt},
           {"kind", job.kind},   {"request", embedded(job.request)},
           {"lease_s", lease_s}, {"limits", embedded(job.limits)}};
+}
+
+/// How one attempt has ended, and what it has measured.
+struct Finding {
+  std::optional<store::JobRecord> job = std::nullopt;
+  store::JobEnd end = {};
+  std::optional<store::MeasurementRecord> measurement = std::nullopt;
+};
+
+/// The measurement of a finished job as it is to be kept.
+Result<store::MeasurementRecord> measurement_of(const store::JobRecord& job,
+                                                const std::string& result, store::Time now) {
+  FLEETFIT_ASSIGN(const auto request_json, core::parse_json(job.request, "request"));
+  FLEETFIT_ASSIGN(const auto request,
+                  fleet::parse_request(job.kind, core::JsonView(request_json, "request")));
+  const auto& asked = std::get<fleet::MeasureJob>(request);
+  FLEETFIT_ASSIGN(const auto json, core::parse_json(result, "result"));
+  auto record = app::read_measured(core::JsonView(json, "result"));
+  if (!record) return record;
+  FLEETFIT_TRY(check_measurement(*record));
+  if (record->model_hash != asked.model)
+    return fail(ErrorCode::invalid_input,
+                "result: hash: is not that of the model that was asked "
+                "for");
+  record->device = asked.as.empty() ? job.agent : job.agent + "." + asked.as;
+  record->model_name = std::filesystem::path(asked.name).stem().string();
+  if (!asked.space.empty()) record->space = asked.space;
+  if (!asked.design.empty()) record->design = asked.design;
+  if (record->started == store::Time{}) record->started = job.started.value_or(now);
+  auto conditions = embedded(record->conditions);
+  conditions["job"] = job.id;
+  record->conditions = conditions.dump();
+  return record;
+}
+
+Result<Finding> finding_of(ApiState& state, const fleet::Outcome& outcome, store::Time now) {
+  Finding finding;
+  finding.end = {.job = outcome.attempt.job,
+                 .attempt = outcome.attempt.attempt,
+                 .state = outcome.finished ? store::JobState::finished : store::JobState::failed,
+                 .reason = outcome.reason,
+                 .result = outcome.result};
+  FLEETFIT_ASSIGN(finding.job, state.fleet().find_job(outcome.attempt.job));
+  if (!outcome.finished || !finding.job || finding.job->kind != "measure") return finding;
+  auto measurement = measurement_of(*finding.job, outcome.result, now);
+  if (measurement) {
+    finding.measurement = *std::move(measurement);
+  } else {
+    finding.end.state = store::JobState::failed;
+    finding.end.reason = measurement.error().message;
+  }
+  return finding;
+}
+
+/// Whether a measurement of that job is kept already.
+Result<bool> is_kept(ApiState& state, const store::MeasurementRecord& measurement,
+                     std::int64_t job) {
+  FLEETFIT_ASSIGN(const auto kept,
+                  state.store().list_measurements({.device = measurement.device,
+                                                   .model_hash = measurement.model_hash,
+                                                   .operators = false}));
+  return std::ranges::any_of(kept, [&](const store::MeasurementRecord& record) {
+    return embedded(record.conditions).value("job", std::int64_t{0}) == job;
+  });
+}
+
+Json measurement_body(const store::MeasurementRecord& record, std::int64_t id) {
+  return {{"id", id},
+          {"model", record.model_hash},
+          {"name", record.model_name},
+          {"device", record.device},
+          {"status", store::to_string(record.status)},
+          {"median_ms", record.latency ? Json(record.latency->median_ms) : Json()}};
+}
+
+/// Those of jobs that have ended now, and of those that had ended when a server was killed.
+Result<std::vector<const Finding*>> missing_measurements(ApiState& state,
+                                                         const std::vector<Finding>& findings,
+                                                         const std::vector<store::Ended>& ended) {
+  std::vector<const Finding*> missing;
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    if (!findings[i].measurement || ended[i] == store::Ended::lost) continue;
+    if (ended[i] == store::Ended::already) {
+      FLEETFIT_ASSIGN(const auto kept,
+                      is_kept(state, *findings[i].measurement, findings[i].end.job));
+      if (kept) continue;
+    }
+    missing.push_back(&findings[i]);
+  }
+  return missing;
+}
+
+Status keep_measurements(ApiState& state, const std::vector<const Finding*>& missing,
+                         store::Time now, std::vector<store::EventRecord>& events) {
+  std::vector<store::MeasurementRecord> records;
+  for (const auto* finding : missing) records.push_back(*finding->measurement);
+  if (records.empty()) return {};
+  FLEETFIT_ASSIGN(const auto ids, state.store().add_measurements(records));
+  for (std::size_t i = 0; i < records.size(); ++i)
+    events.push_back({.agent = missing[i]->job->agent,
+                      .job = missing[i]->end.job,
+                      .kind = "measurement",
+                      .body = measurement_body(records[i], ids[i]).dump(),
+                      .time = now});
+  return {};
+}
+
+std::vector<store::EventRecord> events_of(const std::vector<Finding>& findings,
+                                          const std::vector<store::Ended>& ended, store::Time now) {
+  std::vector<store::EventRecord> events;
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    if (ended[i] != store::Ended::now || !findings[i].job) continue;
+    auto job = *findings[i].job;
+    job.state = findings[i].end.state;
+    job.reason = findings[i].end.reason;
+    events.push_back(job_event(job, now));
+  }
+  return events;
+}
+
+/// Keeps what a device has found, in the same order. What `measure` jobs have measured is kept as
+/// measurements; a result that makes no sense is a failed job. The same outcome again changes
+/// nothing, but makes good what a server that was killed in between has left undone.
+Result<std::vector<store::Ended>> keep_results(ApiState& state, const std::string& device,
+                                               std::span<const fleet::Outcome> outcomes,
+                                               store::Time now) {
+  const std::lock_guard one_at_a_time(state.results_mutex());
+  std::vector<Finding> findings;
+  std::vector<store::JobEnd> ends;
+  for (const auto& outcome : outcomes) {
+    FLEETFIT_ASSIGN(auto finding, finding_of(state, outcome, now));
+    ends.push_back(finding.end);
+    findings.push_back(std::move(finding));
+  }
+  FLEETFIT_ASSIGN(const auto ended, state.fleet().end_jobs(device, ends, now));
+  FLEETFIT_ASSIGN(const auto missing, missing_measurements(state, findings, ended));
+  auto events = events_of(findings, ended, now);
+  FLEETFIT_TRY(keep_measurements(state, missing, now, events));
+  FLEETFIT_TRY(state.tell(events));
+  return ended;
 }
 
 }  // namespace

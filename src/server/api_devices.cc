@@ -95,12 +95,6 @@ Status revoke_tokens_of(ApiState& state, const std::string& device, store::Time 
   return {};
 }
 
-Status tell_of(ApiState& state, const std::string& device, std::string_view what, store::Time now) {
-  const store::EventRecord event{
-      .agent = device, .kind = "device", .body = Json{{"state", what}}.dump(), .time = now};
-  return state.tell({&event, 1});
-}
-
 /// The newest finished adaptation of a device, if there is one among its last jobs.
 Result<std::optional<store::JobRecord>> newest_adaptation(ApiState& state,
                                                           const std::string& device,
@@ -198,7 +192,7 @@ Result<ApiReply> post_device(ApiState& state, const Call& call) {
                         app::TokenRequest{.name = name, .role = store::Role::agent, .device = name},
                         call.now));
   FLEETFIT_TRY(state.note(call, "device.add", name));
-  FLEETFIT_TRY(tell_of(state, name, "added", call.now));
+  FLEETFIT_TRY(state.tell(device_event(name, "added", call.now)));
   FLEETFIT_ASSIGN(auto json, device_json(state, agent, call.now));
   json["token"] = created.token;
   return json_reply(json, 201);
@@ -224,7 +218,7 @@ Result<ApiReply> delete_device(ApiState& state, const Call& call) {
   state.presence().forget(name);
   FLEETFIT_TRY(revoke_tokens_of(state, name, call.now));
   FLEETFIT_TRY(state.note(call, "device.remove", name));
-  FLEETFIT_TRY(tell_of(state, name, "removed", call.now));
+  FLEETFIT_TRY(state.tell(device_event(name, "removed", call.now)));
   return json_reply(Json::object());
 }
 

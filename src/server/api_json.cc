@@ -91,6 +91,13 @@ store::EventRecord job_event(const store::JobRecord& job, store::Time now) {
           .time = now};
 }
 
+store::EventRecord device_event(std::string_view device, std::string_view what, store::Time now) {
+  return {.agent = std::string(device),
+          .kind = "device",
+          .body = Json{{"state", what}}.dump(),
+          .time = now};
+}
+
 Result<nlohmann::json> parse_body(const ApiRequest& request) {
   constexpr int kDepth = 50;
   auto body = core::parse_json(request.body, "body", {.max_depth = kDepth});

@@ -39,6 +39,8 @@ Json job_json(const store::JobRecord& job);
 Json whole_job_json(const store::JobRecord& job);
 /// That the job is in the state it is in.
 store::EventRecord job_event(const store::JobRecord& job, store::Time now);
+/// That a device is "online", "offline", "added" or "removed".
+store::EventRecord device_event(std::string_view device, std::string_view what, store::Time now);
 /// As `fleetfit measure` prints it, with its id; operators if it has some.
 Json to_json(const store::MeasurementRecord& record);
 

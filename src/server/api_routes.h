@@ -85,6 +85,12 @@ std::optional<std::vector<std::string>> match(std::string_view pattern,
 /// A number in a path; `not_found` if the text is none: "there is no job x".
 Result<std::int64_t> parse_id(const std::string& text, std::string_view what);
 
+/// docs/formats/api.json.
+std::string_view api_description();
+
+/// A file of the web page. Paths without a dot are views of the page itself.
+ApiReply answer_page(const ApiRequest& request);
+
 // Sessions, tokens, audit: api_access.cc.
 Result<ApiReply> get_health(ApiState& state, const Call& call);
 Result<ApiReply> get_openapi(ApiState& state, const Call& call);
@@ -112,19 +118,18 @@ Result<ApiReply> get_measurement(ApiState& state, const Call& call);
 Result<ApiReply> post_file(ApiState& state, const Call& call);
 Result<ApiReply> get_file(ApiState& state, const Call& call);
 Result<ApiReply> get_files(ApiState& state, const Call& call);
-// api_jobs.cc
+// Jobs and events: api_jobs.cc.
 Result<ApiReply> get_jobs(ApiState& state, const Call& call);
 Result<ApiReply> post_job(ApiState& state, const Call& call);
 Result<ApiReply> get_job(ApiState& state, const Call& call);
 Result<ApiReply> delete_job(ApiState& state, const Call& call);
+Result<ApiReply> get_events(ApiState& state, const Call& call);
+Result<ApiReply> get_event_stream(ApiState& state, const Call& call);
 // api_studies.cc
 Result<ApiReply> get_studies(ApiState& state, const Call& call);
 Result<ApiReply> get_study(ApiState& state, const Call& call);
 Result<ApiReply> get_trials(ApiState& state, const Call& call);
 Result<ApiReply> get_charts(ApiState& state, const Call& call);
-// api_events.cc
-Result<ApiReply> get_events(ApiState& state, const Call& call);
-Result<ApiReply> get_event_stream(ApiState& state, const Call& call);
 // api_agents.cc
 Result<ApiReply> post_register(ApiState& state, const Call& call);
 Result<ApiReply> post_heartbeat(ApiState& state, const Call& call);

@@ -93,6 +93,7 @@ class ApiState {
 
   /// Keeps the events and wakes those who wait for some.
   Status tell(std::span<const store::EventRecord> events);
+  Status tell(const store::EventRecord& event) { return tell({&event, 1}); }
   /// Who did what.
   Status note(const Call& call, std::string_view action, std::string_view detail);
   void log(const std::string& message) const;

@@ -13,7 +13,6 @@
 #include "server/api_json.h"
 #include "server/api_routes.h"
 #include "server/api_state.h"
-#include "server/web_page.h"
 
 namespace fleetfit::server {
 namespace {
@@ -248,11 +247,8 @@ ApiReply Api::answer(const ApiRequest& request) {
 
 Status Api::tell_of_devices_gone(store::Time now) {
   std::vector<store::EventRecord> events;
-  for (auto& name : state_.presence().gone(state_.online_since(now)))
-    events.push_back({.agent = std::move(name),
-                      .kind = "device",
-                      .body = R"({"state":"offline"})",
-                      .time = now});
+  for (const auto& name : state_.presence().gone(state_.online_since(now)))
+    events.push_back(device_event(name, "offline", now));
   return state_.tell(events);
 }
 

@@ -1,8 +1,8 @@
-#include "server/web_page.h"
+#include "fleetfit/server/web_files.h"
 
 #include <algorithm>
 
-#include "fleetfit/server/web_files.h"
+#include "server/api_routes.h"
 
 namespace fleetfit::server {
 namespace {
