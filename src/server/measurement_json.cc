@@ -24,29 +24,6 @@ Status check_latency(const store::Latency& latency) {
 
 }  // namespace
 
-Json to_json(const store::MeasurementRecord& record) {
-  Json json{{"id", record.id},
-            {"model", record.model_name},
-            {"hash", record.model_hash},
-            {"device", record.device},
-            {"device_fingerprint", record.device_fingerprint},
-            {"space", core::or_null(record.space)},
-            {"design", core::or_null(record.design)},
-            {"status", store::to_string(record.status)},
-            {"reason", record.reason},
-            {"latency_ms", app::latency_json(record.latency)},
-            {"runs", record.runs},
-            {"overhead_ms", core::or_null(record.overhead_ms)},
-            {"peak_memory_bytes", core::or_null(record.peak_memory_bytes)},
-            {"energy_mj", app::energy_json(record.energy)},
-            {"protocol", embedded(record.protocol)},
-            {"conditions", embedded(record.conditions)},
-            {"started", time_text(record.started)}};
-  if (record.operators.empty()) return json;
-  json["ops"] = core::to_json(record.operators);
-  return json;
-}
-
 Status check_measurement(const store::MeasurementRecord& record) {
   if (record.latency)
     if (auto ok = check_latency(*record.latency); !ok) return ok;

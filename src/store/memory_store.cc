@@ -49,6 +49,14 @@ bool fits(const MeasurementFilter& filter, const MeasurementRecord& measurement)
          fits(filter.status, measurement.status);
 }
 
+/// Without what stores do not keep.
+MeasurementRecord kept(MeasurementRecord measurement) {
+  if (auto& latency = measurement.latency) latency->session_ci95_ms = latency->mean_ci95_ms = {};
+  if (measurement.energy) measurement.energy->meter.clear();
+  measurement.kernel_choices.clear();
+  return measurement;
+}
+
 bool newer(const MeasurementRecord* a, const MeasurementRecord* b) {
   return std::tie(a->started, a->id) > std::tie(b->started, b->id);
 }
@@ -102,7 +110,7 @@ class MemoryStore final : public Store {
     std::vector<std::int64_t> ids;
     for (const auto& measurement : measurements) {
       ids.push_back(++last_id_);
-      measurements_.emplace(last_id_, measurement).first->second.id = last_id_;
+      measurements_.emplace(last_id_, kept(measurement)).first->second.id = last_id_;
     }
     return ids;
   }

@@ -1,9 +1,5 @@
 #include "app/devices/device_history.h"
 
-#include <nlohmann/json.hpp>
-
-#include "fleetfit/core/json.h"
-
 namespace fleetfit::app {
 namespace {
 
@@ -15,9 +11,7 @@ constexpr std::size_t kNewest = 2000;
 bool settled(const store::MeasurementRecord& record) {
   if (record.status == store::MeasurementStatus::ok) return true;
   if (record.status == store::MeasurementStatus::failed) return false;
-  const auto conditions = core::parse_json(record.conditions, "conditions");
-  if (!conditions) return false;
-  return core::JsonView(*conditions, "conditions").boolean("unlike_before").value_or(false);
+  return measure::circumstances_of(record).unlike_before;
 }
 
 }  // namespace

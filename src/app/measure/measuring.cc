@@ -19,9 +19,10 @@ std::vector<MeasuredModel> failed_everywhere(const MeasureRequest& request, cons
                                              const core::Clock& clock, const Error& error) {
   std::vector<MeasuredModel> results;
   for (const auto& device : request.devices) {
-    results.push_back({.model = files.source().string(),
-                       .device = device,
-                       .measurement = failed_measurement(request.protocol, clock, error.message)});
+    auto& result = results.emplace_back();
+    result.model = files.source().string();
+    result.measurement = measure::failed_measurement(request.protocol, clock, error.message);
+    result.measurement.device = device;
   }
   return results;
 }

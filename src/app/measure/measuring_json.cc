@@ -1,3 +1,5 @@
+#include <filesystem>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/app/measuring.h"
@@ -8,6 +10,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// What stands under these keys.
+template <class From>
+void copy(const From& from, std::initializer_list<const char*> keys, Json& into) {
+  for (const char* key : keys) into[key] = from.at(key);
+}
+
 Json comparison_json(const std::optional<measure::Comparison>& comparison) {
   if (!comparison || comparison->rounds == 0) return {};
   return {{"ratio", comparison->ratio},
@@ -17,38 +25,26 @@ Json comparison_json(const std::optional<measure::Comparison>& comparison) {
 
 }  // namespace
 
-Json latency_json(const std::optional<store::Latency>& latency) {
-  if (!latency) return {};
-  auto json = core::to_json(*latency);
-  json.erase("session_ci95");
-  json.erase("mean_ci95");
-  return json;
-}
-
-Json energy_json(const std::optional<store::Energy>& energy) {
-  if (!energy) return {};
-  auto json = core::to_json(*energy);
-  json.erase("meter");
-  return json;
+Result<measure::Measurement> read_measured(const core::JsonView& measured) {
+  FLEETFIT_ASSIGN(auto measurement, measure::measurement_from_json(measured));
+  measurement.model_name = std::filesystem::path(measurement.model_name).stem().string();
+  return measurement;
 }
 
 Json to_json(const MeasuredModel& measured) {
-  const auto& m = measured.measurement;
-  const nlohmann::json all = measure::to_json(m);
-  Json json{{"model", measured.model},
-            {"hash", measured.hash},
-            {"device", measured.device},
-            {"device_fingerprint", measured.device_fingerprint}};
-  for (const char* key : {"status", "reason", "latency_ms", "runs", "overhead_ms"})
-    json[key] = all.at(key);
-  json["peak_memory_bytes"] = m.peak_memory_bytes > 0 ? Json(m.peak_memory_bytes) : Json();
-  json["energy_mj"] = all.at("energy_mj");
+  const auto all = measure::to_json(measured.measurement);
+  Json json{{"model", measured.model}};
+  copy(all,
+       {"hash", "device", "device_fingerprint", "status", "reason", "latency_ms", "runs",
+        "overhead_ms", "peak_memory_bytes", "energy_mj"},
+       json);
   json["energy_meter"] = measured.energy_meter;
-  if (m.protocol.operators) json["ops"] = all.at("ops");
+  if (all.at("protocol").value("operators", false)) json["ops"] = all.value("ops", Json::array());
   if (measured.against_first) json["against_first"] = comparison_json(measured.against_first);
-  for (const char* key : {"notes", "warmup_runs", "outliers", "drift", "bimodal", "unlike_before",
-                          "conditions", "protocol", "started"})
-    json[key] = all.at(key);
+  copy(all,
+       {"notes", "warmup_runs", "outliers", "drift", "bimodal", "unlike_before", "conditions",
+        "protocol", "started"},
+       json);
   return json;
 }
 
@@ -59,23 +55,16 @@ Json to_json(const std::vector<MeasuredModel>& measured) {
 }
 
 Json to_json(const MeasuredDesign& measured) {
-  const auto& r = measured.record;
-  Json json{{"model", r.model_name},
-            {"space", r.space.value_or("")},
-            {"number", measured.number},
-            {"design", r.design.value_or("")},
-            {"hash", r.model_hash},
-            {"device", r.device},
-            {"device_fingerprint", r.device_fingerprint},
-            {"known", measured.known},
-            {"status", store::to_string(r.status)},
-            {"reason", r.reason},
-            {"latency_ms", latency_json(r.latency)},
-            {"runs", r.runs},
-            {"overhead_ms", core::or_null(r.overhead_ms)},
-            {"peak_memory_bytes", core::or_null(r.peak_memory_bytes)},
-            {"energy_mj", energy_json(r.energy)}};
-  if (!r.operators.empty()) json["ops"] = core::to_json(r.operators);
+  const auto all = core::to_json(measured.record);
+  Json json;
+  copy(all, {"model", "space"}, json);
+  json["number"] = measured.number;
+  copy(all, {"design", "hash", "device", "device_fingerprint"}, json);
+  json["known"] = measured.known;
+  copy(all,
+       {"status", "reason", "latency_ms", "runs", "overhead_ms", "peak_memory_bytes", "energy_mj"},
+       json);
+  if (all.contains("ops")) json["ops"] = all.at("ops");
   return json;
 }
 

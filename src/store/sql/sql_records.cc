@@ -14,10 +14,16 @@ using core::Field;
 using core::FieldType;
 using Shape = FieldType::Shape;
 
+/// Whether its fields have columns among those of its record.
+bool is_spread(const Field& field) {
+  const auto* type = field.type->shape == Shape::optional ? field.type->inner : field.type;
+  return type->shape == Shape::record;
+}
+
 void add_columns(const core::Fields& fields, bool (*wanted)(const Field&), Columns& columns) {
   for (const auto& field : fields.all) {
     if (field.type == nullptr || !field.is_stored || !wanted(field)) continue;
-    if (field.is_inlined) {
+    if (is_spread(field)) {
       add_columns(core::inlined_fields(field), wanted, columns);
     } else {
       columns.names.push_back(field.column_name());
@@ -83,7 +89,7 @@ Status read_inlined(SqlRow& row, const Field& field, void* record) {
 Status read_each(SqlRow& row, const core::Fields& fields, void* record) {
   for (const auto& field : fields.all) {
     if (field.type == nullptr || !field.is_stored) continue;
-    FLEETFIT_TRY(field.is_inlined ? read_inlined(row, field, record)
+    FLEETFIT_TRY(is_spread(field) ? read_inlined(row, field, record)
                                   : read_value(row, *field.type, core::member_of(field, record)));
   }
   return {};
@@ -145,7 +151,7 @@ void SqlValues::add_fields(const core::Fields& fields, const void* record, Which
   for (const auto& field : fields.all) {
     if (field.type == nullptr || !field.is_stored) continue;
     if (which == Which::changing && field.is_constant) continue;
-    if (!field.is_inlined) {
+    if (!is_spread(field)) {
       add_field(field, record);
     } else if (const void* inlined = core::inlined_record(field, record)) {
       add_fields(core::inlined_fields(field), inlined, which);

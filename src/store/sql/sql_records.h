@@ -9,7 +9,7 @@
 #include "store/sql/sql_connection.h"
 
 /// Records as rows of tables, by their descriptions (core/fields.h): a column for each field that
-/// is stored, those of inlined records in their place.
+/// is stored, those of records in records in their place.
 namespace fleetfit::store {
 
 /// The columns of a table of records.
