@@ -6,6 +6,7 @@
 
 #include "data/shifted.h"
 #include "data/sources.h"
+#include "fleetfit/core/names.h"
 #include "fleetfit/data/scenes.h"
 
 namespace fleetfit::data {
@@ -71,17 +72,11 @@ bool are_same_classes(const std::vector<std::string>& a, const std::vector<std::
 }
 
 std::string_view to_string(Split split) {
-  switch (split) {
-    case Split::train:
-      return "train";
-    case Split::validation:
-      return "validation";
-    case Split::test:
-      return "test";
-    case Split::all:
-      break;
-  }
-  return "all";
+  static constexpr core::Name kAll[] = {{Split::train, "train"},
+                                        {Split::validation, "validation"},
+                                        {Split::test, "test"},
+                                        {Split::all, "all"}};
+  return core::Names{.all = kAll}.of(static_cast<std::int64_t>(split));
 }
 
 namespace {

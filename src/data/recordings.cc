@@ -8,9 +8,8 @@
 #include <optional>
 #include <set>
 
-#include "data/compressed.h"
+#include "data/archive.h"
 #include "data/sources.h"
-#include "data/tar.h"
 #include "fleetfit/core/file.h"
 
 namespace fleetfit::data {

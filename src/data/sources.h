@@ -1,14 +1,38 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "data/records.h"
 #include "fleetfit/data/dataset.h"
+#include "fleetfit/data/texts.h"
 
+/// Where the items of data sets come from, and what data sets are made of.
 namespace fleetfit::data {
+
+/// What a file says is for training or for testing.
+enum class Part : std::uint8_t { train, test, all };
+
+/// Images of one size, held in memory.
+struct Records {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t channels = 0;
+  std::vector<std::uint8_t> pixels;  ///< image after image
+  std::vector<std::int64_t> labels;
+  std::vector<std::string> classes;
+
+  std::size_t image_bytes() const { return static_cast<std::size_t>(height * width * channels); }
+
+  /// Adds the images of another file. `invalid_input` if they are of another size.
+  Status append(const Records& more);
+};
+
+/// `invalid_input`, beginning with `name`, if a label has no class.
+Result<std::unique_ptr<Dataset>> dataset_of(Records records, const std::string& name);
 
 /// MNIST's pair of files for training, and that for testing. Without names of classes they are
 /// called by their numbers.
@@ -33,5 +57,9 @@ std::unique_ptr<Dataset> subset(std::unique_ptr<Dataset> data, std::vector<std::
 /// Which items of `count` belong to a split, in order. `test_share` is 0 for data that have test
 /// images of their own.
 std::vector<std::size_t> chosen_items(std::size_t count, Split split, const SplitOptions& options);
+
+/// Adds the rows of a CSV file to texts whose classes are known. `name` stands for the file in
+/// messages.
+Status append_rows(std::string content, const std::string& name, Texts& texts);
 
 }  // namespace fleetfit::data

@@ -6,9 +6,8 @@
 #include <cmath>
 #include <filesystem>
 
-#include "data/compressed.h"
+#include "data/archive.h"
 #include "data/sources.h"
-#include "data/text_rows.h"
 #include "fleetfit/core/csv.h"
 #include "fleetfit/core/file.h"
 

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "fleetfit/core/result.h"
 
+/// Files that are compressed, or hold other files.
 namespace fleetfit::data {
 
 /// The whole of `file`, or else of `file`.gz, decompressed. `not_found` names `file` if neither is
@@ -13,5 +17,17 @@ Result<std::string> read_maybe_compressed(const std::filesystem::path& file);
 
 /// The content of a gzip file. `name` stands for the file in messages.
 Result<std::string> gunzip(const std::string& compressed, const std::string& name);
+
+/// A regular file in an archive.
+struct TarEntry {
+  std::string name;
+  std::size_t offset = 0;  ///< of its content
+  std::size_t size = 0;
+};
+
+/// The regular files of a tar archive in their order: ustar, with GNU's long names; folders, links
+/// and notes of other kinds are skipped. `invalid_input`, naming the offset, if it is damaged or
+/// cut short.
+Result<std::vector<TarEntry>> read_tar(std::string_view archive);
 
 }  // namespace fleetfit::data
