@@ -18,7 +18,7 @@
 #include "fleetfit/adapt/engine_subnets.h"
 #include "fleetfit/app/adapting.h"
 #include "fleetfit/core/json.h"
-#include "fleetfit/core/memory_use.h"
+#include "fleetfit/core/process_info.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/data/dataset.h"
 #include "fleetfit/elastic/bundle.h"
