@@ -4,7 +4,6 @@
 
 #include <functional>
 
-#include "data/shifted.h"
 #include "data/sources.h"
 #include "fleetfit/core/names.h"
 #include "fleetfit/data/scenes.h"

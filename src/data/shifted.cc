@@ -1,4 +1,3 @@
-#include "data/shifted.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "fleetfit/measure/engine_runtime.h"
+#include "fleetfit/measure/runtime.h"
 
 #include <fmt/format.h>
 

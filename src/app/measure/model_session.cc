@@ -6,13 +6,48 @@
 #include <set>
 #include <utility>
 
-#include "app/devices/device_history.h"
 #include "fleetfit/measure/energy.h"
+#include "fleetfit/measure/history.h"
 
 namespace fleetfit::app {
 namespace {
 
 constexpr std::string_view kCancelled = "cancelled";
+
+/// What the store holds of a device, for judging a new measurement on it.
+struct DeviceHistory {
+  std::vector<measure::EarlierMeasurement> measurements = {};  ///< the newest first
+  measure::SessionSpread spread = {};
+};
+
+// Enough to know a device by, and quick to read before each measurement.
+constexpr std::size_t kNewest = 2000;
+
+// One that settled, but was unlike what was known, counts: else a machine that has changed for good
+// would be unstable for ever.
+bool settled(const store::MeasurementRecord& record) {
+  if (record.status == store::MeasurementStatus::ok) return true;
+  if (record.status == store::MeasurementStatus::failed) return false;
+  return measure::circumstances_of(record).unlike_before;
+}
+
+/// Measurements that settled, by model hash; those of other versions of the device are others'.
+Result<DeviceHistory> load_history(Workplace& workplace, const std::string& fingerprint) {
+  FLEETFIT_ASSIGN(const auto records,
+                  workplace.store->list_measurements(
+                      {.device_fingerprint = fingerprint, .limit = kNewest, .operators = false}));
+  DeviceHistory history;
+  for (const auto& record : records) {
+    if (!record.latency || !(record.latency->median_ms > 0) || !settled(record)) continue;
+    history.measurements.push_back(
+        {.model = record.model_hash,
+         .median_ms = record.latency->median_ms,
+         .ci95_ms = {record.latency->ci95_ms.low, record.latency->ci95_ms.high},
+         .started = record.started});
+  }
+  history.spread = measure::session_spread(history.measurements);
+  return history;
+}
 
 /// One model on all devices.
 class ModelSession {

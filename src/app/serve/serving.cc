@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include "app/devices/engine_device.h"
+#include "app/devices/kernel_choices.h"
 #include "app/models/image_input.h"
 #include "fleetfit/adapt/engine_subnets.h"
 #include "fleetfit/app/adapting.h"
