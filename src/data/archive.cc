@@ -153,6 +153,18 @@ Result<std::string> gunzip(const std::string& compressed, const std::string& nam
   return output;
 }
 
+Result<std::string> unpacked(Result<std::string> bytes, const std::string& name) {
+  if (!bytes || !bytes->starts_with("\x1f\x8b")) return bytes;
+  return gunzip(*bytes, name);
+}
+
+std::uint32_t little_endian(std::span<const std::byte> bytes, std::size_t at, std::size_t count) {
+  std::uint32_t value = 0;
+  for (std::size_t i = count; i-- > 0;)
+    value = value << 8 | std::to_integer<std::uint32_t>(bytes[at + i]);
+  return value;
+}
+
 Result<std::string> read_maybe_compressed(const std::filesystem::path& file) {
   auto plain = core::read_file(file);
   if (plain || plain.error().code != ErrorCode::not_found) return plain;

@@ -14,6 +14,7 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
+#include "data/archive.h"
 #include "fleetfit/core/file.h"
 
 namespace fleetfit::data {
@@ -36,25 +37,6 @@ Result<Image> blank_image(std::int64_t height, std::int64_t width, std::int64_t 
 
 // --- BMP
 
-/// A BMP file's little-endian fields.
-class BmpFields {
- public:
-  explicit BmpFields(std::span<const std::byte> bytes) : bytes_(bytes) {}
-
-  std::uint32_t number(std::size_t offset, std::size_t size) const {
-    std::uint32_t value = 0;
-    for (std::size_t i = size; i-- > 0;)
-      value = value << 8 | std::to_integer<std::uint32_t>(bytes_[offset + i]);
-    return value;
-  }
-  std::int64_t extent(std::size_t offset) const {
-    return static_cast<std::int32_t>(number(offset, 4));
-  }
-
- private:
-  std::span<const std::byte> bytes_;
-};
-
 constexpr std::size_t kFileHeader = 14;
 constexpr std::size_t kInfoHeader = 40;
 
@@ -76,21 +58,26 @@ tl::unexpected<Error> bmp_cut_short() {
 
 Result<BmpHeader> read_bmp_header(std::span<const std::byte> bytes) {
   if (bytes.size() < kFileHeader + kInfoHeader) return bmp_cut_short();
-  const BmpFields fields(bytes);
-  const std::size_t info_size = fields.number(14, 4);
-  const auto bits = fields.number(28, 2);
-  if (info_size < kInfoHeader || fields.number(30, 4) != 0 || (bits != 8 && bits != 24))
+  const auto number = [&](std::size_t at, std::size_t size) {
+    return little_endian(bytes, at, size);
+  };
+  const auto extent = [&](std::size_t at) -> std::int64_t {
+    return static_cast<std::int32_t>(number(at, 4));
+  };
+  const std::size_t info_size = number(14, 4);
+  const auto bits = number(28, 2);
+  if (info_size < kInfoHeader || number(30, 4) != 0 || (bits != 8 && bits != 24))
     return fail(ErrorCode::unsupported,
                 fmt::format("a BMP of {} bits, method {}; known are 8 and 24 bits, not compressed",
-                            bits, fields.number(30, 4)));
-  BmpHeader header{.pixels_at = fields.number(10, 4),
+                            bits, number(30, 4)));
+  BmpHeader header{.pixels_at = number(10, 4),
                    .palette_at = kFileHeader + info_size,
-                   .width = fields.extent(18),
-                   .height = std::abs(fields.extent(22)),
-                   .bottom_up = fields.extent(22) > 0,
+                   .width = extent(18),
+                   .height = std::abs(extent(22)),
+                   .bottom_up = extent(22) > 0,
                    .bits = bits};
   if (bits == 8) {
-    const auto used = fields.number(46, 4);
+    const auto used = number(46, 4);
     header.colours = used == 0 ? 256 : used;
     if (header.colours > 256)
       return fail(ErrorCode::invalid_input, fmt::format("a BMP palette of {} colours", used));

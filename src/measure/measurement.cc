@@ -26,7 +26,7 @@ Status check_measurement_format(const JsonView& view) {
 
 Result<Protocol> protocol_in(const JsonView& view) {
   FLEETFIT_ASSIGN(const auto found, view.find("protocol"));
-  return found ? protocol_from_json(*found) : Protocol{};
+  return found ? core::read<Protocol>(*found) : Protocol{};
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ Measurement failed_measurement(const Protocol& protocol, const core::Clock& cloc
                                std::string reason) {
   Measurement failed{.status = MeasurementStatus::failed,
                      .reason = std::move(reason),
-                     .protocol = core::format_json_line(to_json(protocol)),
+                     .protocol = core::format_json_line(core::to_json<nlohmann::json>(protocol)),
                      .started = std::chrono::floor<std::chrono::milliseconds>(clock.date())};
   keep_circumstances(failed, {});
   return failed;
@@ -92,7 +92,7 @@ Result<Measurement> measurement_from_json(const JsonView& json) {
   if (measurement.status != MeasurementStatus::failed && !measurement.latency)
     return json.error("latency_ms: is missing");
   FLEETFIT_ASSIGN(const auto protocol, protocol_in(json));
-  measurement.protocol = core::format_json_line(to_json(protocol));
+  measurement.protocol = core::format_json_line(core::to_json<nlohmann::json>(protocol));
   FLEETFIT_ASSIGN(const auto circumstances, core::read<Circumstances>(json));
   keep_circumstances(measurement, circumstances);
   measurement.id = 0;

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "fleetfit/core/fields.h"
+
 namespace fleetfit::measure {
 namespace {
 
@@ -30,7 +32,7 @@ Measurement full_measurement() {
                          .notes = {"a note"},
                          .conditions = {.load_before = 0.5, .steal_share = 0.25, .kernel = "6.1"}});
   const Protocol protocol{.target = 0.01, .pause_ms = 5, .sessions = 3, .operators = true};
-  m.protocol = core::format_json_line(to_json(protocol));
+  m.protocol = core::format_json_line(core::to_json<nlohmann::json>(protocol));
   m.started = std::chrono::sys_days(std::chrono::year(2026) / 2 / 28) + std::chrono::hours(13) +
               std::chrono::milliseconds(7);
   return m;
@@ -98,9 +100,9 @@ TEST(MeasurementJson, NamesTheFieldThatIsWrong) {
 
 TEST(ProtocolJson, HasDefaultsAndRefusesWhatItDoesNotKnow) {
   const auto empty = nlohmann::json::object();
-  EXPECT_EQ(*protocol_from_json(JsonView(empty, "p")), Protocol{});
+  EXPECT_EQ(*core::read<Protocol>(JsonView(empty, "p")), Protocol{});
   const nlohmann::json misspelt = {{"targett", 0.1}};
-  EXPECT_FALSE(protocol_from_json(JsonView(misspelt, "p")));
+  EXPECT_FALSE(core::read<Protocol>(JsonView(misspelt, "p")));
 }
 
 }  // namespace
