@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/core/fields.h"
+#include "fleetfit/measure/energy.h"
 
 namespace fleetfit::measure {
 namespace {
