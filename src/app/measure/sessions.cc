@@ -10,7 +10,7 @@
 
 namespace fleetfit::app {
 
-using records::MeasurementStatus;
+using measure::MeasurementStatus;
 
 namespace {
 
@@ -22,8 +22,8 @@ T protocol_field(const Measurement& record, const char* field, T otherwise) {
 }
 
 /// Where the operators are the same.
-void take_lesser_times(const std::vector<records::OperatorTime>& from,
-                       std::vector<records::OperatorTime>& into) {
+void take_lesser_times(const std::vector<measure::OperatorTime>& from,
+                       std::vector<measure::OperatorTime>& into) {
   const auto same = [](const auto& a, const auto& b) { return a.name == b.name; };
   if (!std::ranges::equal(from, into, same)) return;
   for (std::size_t i = 0; i < into.size(); ++i) into[i].ms = std::min(into[i].ms, from[i].ms);

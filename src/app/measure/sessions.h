@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "fleetfit/app/measuring.h"
-#include "fleetfit/records/measurement.h"
+#include "fleetfit/measure/measurement.h"
 
 namespace fleetfit::app {
 
-using records::Measurement;
+using measure::Measurement;
 
 /// Whether the record answers such a request, so that the model need not be measured again: it has
 /// numbers, and those of operators if they are asked for.
