@@ -39,9 +39,6 @@ Json job_json(const store::JobRecord& job);
 Json whole_job_json(const store::JobRecord& job);
 /// That the job is in the state it is in.
 store::EventRecord job_event(const store::JobRecord& job, store::Time now);
-/// Fails with `invalid_input`, naming the field, if it makes no sense.
-Status check_measurement(const store::MeasurementRecord& record);
-
 /// The body, which has to be an object.
 Result<nlohmann::json> parse_body(const ApiRequest& request);
 
