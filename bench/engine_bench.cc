@@ -98,7 +98,7 @@ class Bench {
       for (const auto& one : measured) {
         if (!one.measurement.latency) continue;
         const double median = one.measurement.latency->median_ms;
-        const auto [known, is_new] = best.try_emplace(one.device, median);
+        const auto [known, is_new] = best.try_emplace(one.measurement.device, median);
         if (!is_new) known->second = std::min(known->second, median);
       }
     }

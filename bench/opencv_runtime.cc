@@ -8,7 +8,7 @@
 #include <string>
 
 #include "fleetfit/graph/import.h"
-#include "fleetfit/measure/serve_runtime.h"
+#include "fleetfit/measure/exec_runtime.h"
 
 namespace fleetfit::bench {
 namespace {

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "data/compressed.h"
+#include "data/archive.h"
 #include "data/sources.h"
 #include "fleetfit/data/image.h"
 

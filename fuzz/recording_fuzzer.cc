@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
-#include "data/tar.h"
-#include "data/text_rows.h"
+#include "data/archive.h"
+#include "data/sources.h"
 #include "fleetfit/data/recordings.h"
 #include "fleetfit/data/texts.h"
 

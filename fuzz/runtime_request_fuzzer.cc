@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "fleetfit/measure/serve_runtime.h"
+#include "fleetfit/measure/exec_runtime.h"
 
 namespace {
 

@@ -2,26 +2,19 @@
 
 #include "fleetfit/adapt/serving.h"
 #include "fleetfit/core/json.h"
+#include "fleetfit/core/names.h"
 
 namespace fleetfit::adapt {
 namespace {
 
 std::string_view name_of(ServingEventKind kind) {
-  switch (kind) {
-    case ServingEventKind::started:
-      return "started";
-    case ServingEventKind::switched:
-      return "switch";
-    case ServingEventKind::nothing_fits:
-      return "nothing fits";
-    case ServingEventKind::searched:
-      return "new pool";
-    case ServingEventKind::search_failed:
-      return "search failed";
-    case ServingEventKind::prepare_failed:
-      return "prepare failed";
-  }
-  return "";
+  static constexpr core::Name kAll[] = {{ServingEventKind::started, "started"},
+                                        {ServingEventKind::switched, "switch"},
+                                        {ServingEventKind::nothing_fits, "nothing fits"},
+                                        {ServingEventKind::searched, "new pool"},
+                                        {ServingEventKind::search_failed, "search failed"},
+                                        {ServingEventKind::prepare_failed, "prepare failed"}};
+  return core::Names{.all = kAll}.of(static_cast<std::int64_t>(kind));
 }
 
 }  // namespace

@@ -83,12 +83,12 @@ std::string table_text(const std::vector<MeasuredModel>& results) {
     const auto& m = result.measurement;
     std::vector<std::string> cells = {
         file_name(result),
-        result.device,
+        m.device,
         std::string(to_string(m.status)),
         median_text(result),
         m.latency ? fmt::format("{:.4g}", m.latency->p90_ms) : "-",
         std::to_string(m.runs),
-        m.peak_memory_bytes > 0 ? with_prefix(static_cast<double>(m.peak_memory_bytes), "B") : "-",
+        m.peak_memory_bytes ? with_prefix(static_cast<double>(*m.peak_memory_bytes), "B") : "-",
         energy_text(result)};
     if (several) cells.push_back(ratio_text(result));
     table.add(std::move(cells));
@@ -111,19 +111,19 @@ std::string operators_text(const MeasuredModel& measured) {
   }
   return fmt::format(
       "\n{} on {}, the most expensive of {} operators; {:.4f} ms between operators\n{}",
-      file_name(measured), measured.device, operators.size(),
+      file_name(measured), measured.measurement.device, operators.size(),
       measured.measurement.overhead_ms.value_or(0), table.text());
 }
 
 std::string remarks_text(const MeasuredModel& measured, const GlobalFlags& flags) {
-  std::vector<std::string> remarks = measured.measurement.notes;
+  auto remarks = measure::circumstances_of(measured.measurement).notes;
   if (!measured.measurement.reason.empty())
     remarks.insert(remarks.begin(), measured.measurement.reason);
   if (flags.verbose && !measured.energy_meter.empty())
     remarks.push_back("energy: " + measured.energy_meter);
   std::string text;
   for (const auto& remark : remarks)
-    text += fmt::format("{} on {}: {}\n", file_name(measured), measured.device, remark);
+    text += fmt::format("{} on {}: {}\n", file_name(measured), measured.measurement.device, remark);
   return text;
 }
 

@@ -11,7 +11,7 @@
 #include "fleetfit/core/companion.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/program.h"
-#include "fleetfit/core/progress_for_people.h"
+#include "fleetfit/core/progress.h"
 #include "fleetfit/core/thread_pool.h"
 #include "fleetfit/core/version.h"
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text_place.h"
+#include "fleetfit/core/read_fields.h"
 
 namespace fleetfit::core {
 namespace {
@@ -82,135 +83,94 @@ Json list_json(const FieldType& type, const Field& field, const void* value) {
 
 // In.
 
-Status read_text(const JsonView& view, const Field& field, std::string& into) {
-  if (field.holds_json()) {
-    const bool is_object = field.text == Field::Text::json_object;
-    const auto& json = view.value();
-    if (is_object ? !json.is_object() : !json.is_array())
-      return view.error(is_object ? "expected an object" : "expected a list");
-    into = format_json_line(json);
-    if (into.size() > field.most)
-      return view.error(fmt::format("has more than {} bytes", field.most));
-    return {};
-  }
-  FLEETFIT_ASSIGN(into, view.as_text());
-  if (const auto problem = problem_with(field, into)) return view.error(*problem);
-  return {};
-}
-
-Status read_integer(const JsonView& view, const FieldType& type, const Field& field, void* value) {
-  const auto allowed = field.range.integers();
-  FLEETFIT_ASSIGN(const auto whole,
-                  view.as_integer({.min = std::max(allowed.min, type.limits.min),
-                                   .max = std::min(allowed.max, type.limits.max)}));
-  type.set_whole(value, whole);
-  return {};
-}
-
-Status read_number(const JsonView& view, const FieldType& type, const Field& field, void* value) {
-  FLEETFIT_ASSIGN(const auto number, view.as_number());
-  if (!field.range.contains(number))
-    return view.error(fmt::format("is {}, {}", number, field.range.problem()));
-  type.set_number(value, number);
-  return {};
-}
-
-Status read_choice(const JsonView& view, const FieldType& type, void* value) {
-  FLEETFIT_ASSIGN(const auto text, view.as_text());
-  const auto names = type.names();
-  const auto found = names.find(text);
-  if (!found) return view.error(fmt::format("\"{}\" is none of {}", text, names.list()));
-  type.set_whole(value, *found);
-  return {};
-}
-
-Status read_time(const JsonView& view, const FieldType& type, void* value) {
-  FLEETFIT_ASSIGN(const auto text, view.as_text());
-  const auto time = parse_time(text);
-  if (!time) return view.error(time.error().message);
-  type.set_whole(value, time->time_since_epoch().count());
-  return {};
-}
-
-Status check_size(const JsonView& view, const FieldType& type, const Field& field) {
-  if (!view.value().is_array()) return {};  // the reader of elements says so
-  const auto size = view.value().size();
-  if (size > field.most) return view.error(fmt::format("has more than {} elements", field.most));
-  if (size < field.least) {
-    return view.error(size == 0 ? "is empty"
-                                : fmt::format("has fewer than {} elements", field.least));
-  }
-  if (type.fixed_size > 0 && size != type.fixed_size)
-    return view.error(fmt::format("expected {} elements, found {}", type.fixed_size, size));
-  return {};
-}
-
 // Paths of elements would cost more than the numbers.
 bool is_plain_number(const FieldType& type, const Field& field) {
   return type.shape == Shape::number && field.range.low == -kInfinity &&
          field.range.high == kInfinity;
 }
 
-Status read_list(const JsonView& view, const FieldType& type, const Field& field, void* value) {
-  FLEETFIT_TRY(check_size(view, type, field));
-  if (type.clear != nullptr) type.clear(value);
-  if (is_plain_number(*type.inner, field)) {
-    FLEETFIT_ASSIGN(const auto numbers, view.as_numbers());
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      type.inner->set_number(new_element(type, value, i), numbers[i]);
+struct JsonFormat {
+  using View = JsonView;
+  using Reader = FieldReader<JsonFormat>;
+
+  static Status read_text(const JsonView& view, const Field& field, std::string& into) {
+    if (field.holds_json()) {
+      const bool is_object = field.text == Field::Text::json_object;
+      const auto& json = view.value();
+      if (is_object ? !json.is_object() : !json.is_array())
+        return view.error(is_object ? "expected an object" : "expected a list");
+      into = format_json_line(json);
+      if (into.size() > field.most)
+        return view.error(fmt::format("has more than {} bytes", field.most));
+      return {};
+    }
+    FLEETFIT_ASSIGN(into, view.as_text());
+    if (const auto problem = problem_with(field, into)) return view.error(*problem);
     return {};
   }
-  FLEETFIT_ASSIGN(const auto items, view.items());
-  for (std::size_t i = 0; i < items.size(); ++i)
-    FLEETFIT_TRY(read_value(items[i], *type.inner, field, new_element(type, value, i)));
-  return {};
-}
 
-Status read_fields(const JsonView& view, const Fields& fields, void* record);
-
-Status read_inlined(const JsonView& view, const Field& field, void* record) {
-  void* member = member_of(field, record);
-  const Fields fields = inlined_fields(field);
-  if (field.type->shape != Shape::optional) return read_fields(view, fields, member);
-  field.type->clear(member);
-  for (const auto key : keys_of(fields)) {
-    FLEETFIT_ASSIGN(const auto found, view.find(key));
-    if (found) return read_fields(view, fields, field.type->add(member));
+  static Result<std::int64_t> read_choice(const JsonView& view, const Names& names) {
+    FLEETFIT_ASSIGN(const auto text, view.as_text());
+    const auto found = names.find(text);
+    if (!found) return view.error(fmt::format("\"{}\" is none of {}", text, names.list()));
+    return *found;
   }
-  return {};
-}
 
-Status read_parsed(const JsonView& view, const Field& field, void* record) {
-  FLEETFIT_ASSIGN(const auto text, view.as_text());
-  if (auto parsed = field.parse(text, record); !parsed) return view.error(parsed.error().message);
-  return {};
-}
+  static Status check_size(const JsonView& view, const FieldType& type, const Field& field) {
+    if (!view.value().is_array()) return {};  // the reader of elements says so
+    const auto size = view.value().size();
+    if (size > field.most) return view.error(fmt::format("has more than {} elements", field.most));
+    if (size < field.least) {
+      return view.error(size == 0 ? "is empty"
+                                  : fmt::format("has fewer than {} elements", field.least));
+    }
+    if (type.fixed_size > 0 && size != type.fixed_size)
+      return view.error(fmt::format("expected {} elements, found {}", type.fixed_size, size));
+    return {};
+  }
 
-Status read_field(const JsonView& view, const Field& field, void* record) {
-  if (field.is_inlined) return read_inlined(view, field, record);
-  const bool is_read = field.type != nullptr || field.read != nullptr || field.parse != nullptr;
-  if (!is_read) return {};
-  FLEETFIT_ASSIGN(const auto found, view.find(field.name));
-  if (!found && field.is_optional) return {};
-  if (!found) return view.error(fmt::format("the field '{}' is missing", field.name));
-  if (field.read != nullptr) return field.read(*found, record);
-  if (field.parse != nullptr) return read_parsed(*found, field, record);
-  return read_value(*found, *field.type, field, member_of(field, record));
-}
+  static Status read_list(const JsonView& view, const FieldType& type, const Field& field,
+                          void* value) {
+    FLEETFIT_TRY(check_size(view, type, field));
+    if (type.clear != nullptr) type.clear(value);
+    if (is_plain_number(*type.inner, field)) {
+      FLEETFIT_ASSIGN(const auto numbers, view.as_numbers());
+      for (std::size_t i = 0; i < numbers.size(); ++i)
+        type.inner->set_number(new_element(type, value, i), numbers[i]);
+      return {};
+    }
+    FLEETFIT_ASSIGN(const auto items, view.items());
+    for (std::size_t i = 0; i < items.size(); ++i)
+      FLEETFIT_TRY(Reader::read_value(items[i], *type.inner, field, new_element(type, value, i)));
+    return {};
+  }
 
-Status read_fields(const JsonView& view, const Fields& fields, void* record) {
-  for (const auto& field : fields.all) FLEETFIT_TRY(read_field(view, field, record));
-  return {};
-}
+  static Status read_own(const JsonView& view, const FieldType& type, void* value) {
+    return type.read(view, value);
+  }
 
-Status refuse_others(const JsonView& view, const Fields& fields) {
-  if (!view.value().is_object()) return {};  // the reader of the first field says so
-  const auto known = keys_of(fields);
-  for (const auto& item : view.value().items())
-    if (std::ranges::find(known, std::string_view(item.key())) == known.end())
-      return view.error(fmt::format("unknown field '{}'", excerpt(item.key())));
-  return {};
-}
+  static bool is_read(const Field& field) {
+    return field.type != nullptr || field.read != nullptr || field.parse != nullptr;
+  }
+  static Status read_by_function(const JsonView& view, const Field& field, void* record) {
+    return field.read(view, record);
+  }
+
+  static std::string out_of_range(double number, const NumberRange& range) {
+    return fmt::format("is {}, {}", number, range.problem());
+  }
+  static std::string missing(std::string_view name) {
+    return fmt::format("the field '{}' is missing", name);
+  }
+
+  static Status allow_only(const JsonView& view, const std::vector<std::string_view>& known) {
+    if (!view.value().is_object()) return {};  // the reader of the first field says so
+    for (const auto& item : view.value().items())
+      if (std::ranges::find(known, std::string_view(item.key())) == known.end())
+        return view.error(fmt::format("unknown field '{}'", excerpt(item.key())));
+    return {};
+  }
+};
 
 }  // namespace
 
@@ -305,33 +265,6 @@ Json value_json(const FieldType& type, const Field& field, const void* value) {
   return json;
 }
 
-Status read_value(const JsonView& view, const FieldType& type, const Field& field, void* value) {
-  switch (type.shape) {
-    case Shape::text:
-      return read_text(view, field, *static_cast<std::string*>(value));
-    case Shape::boolean:
-      return view.as_boolean().map([&](bool is) { type.set_whole(value, is ? 1 : 0); });
-    case Shape::integer:
-      return read_integer(view, type, field, value);
-    case Shape::number:
-      return read_number(view, type, field, value);
-    case Shape::choice:
-      return read_choice(view, type, value);
-    case Shape::time:
-      return read_time(view, type, value);
-    case Shape::record:
-      return read(view, type.fields(), value);
-    case Shape::list:
-      return read_list(view, type, field, value);
-    case Shape::optional:
-      type.clear(value);
-      return read_value(view, *type.inner, field, type.add(value));
-    case Shape::own:
-      break;
-  }
-  return type.read(view, value);
-}
-
 Json to_json(const Fields& fields, const void* record) {
   auto json = Json::object();
   write_fields(fields, record, json);
@@ -339,11 +272,7 @@ Json to_json(const Fields& fields, const void* record) {
 }
 
 Status read(const JsonView& view, const Fields& fields, void* record) {
-  if (fields.others == OtherKeys::refused) FLEETFIT_TRY(refuse_others(view, fields));
-  FLEETFIT_TRY(read_fields(view, fields, record));
-  if (fields.rule == nullptr) return {};
-  if (const auto kept = fields.rule(record); !kept) return view.error(kept.error().message);
-  return {};
+  return JsonFormat::Reader::read(view, fields, record);
 }
 
 }  // namespace fleetfit::core

@@ -6,6 +6,19 @@
 
 namespace fleetfit::core {
 
+Names names_of(ErrorCode) {
+  static constexpr Name kAll[] = {
+      {ErrorCode::invalid_input, "invalid_input"}, {ErrorCode::unsupported, "unsupported"},
+      {ErrorCode::not_found, "not_found"},         {ErrorCode::io, "io"},
+      {ErrorCode::device_failed, "device_failed"}, {ErrorCode::unstable, "unstable"},
+      {ErrorCode::cancelled, "cancelled"},         {ErrorCode::internal, "internal"}};
+  return {.what = "code of an error", .all = kAll};
+}
+
+std::string_view to_string(ErrorCode code) {
+  return names_of(code).of(static_cast<std::int64_t>(code));
+}
+
 std::string_view Names::of(std::int64_t value) const {
   const auto found = std::ranges::find(all, value, &Name::value);
   return found == all.end() ? std::string_view() : found->text;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,9 +11,9 @@
 #include <cstring>
 
 #include "core/process_guard.h"
-#include "core/stop_signal.h"
+#include "fleetfit/core/file_descriptor.h"
 #include "fleetfit/core/line_splitter.h"
-#include "fleetfit/core/memory_use.h"
+#include "fleetfit/core/process_info.h"
 #include "fleetfit/core/sigpipe.h"
 
 namespace fleetfit::core {
@@ -71,6 +72,30 @@ milliseconds until(steady_clock::time_point deadline) {
 steady_clock::time_point after(milliseconds timeout) {
   return steady_clock::now() + std::min<milliseconds>(timeout, std::chrono::hours(24 * 365));
 }
+
+// A descriptor that becomes readable when a stop is asked for, so that nobody has to look again and
+// again.
+class StopSignal {
+ public:
+  explicit StopSignal(const std::stop_token& stop)
+      : event_(stop.stop_possible() ? ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1),
+        callback_(stop, Raise{event_.get()}) {}
+
+  // -1 if nobody can ask for a stop.
+  int descriptor() const { return event_.get(); }
+
+ private:
+  struct Raise {
+    int event;
+    void operator()() const {
+      const std::uint64_t one = 1;
+      static_cast<void>(!::write(event, &one, sizeof one));
+    }
+  };
+
+  FileDescriptor event_;
+  std::stop_callback<Raise> callback_;  // gone before the event is closed
+};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/core/json.h"
+#include "fleetfit/core/names.h"
 
 namespace fleetfit::core {
 namespace {
@@ -40,17 +41,11 @@ class JsonProgress final : public Progress {
 }  // namespace
 
 std::string_view to_string(ProgressKind kind) {
-  switch (kind) {
-    case ProgressKind::started:
-      return "started";
-    case ProgressKind::advanced:
-      return "advanced";
-    case ProgressKind::message:
-      return "message";
-    case ProgressKind::finished:
-      break;
-  }
-  return "finished";
+  static constexpr Name kAll[] = {{ProgressKind::started, "started"},
+                                  {ProgressKind::advanced, "advanced"},
+                                  {ProgressKind::message, "message"},
+                                  {ProgressKind::finished, "finished"}};
+  return Names{.all = kAll}.of(static_cast<std::int64_t>(kind));
 }
 
 ProgressTask::ProgressTask(Progress& sink, ProgressTaskOptions options)

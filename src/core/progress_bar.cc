@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <mutex>
 #include <vector>
 
 #include "fleetfit/core/file_descriptor.h"
+#include "fleetfit/core/program.h"
 #include "fleetfit/core/progress.h"
 
 namespace fleetfit::core {
@@ -149,6 +151,14 @@ int width_of_terminal(int fd) {
   return known ? size.ws_col : ProgressBarOptions{}.width;
 }
 
+class MessageLines final : public Progress {
+ public:
+  void receive(const ProgressEvent& event) override {
+    if (event.kind == ProgressKind::message)
+      fmt::print(stderr, "{}\n", one_line(std::string(event.text)));
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<Progress> make_progress_bar(const Clock& clock, ProgressBarOptions options) {
@@ -161,6 +171,12 @@ std::unique_ptr<Progress> make_terminal_progress(const Clock& clock,
   return make_progress_bar(
       clock, {.write = [fd = options.fd](std::string_view text) { write_what_fits(fd, text); },
               .width = width_of_terminal(options.fd)});
+}
+
+std::unique_ptr<Progress> make_progress_for_people(const Clock& clock,
+                                                   const ProgressForPeopleOptions& options) {
+  if (!options.quiet && ::isatty(STDERR_FILENO) == 0) return std::make_unique<MessageLines>();
+  return make_terminal_progress(clock, {.quiet = options.quiet});
 }
 
 }  // namespace fleetfit::core

@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "data/shifted.h"
 #include "data/sources.h"
+#include "fleetfit/core/names.h"
 #include "fleetfit/data/scenes.h"
 
 namespace fleetfit::data {
@@ -59,6 +59,16 @@ Status check(const SplitOptions& options) {
                           options.validation_share, options.test_share));
 }
 
+Result<std::unique_ptr<Dataset>> open_shifted(std::string_view spec, Split split,
+                                              const SplitOptions& options) {
+  FLEETFIT_ASSIGN(const auto shift, parse_shift(spec));
+  if (is_shifted_spec(shift.spec))
+    return fail(ErrorCode::invalid_input, fmt::format("{}: it is shifted twice", spec));
+  auto data = open_dataset(shift.spec, split, options);
+  if (!data) return data;
+  return shift_classes(*std::move(data), shift);
+}
+
 }  // namespace
 
 bool are_same_classes(const std::vector<std::string>& a, const std::vector<std::string>& b) {
@@ -71,32 +81,12 @@ bool are_same_classes(const std::vector<std::string>& a, const std::vector<std::
 }
 
 std::string_view to_string(Split split) {
-  switch (split) {
-    case Split::train:
-      return "train";
-    case Split::validation:
-      return "validation";
-    case Split::test:
-      return "test";
-    case Split::all:
-      break;
-  }
-  return "all";
+  static constexpr core::Name kAll[] = {{Split::train, "train"},
+                                        {Split::validation, "validation"},
+                                        {Split::test, "test"},
+                                        {Split::all, "all"}};
+  return core::Names{.all = kAll}.of(static_cast<std::int64_t>(split));
 }
-
-namespace {
-
-Result<std::unique_ptr<Dataset>> open_shifted(std::string_view spec, Split split,
-                                              const SplitOptions& options) {
-  FLEETFIT_ASSIGN(const auto shift, parse_shift(spec));
-  if (is_shifted_spec(shift.spec))
-    return fail(ErrorCode::invalid_input, fmt::format("{}: it is shifted twice", spec));
-  auto data = open_dataset(shift.spec, split, options);
-  if (!data) return data;
-  return shift_classes(*std::move(data), shift);
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Dataset>> open_dataset(std::string_view spec, Split split,
                                               const SplitOptions& options) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "data/compressed.h"
+#include "data/archive.h"
 #include "data/sources.h"
 
 namespace fleetfit::data {

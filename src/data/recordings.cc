@@ -8,9 +8,8 @@
 #include <optional>
 #include <set>
 
-#include "data/compressed.h"
+#include "data/archive.h"
 #include "data/sources.h"
-#include "data/tar.h"
 #include "fleetfit/core/file.h"
 
 namespace fleetfit::data {
@@ -120,14 +119,6 @@ Result<std::vector<Place>> places_in_folder(const fs::path& folder) {
   return places;
 }
 
-bool is_compressed(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
-
-Result<std::string> read_archive(const fs::path& file) {
-  auto bytes = core::read_file(file);
-  if (!bytes || !is_compressed(*bytes)) return bytes;
-  return gunzip(*bytes, file.string());
-}
-
 Result<std::unique_ptr<WavFiles>> open_wav_files(const fs::path& path) {
   std::error_code ignored;
   std::string archive;
@@ -135,7 +126,7 @@ Result<std::unique_ptr<WavFiles>> open_wav_files(const fs::path& path) {
   if (fs::is_directory(path, ignored)) {
     places = places_in_folder(path);
   } else {
-    FLEETFIT_ASSIGN(archive, read_archive(path));
+    FLEETFIT_ASSIGN(archive, unpacked(core::read_file(path), path.string()));
     places = places_in_archive(archive);
     if (!places) return core::within(path.string(), places.error());
   }

@@ -1,5 +1,3 @@
-#include "data/shifted.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>

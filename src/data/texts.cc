@@ -6,9 +6,8 @@
 #include <cmath>
 #include <filesystem>
 
-#include "data/compressed.h"
+#include "data/archive.h"
 #include "data/sources.h"
-#include "data/text_rows.h"
 #include "fleetfit/core/csv.h"
 #include "fleetfit/core/file.h"
 
@@ -50,15 +49,8 @@ Result<std::int64_t> label_of(const core::CsvTable& table, std::size_t row, std:
   return static_cast<std::int64_t>(number) - 1;
 }
 
-/// A file that may itself be compressed, whatever its name says.
-Result<std::string> read_packed(const fs::path& file) {
-  auto bytes = read_maybe_compressed(file);
-  if (!bytes || !bytes->starts_with("\x1f\x8b")) return bytes;
-  return gunzip(*bytes, file.string());
-}
-
 Status append_file(const fs::path& file, Texts& texts) {
-  FLEETFIT_ASSIGN(auto content, read_packed(file));
+  FLEETFIT_ASSIGN(auto content, unpacked(read_maybe_compressed(file), file.string()));
   return append_rows(std::move(content), file.string(), texts);
 }
 

@@ -5,19 +5,13 @@
 #include <numbers>
 #include <optional>
 
+#include "data/archive.h"
 #include "fleetfit/data/recordings.h"
 
 namespace fleetfit::data {
 namespace {
 
 using Bytes = std::span<const std::byte>;
-
-std::uint32_t little_endian(Bytes bytes, std::size_t at, std::size_t count) {
-  std::uint32_t value = 0;
-  for (std::size_t i = count; i-- > 0;)
-    value = value << 8 | std::to_integer<std::uint32_t>(bytes[at + i]);
-  return value;
-}
 
 bool has_tag(Bytes bytes, std::size_t at, std::string_view tag) {
   if (bytes.size() < at + tag.size()) return false;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/names.h"
 #include "fleetfit/graph/import.h"
 #include "graph/onnx/import_onnx.h"
 
@@ -44,15 +45,9 @@ Result<ImportedModel> import_bytes(const std::shared_ptr<core::MappedFile>& mapp
 }  // namespace
 
 std::string_view to_string(ModelFormat format) {
-  switch (format) {
-    case ModelFormat::tflite:
-      return "tflite";
-    case ModelFormat::ncnn:
-      return "ncnn";
-    case ModelFormat::onnx:
-      break;
-  }
-  return "onnx";
+  static constexpr core::Name kAll[] = {
+      {ModelFormat::tflite, "tflite"}, {ModelFormat::ncnn, "ncnn"}, {ModelFormat::onnx, "onnx"}};
+  return core::Names{.all = kAll}.of(static_cast<std::int64_t>(format));
 }
 
 Result<ImportedModel> import_model(const std::filesystem::path& file,

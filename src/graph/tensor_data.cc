@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 
+#include "fleetfit/core/names.h"
 #include "fleetfit/core/random.h"
 
 namespace fleetfit::graph {
@@ -37,39 +38,13 @@ std::size_t size_of(DType type) {
 }
 
 std::string_view to_string(DType type) {
-  switch (type) {
-    case DType::f32:
-      return "float32";
-    case DType::f16:
-      return "float16";
-    case DType::bf16:
-      return "bfloat16";
-    case DType::f64:
-      return "float64";
-    case DType::i8:
-      return "int8";
-    case DType::u8:
-      return "uint8";
-    case DType::i16:
-      return "int16";
-    case DType::u16:
-      return "uint16";
-    case DType::i32:
-      return "int32";
-    case DType::u32:
-      return "uint32";
-    case DType::i64:
-      return "int64";
-    case DType::u64:
-      return "uint64";
-    case DType::boolean:
-      return "bool";
-    case DType::text:
-      return "string";
-    case DType::unknown:
-      break;
-  }
-  return "unknown";
+  static constexpr core::Name kAll[] = {
+      {DType::f32, "float32"},  {DType::f16, "float16"}, {DType::bf16, "bfloat16"},
+      {DType::f64, "float64"},  {DType::i8, "int8"},     {DType::u8, "uint8"},
+      {DType::i16, "int16"},    {DType::u16, "uint16"},  {DType::i32, "int32"},
+      {DType::u32, "uint32"},   {DType::i64, "int64"},   {DType::u64, "uint64"},
+      {DType::boolean, "bool"}, {DType::text, "string"}, {DType::unknown, "unknown"}};
+  return core::Names{.all = kAll}.of(static_cast<std::int64_t>(type));
 }
 
 bool is_float(DType type) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "fleetfit/core/fields.h"
 #include "measure/kernel_file.h"
@@ -86,10 +85,6 @@ core::Fields fields_of(const Conditions*) {
       field<&Conditions::steal_share>("steal_share"),
       field<&Conditions::kernel>("kernel").may_be_missing()};
   return {.what = "conditions", .all = kAll};
-}
-
-nlohmann::json to_json(const Conditions& conditions) {
-  return core::to_json<nlohmann::json>(conditions);
 }
 
 }  // namespace fleetfit::measure

@@ -1,4 +1,4 @@
-#include "fleetfit/measure/engine_runtime.h"
+#include "fleetfit/measure/runtime.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "fleetfit/core/json.h"
-#include "fleetfit/core/memory_use.h"
+#include "fleetfit/core/process_info.h"
 #include "fleetfit/core/version.h"
 #include "fleetfit/engine/program.h"
 #include "fleetfit/graph/import.h"

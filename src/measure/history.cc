@@ -74,7 +74,9 @@ void compare_with_history(Measurement& measurement, std::string_view model,
   if (other == nullptr) return;
   measurement.status = MeasurementStatus::unstable;
   measurement.reason = disagreement(latency, *other);
-  measurement.unlike_before = true;
+  auto circumstances = circumstances_of(measurement);
+  circumstances.unlike_before = true;
+  keep_circumstances(measurement, circumstances);
 }
 
 }  // namespace fleetfit::measure

@@ -120,10 +120,10 @@ class Profile {
 class Course {
  public:
   Course(const Subject& subject, const Protocol& protocol, const Session& session)
-      : subject_(subject), protocol_(protocol), session_(session) {
-    record_.protocol = protocol;
-    record_.started = std::chrono::floor<std::chrono::milliseconds>(session.clock.date());
-  }
+      : subject_(subject),
+        protocol_(protocol),
+        session_(session),
+        record_(failed_measurement(protocol, session.clock, "")) {}
 
   void fail_with(std::string reason) {
     if (failed_) return;
@@ -147,11 +147,11 @@ class Course {
     while (!failed_ && !session_.stop.stop_requested()) {
       const auto times = request(runs_per_request(), false);
       if (!times) return;
-      record_.warmup_runs += static_cast<std::int64_t>(times->ms.size());
+      went_.warmup_runs += static_cast<std::int64_t>(times->ms.size());
       medians.push_back(median_of(times->ms));
       if (is_steady(medians, 2 * protocol_.target)) return;
       const double passed = seconds(session_.clock.now() - start);
-      const bool cold = record_.warmup_runs < kLeastWarmupRuns && passed < protocol_.max_warmup_s;
+      const bool cold = went_.warmup_runs < kLeastWarmupRuns && passed < protocol_.max_warmup_s;
       if (passed >= limit && !cold) {
         return note(
             fmt::format("the warm-up was ended after {:.3g} s, before it was steady", passed));
@@ -183,11 +183,12 @@ class Course {
       const auto unloaded = subject_.runtime.unload();
       if (!unloaded && !failed_) note("unloading failed: " + unloaded.error().message);
     }
-    record_.conditions = conditions_between(before_, read_system_state(session_.root));
+    went_.conditions = conditions_between(before_, read_system_state(session_.root));
     record_.runs = std::ssize(run_ms_);
     if (!failed_ && run_ms_.empty()) fail_with("no run was measured");
     if (!failed_ && !assessment_.settled) look();
     if (!failed_) fill_in_numbers();
+    keep_circumstances(record_, went_);
     return std::move(record_);
   }
 
@@ -232,7 +233,8 @@ class Course {
       fail_with(fmt::format("the runtime told that a run took {} ms", *bad));
       return std::nullopt;
     }
-    record_.peak_memory_bytes = std::max(record_.peak_memory_bytes, times->peak_memory_bytes);
+    if (times->peak_memory_bytes > record_.peak_memory_bytes.value_or(0))
+      record_.peak_memory_bytes = times->peak_memory_bytes;
     // A fast run in ten thousand cannot be known from none; half a microsecond keeps requests
     // small.
     last_run_ms_ = std::max(median_of(times->ms), 5e-4);
@@ -284,9 +286,9 @@ class Course {
 
   void fill_in_numbers() {
     record_.latency = latency_of(run_ms_);
-    record_.outliers = count_outliers(run_ms_);
-    record_.drift = drift_of(run_ms_);
-    record_.bimodal = is_bimodal(run_ms_);
+    went_.outliers = count_outliers(run_ms_);
+    went_.drift = drift_of(run_ms_);
+    went_.bimodal = is_bimodal(run_ms_);
     record_.status = assessment_.settled ? MeasurementStatus::ok : MeasurementStatus::unstable;
     record_.reason = assessment_.problem;
     if (energy_runs_ > 0 && !meter_failed_) {
@@ -294,12 +296,12 @@ class Course {
                               .source = subject_.energy->source(),
                               .meter = subject_.energy->name()};
     }
-    if (record_.bimodal) {
+    if (went_.bimodal) {
       note("the runs fall into two groups, as if throttled: the mean tells what a run costs");
     }
-    if (record_.conditions.steal_share.value_or(0) > kNotableSteal) {
+    if (went_.conditions.steal_share.value_or(0) > kNotableSteal) {
       note(fmt::format("the hypervisor gave {:.0f} % of the CPU time to others",
-                       100 * *record_.conditions.steal_share));
+                       100 * *went_.conditions.steal_share));
     }
     if (protocol_.operators) fill_in_operators();
   }
@@ -319,12 +321,13 @@ class Course {
                      100 * (whole / median - 1)));
   }
 
-  void note(std::string text) { record_.notes.push_back(std::move(text)); }
+  void note(std::string text) { went_.notes.push_back(std::move(text)); }
 
   const Subject& subject_;
   const Protocol& protocol_;
   const Session& session_;
   Measurement record_;
+  Circumstances went_;
   SystemState before_;
   Assessment assessment_;
   Profile profile_;

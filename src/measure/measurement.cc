@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "fleetfit/core/fields.h"
 
@@ -15,16 +16,17 @@ namespace {
 
 constexpr std::int64_t kMeasurementFormat = 1;
 
-Status read_measurement_format(const JsonView& view, Measurement&) {
-  FLEETFIT_ASSIGN(const auto format, view.as_integer());
+Status check_measurement_format(const JsonView& view) {
+  FLEETFIT_ASSIGN(const auto found, view.find("format"));
+  if (!found) return {};
+  FLEETFIT_ASSIGN(const auto format, found->as_integer());
   if (format == kMeasurementFormat) return {};
-  return view.error(fmt::format("{} is not known here, only {}", format, kMeasurementFormat));
+  return found->error(fmt::format("{} is not known here, only {}", format, kMeasurementFormat));
 }
-std::int64_t measurement_format_of(const Measurement&) { return kMeasurementFormat; }
 
-Status check_latency(const Measurement& m) {
-  if (m.status == MeasurementStatus::failed || m.latency) return {};
-  return refuse("latency_ms: is missing");
+Result<Protocol> protocol_in(const JsonView& view) {
+  FLEETFIT_ASSIGN(const auto found, view.find("protocol"));
+  return found ? core::read<Protocol>(*found) : Protocol{};
 }
 
 }  // namespace
@@ -36,37 +38,67 @@ core::Fields fields_of(const Drift*) {
   return {.what = "drift", .all = kAll};
 }
 
-core::Fields fields_of(const Measurement*) {
-  using M = Measurement;
-  static constexpr core::Field kAll[] = {
-      core::field_by<M, read_measurement_format, measurement_format_of>("format").may_be_missing(),
-      field<&M::status>("status"),
-      field<&M::reason>("reason").may_be_missing(),
-      field<&M::latency>("latency_ms"),
-      field<&M::runs>("runs").may_be_missing(),
-      field<&M::warmup_runs>("warmup_runs").may_be_missing(),
-      field<&M::outliers>("outliers").may_be_missing(),
-      field<&M::drift>("drift").may_be_missing(),
-      field<&M::bimodal>("bimodal").may_be_missing(),
-      field<&M::unlike_before>("unlike_before").may_be_missing(),
-      field<&M::overhead_ms>("overhead_ms"),
-      field<&M::operators>("ops").may_be_missing(),
-      field<&M::peak_memory_bytes>("peak_memory_bytes").may_be_missing(),
-      field<&M::energy>("energy_mj"),
-      field<&M::kernel_choices>("kernel_choices").may_be_missing(),
-      field<&M::notes>("notes").may_be_missing(),
-      field<&M::conditions>("conditions").may_be_missing(),
-      field<&M::protocol>("protocol").may_be_missing(),
-      field<&M::started>("started").may_be_missing()};
-  return {.what = "measurement", .all = kAll, .rule = core::rule_by<M, check_latency>};
+core::Fields fields_of(const Circumstances*) {
+  using C = Circumstances;
+  static constexpr core::Field kAll[] = {field<&C::warmup_runs>("warmup_runs").may_be_missing(),
+                                         field<&C::outliers>("outliers").may_be_missing(),
+                                         field<&C::drift>("drift").may_be_missing(),
+                                         field<&C::bimodal>("bimodal").may_be_missing(),
+                                         field<&C::unlike_before>("unlike_before").may_be_missing(),
+                                         field<&C::notes>("notes").may_be_missing(),
+                                         field<&C::conditions>("conditions").may_be_missing()};
+  return {.what = "circumstances", .all = kAll};
+}
+
+// In the text they stand beside the conditions; in messages the conditions are one of them.
+Circumstances circumstances_of(const Measurement& measurement) {
+  const auto json = core::parse_json(measurement.conditions, "conditions");
+  if (!json) return {};
+  const JsonView view(*json, "conditions");
+  auto circumstances = core::read<Circumstances>(view);
+  if (!circumstances || !core::read(view, circumstances->conditions)) return {};
+  return *std::move(circumstances);
+}
+
+void keep_circumstances(Measurement& measurement, const Circumstances& circumstances) {
+  auto all = core::to_json<nlohmann::json>(circumstances);
+  auto json = std::exchange(all["conditions"], nullptr);
+  all.erase("conditions");
+  json.update(all);
+  if (const auto& latency = measurement.latency)
+    json["session_ci95_ms"] = {latency->session_ci95_ms.low, latency->session_ci95_ms.high};
+  measurement.conditions = core::format_json_line(json);
+}
+
+Measurement failed_measurement(const Protocol& protocol, const core::Clock& clock,
+                               std::string reason) {
+  Measurement failed{.status = MeasurementStatus::failed,
+                     .reason = std::move(reason),
+                     .protocol = core::format_json_line(core::to_json<nlohmann::json>(protocol)),
+                     .started = std::chrono::floor<std::chrono::milliseconds>(clock.date())};
+  keep_circumstances(failed, {});
+  return failed;
 }
 
 nlohmann::json to_json(const Measurement& measurement) {
-  return core::to_json<nlohmann::json>(measurement);
+  auto json = core::to_json<nlohmann::json>(measurement);
+  json.update(core::to_json<nlohmann::json>(circumstances_of(measurement)));
+  return json;
 }
 
 Result<Measurement> measurement_from_json(const JsonView& json) {
-  return core::read<Measurement>(json);
+  FLEETFIT_TRY(check_measurement_format(json));
+  FLEETFIT_ASSIGN(auto measurement, core::read<Measurement>(json));
+  if (measurement.status != MeasurementStatus::failed && !measurement.latency)
+    return json.error("latency_ms: is missing");
+  FLEETFIT_ASSIGN(const auto protocol, protocol_in(json));
+  measurement.protocol = core::format_json_line(core::to_json<nlohmann::json>(protocol));
+  FLEETFIT_ASSIGN(const auto circumstances, core::read<Circumstances>(json));
+  keep_circumstances(measurement, circumstances);
+  measurement.id = 0;
+  measurement.space.reset();
+  measurement.design.reset();
+  return measurement;
 }
 
 }  // namespace fleetfit::measure

@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/statistics.h"
 #include "fleetfit/engine/program.h"
 #include "fleetfit/measure/device.h"
@@ -243,7 +244,7 @@ nlohmann::ordered_json to_json(const ProbeReport& report) {
           {"kernels", report.kernels},
           {"rates", std::move(rates)},
           {"features", std::move(vector)},
-          {"conditions", to_json(report.conditions)},
+          {"conditions", core::to_json<nlohmann::json>(report.conditions)},
           {"elapsed_s", report.elapsed_s}};
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "fleetfit/core/fields.h"
 
@@ -61,11 +60,5 @@ core::Fields fields_of(const Protocol*) {
 }
 
 Status check(const Protocol& protocol) { return core::check(protocol); }
-
-nlohmann::json to_json(const Protocol& protocol) { return core::to_json<nlohmann::json>(protocol); }
-
-Result<Protocol> protocol_from_json(const core::JsonView& json) {
-  return core::read<Protocol>(json);
-}
 
 }  // namespace fleetfit::measure

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "fleetfit/core/fields.h"
+#include "fleetfit/core/names.h"
 
 namespace fleetfit::measure {
 namespace {
@@ -57,22 +59,12 @@ Result<std::vector<OperatorTime>> read_operators(const JsonView& reply) {
   return operators;
 }
 
-ErrorCode code_named(std::string_view name) {
-  using enum ErrorCode;
-  constexpr std::array kCodes = {invalid_input, unsupported, not_found, io,
-                                 device_failed, unstable,    cancelled, internal};
-  const auto* found =
-      std::ranges::find_if(kCodes, [&](ErrorCode code) { return core::to_string(code) == name; });
-  return found == kCodes.end() ? device_failed : *found;
-}
-
 }  // namespace
 
 json info_reply(const RuntimeInfo& info) {
-  return {{"protocol", kProtocol},
-          {"name", info.name},
-          {"version", info.version},
-          {"build", info.build}};
+  auto reply = core::to_json<json>(info);
+  reply["protocol"] = kProtocol;
+  return reply;
 }
 
 Result<RuntimeInfo> read_info(const JsonView& reply) {
@@ -131,7 +123,8 @@ Result<Error> read_error(const JsonView& reply) {
   FLEETFIT_ASSIGN(const auto error, reply.at("error"));
   FLEETFIT_ASSIGN(const auto code, error.text("code"));
   FLEETFIT_ASSIGN(const auto message, error.text("message"));
-  return Error{code_named(code), last_words(message, kMostMessageBytes)};
+  return Error{core::parse_name<ErrorCode>(code).value_or(ErrorCode::device_failed),
+               last_words(message, kMostMessageBytes)};
 }
 
 std::string last_words(std::string_view text, std::size_t most) {

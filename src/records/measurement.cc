@@ -26,8 +26,8 @@ core::Fields fields_of(const Latency*) {
       field<&Latency::p90_ms>("p90").in_column("p90_ms"),
       field<&Latency::p99_ms>("p99").in_column("p99_ms"),
       field<&Latency::ci95_ms>("ci95").in_column("ci95_low_ms, ci95_high_ms").may_be_missing(),
-      field<&Latency::session_ci95_ms>("session_ci95").may_be_missing().not_stored(),
-      field<&Latency::mean_ci95_ms>("mean_ci95").may_be_missing().not_stored()};
+      field<&Latency::session_ci95_ms>("session_ci95").may_be_missing().omit_default().not_stored(),
+      field<&Latency::mean_ci95_ms>("mean_ci95").may_be_missing().omit_default().not_stored()};
   return {.what = "latency", .all = kAll};
 }
 
@@ -35,7 +35,7 @@ core::Fields fields_of(const Energy*) {
   static constexpr core::Field kAll[] = {
       field<&Energy::mj>("value").in_column("energy_mj"),
       field<&Energy::source>("source").in_column("energy_source"),
-      field<&Energy::meter>("meter").may_be_missing().not_stored()};
+      field<&Energy::meter>("meter").may_be_missing().omit_default().not_stored()};
   return {.what = "energy", .all = kAll};
 }
 
@@ -45,6 +45,34 @@ core::Fields fields_of(const OperatorTime*) {
                                          field<&OperatorTime::kernel>("kernel").may_be_missing(),
                                          field<&OperatorTime::ms>("latency_ms").in_column("ms")};
   return {.what = "operator", .all = kAll};
+}
+
+core::Fields fields_of(const Measurement*) {
+  using M = Measurement;
+  static constexpr core::Field kAll[] = {
+      field<&M::id>("id").may_be_missing(),
+      field<&M::model_name>("model").in_column("model_name"),
+      field<&M::model_hash>("hash").in_column("model_hash"),
+      field<&M::device>("device").key(),
+      field<&M::device_fingerprint>("device_fingerprint"),
+      field<&M::space>("space"),
+      field<&M::design>("design"),
+      field<&M::status>("status"),
+      field<&M::reason>("reason").may_be_missing(),
+      field<&M::latency>("latency_ms"),
+      field<&M::runs>("runs").from(0).may_be_missing(),
+      field<&M::overhead_ms>("overhead_ms"),
+      field<&M::peak_memory_bytes>("peak_memory_bytes").from(0),
+      field<&M::energy>("energy_mj"),
+      field<&M::protocol>("protocol").json_object().may_be_missing(),
+      field<&M::conditions>("conditions").json_object().may_be_missing(),
+      field<&M::started>("started").may_be_missing(),
+      field<&M::operators>("ops")
+          .in_column("operators")
+          .may_be_missing()
+          .omit_default()
+          .not_stored()};
+  return {.what = "measurement", .all = kAll};
 }
 
 }  // namespace fleetfit::records

@@ -41,11 +41,6 @@ Json whole_job_json(const store::JobRecord& job);
 store::EventRecord job_event(const store::JobRecord& job, store::Time now);
 /// That a device is "online", "offline", "added" or "removed".
 store::EventRecord device_event(std::string_view device, std::string_view what, store::Time now);
-/// As `fleetfit measure` prints it, with its id; operators if it has some.
-Json to_json(const store::MeasurementRecord& record);
-
-/// Fails with `invalid_input`, naming the field, if it makes no sense.
-Status check_measurement(const store::MeasurementRecord& record);
 
 /// The body, which has to be an object.
 Result<nlohmann::json> parse_body(const ApiRequest& request);

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/statistics.h"
 #include "server/api_json.h"
 #include "server/api_state.h"
@@ -228,7 +229,7 @@ Result<ApiReply> get_measurements(ApiState& state, const Call& call) {
                                                    .limit = limit,
                                                    .operators = false}));
   auto items = Json::array();
-  for (const auto& record : records) items.push_back(to_json(record));
+  for (const auto& record : records) items.push_back(core::to_json(record));
   return page_reply(std::move(items), nullptr);
 }
 
@@ -236,7 +237,7 @@ Result<ApiReply> get_measurement(ApiState& state, const Call& call) {
   FLEETFIT_ASSIGN(const auto id, parse_id(call.names.front(), "measurement"));
   FLEETFIT_ASSIGN(const auto record, state.store().find_measurement(id));
   if (!record) return fail(ErrorCode::not_found, fmt::format("there is no measurement {}", id));
-  return json_reply(to_json(*record));
+  return json_reply(core::to_json(*record));
 }
 
 }  // namespace fleetfit::server

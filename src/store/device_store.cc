@@ -51,6 +51,14 @@ bool fits(const MeasurementFilter& filter, const MeasurementRecord& measurement)
          is_wanted(filter.space, measurement.space) && is_wanted(filter.status, measurement.status);
 }
 
+/// Without what stores do not keep.
+MeasurementRecord kept(MeasurementRecord measurement) {
+  if (auto& latency = measurement.latency) latency->session_ci95_ms = latency->mean_ci95_ms = {};
+  if (measurement.energy) measurement.energy->meter.clear();
+  measurement.kernel_choices.clear();
+  return measurement;
+}
+
 class DeviceStore final : public Store {
  public:
   Status save_device(const DeviceRecord& device) override {
@@ -98,7 +106,8 @@ class DeviceStore final : public Store {
     FLEETFIT_TRY(check_each(measurements));
     const std::scoped_lock lock(mutex_);
     std::vector<std::int64_t> ids;
-    for (auto measurement : measurements) {
+    for (const auto& one : measurements) {
+      auto measurement = kept(one);
       measurement.id = ++last_id_;
       measurements_.save(last_id_, measurement);
       ids.push_back(last_id_);

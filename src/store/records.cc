@@ -22,30 +22,6 @@ core::Fields fields_of(const ModelRecord*) {
   return {.what = "model", .all = kAll};
 }
 
-core::Fields fields_of(const MeasurementRecord*) {
-  using Record = MeasurementRecord;
-  static constexpr core::Field kAll[] = {
-      field<&Record::id>("id"),
-      field<&Record::device>("device").key(),
-      field<&Record::device_fingerprint>("device_fingerprint"),
-      field<&Record::model_hash>("model_hash"),
-      field<&Record::model_name>("model_name"),
-      field<&Record::space>("space"),
-      field<&Record::design>("design"),
-      field<&Record::status>("status"),
-      field<&Record::reason>("reason"),
-      field<&Record::latency>("latency_ms").inlined(),
-      field<&Record::runs>("runs").from(0),
-      field<&Record::overhead_ms>("overhead_ms"),
-      field<&Record::peak_memory_bytes>("peak_memory_bytes").from(0),
-      field<&Record::energy>("energy_mj").inlined(),
-      field<&Record::protocol>("protocol").json_object(),
-      field<&Record::conditions>("conditions").json_object(),
-      field<&Record::started>("started"),
-      field<&Record::operators>("ops").in_column("operators").not_stored()};
-  return {.what = "measurement", .all = kAll};
-}
-
 core::Fields fields_of(const KernelChoiceRecord*) {
   static constexpr core::Field kAll[] = {
       field<&KernelChoiceRecord::cpu>("cpu").key(), field<&KernelChoiceRecord::key>("key").key(),

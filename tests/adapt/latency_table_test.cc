@@ -6,7 +6,7 @@
 #include "fleetfit/adapt/timers.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/scratch_folder.h"
-#include "fleetfit/measure/engine_runtime.h"
+#include "fleetfit/measure/runtime.h"
 #include "small_supernet.h"
 
 namespace fleetfit::adapt {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "app/measure/measurement_records.h"
+#include "app/measure/sessions.h"
 #include "fleetfit/app/measuring.h"
 #include "fleetfit/core/csv.h"
 #include "fleetfit/space/space.h"

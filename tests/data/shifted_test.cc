@@ -1,4 +1,4 @@
-#include "data/shifted.h"
+#include "data/sources.h"
 
 #include <gmock/gmock.h>
 

@@ -21,7 +21,7 @@
 #include <string>
 #include <thread>
 
-#include "fleetfit/measure/serve_runtime.h"
+#include "fleetfit/measure/exec_runtime.h"
 #include "tests/measure/echo_runtime.h"
 
 namespace {

@@ -60,7 +60,7 @@ TEST(History, AgreesWithAnEarlierMeasurementWhoseIntervalItMeets) {
   const std::vector known = {earlier("a", 10.4)};
   compare_with_history(measurement, "a", known, {.relative = 0.02, .freedom = 100});
   EXPECT_EQ(measurement.status, MeasurementStatus::ok) << measurement.reason;
-  EXPECT_FALSE(measurement.unlike_before);
+  EXPECT_FALSE(circumstances_of(measurement).unlike_before);
 }
 
 TEST(History, IsUnstableIfItIsUnlikeAnEarlierMeasurementOfTheModel) {
@@ -68,7 +68,7 @@ TEST(History, IsUnstableIfItIsUnlikeAnEarlierMeasurementOfTheModel) {
   const std::vector known = {earlier("b", 10), earlier("a", 10), earlier("a", 11.5)};
   compare_with_history(measurement, "a", known, {.relative = 0.02, .freedom = 100});
   EXPECT_EQ(measurement.status, MeasurementStatus::unstable);
-  EXPECT_TRUE(measurement.unlike_before);
+  EXPECT_TRUE(circumstances_of(measurement).unlike_before);
   EXPECT_THAT(measurement.reason,
               HasSubstr("took 11.5 ms (11.38 to 11.62) on 2023-11-14 at 22:13"));
 }
@@ -87,11 +87,11 @@ TEST(History, KeepsTheReasonOfAMeasurementThatDidNotSettle) {
   const std::vector known = {earlier("a", 20)};
   compare_with_history(measurement, "a", known, {});
   EXPECT_EQ(measurement.reason, "too wide");
-  EXPECT_FALSE(measurement.unlike_before);
+  EXPECT_FALSE(circumstances_of(measurement).unlike_before);
 }
 
 TEST(History, LeavesAFailureAlone) {
-  Measurement failed{.reason = "died"};
+  Measurement failed{.status = MeasurementStatus::failed, .reason = "died"};
   compare_with_history(failed, "a", {}, {});
   EXPECT_FALSE(failed.latency.has_value());
   EXPECT_EQ(failed.reason, "died");

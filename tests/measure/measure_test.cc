@@ -49,7 +49,7 @@ TEST_F(MeasureModel, SettlesOnASteadyRuntime) {
   EXPECT_LE(result.latency->ci95_ms.low, result.latency->median_ms);
   EXPECT_GE(result.latency->ci95_ms.high, result.latency->median_ms);
   EXPECT_GE(result.runs, 10);
-  EXPECT_EQ(result.runs + result.warmup_runs, runtime.runs());
+  EXPECT_EQ(result.runs + circumstances_of(result).warmup_runs, runtime.runs());
   EXPECT_EQ(result.kernel_choices, "chosen");
   EXPECT_FALSE(result.overhead_ms);
   EXPECT_FALSE(result.energy);
@@ -78,14 +78,14 @@ TEST_F(MeasureModel, LeavesASlowWarmUpOut) {
   const auto result = measure(runtime);
   EXPECT_EQ(result.status, MeasurementStatus::ok) << result.reason;
   EXPECT_NEAR(result.latency->median_ms, 5, 0.1);
-  EXPECT_GE(result.warmup_runs, 100);
+  EXPECT_GE(circumstances_of(result).warmup_runs, 100);
 }
 
 TEST_F(MeasureModel, LeavesColdRunsOutHoweverLittleTimeThereIs) {
   // As ONNX Runtime does: two runs that take memory, and then those that count.
   FakeRuntime runtime(clock, [](int run) { return run < 2 ? 80.0 : 40.0; });
   const auto result = measure(runtime, {.min_time_s = 0.05, .max_time_s = 0.1, .sessions = 8});
-  EXPECT_EQ(result.warmup_runs, 3);
+  EXPECT_EQ(circumstances_of(result).warmup_runs, 3);
   EXPECT_EQ(result.runs, 3);
   EXPECT_DOUBLE_EQ(result.latency->mean_ms, 40);
 }
@@ -93,7 +93,7 @@ TEST_F(MeasureModel, LeavesColdRunsOutHoweverLittleTimeThereIs) {
 TEST_F(MeasureModel, WarmsASlowModelUpOnceWhereItsRunsTakeLongerThanAnyWarmUp) {
   FakeRuntime runtime(clock, [](int) { return 3000.0; });
   const auto result = measure(runtime, {.max_time_s = 5});
-  EXPECT_EQ(result.warmup_runs, 1);
+  EXPECT_EQ(circumstances_of(result).warmup_runs, 1);
   EXPECT_EQ(result.runs, 1);
 }
 
@@ -112,8 +112,8 @@ TEST_F(MeasureModel, TellsBothHalvesOfADriftingRuntimeApart) {
   });
   const auto result = measure(runtime, {.target = 0.004, .min_time_s = 20, .max_time_s = 30});
   EXPECT_EQ(result.status, MeasurementStatus::unstable);
-  EXPECT_GT(result.drift.relative, 0.05);
-  EXPECT_TRUE(result.drift.significant);
+  EXPECT_GT(circumstances_of(result).drift.relative, 0.05);
+  EXPECT_TRUE(circumstances_of(result).drift.significant);
   EXPECT_TRUE(result.latency);
 }
 
@@ -151,10 +151,10 @@ TEST_F(MeasureModel, GetsTheMeanOfAThrottledProcessRight) {
   });
   const auto result = measure(runtime);
   EXPECT_EQ(result.status, MeasurementStatus::ok) << result.reason;
-  EXPECT_TRUE(result.bimodal);
+  EXPECT_TRUE(circumstances_of(result).bimodal);
   EXPECT_NEAR(result.latency->mean_ms, 40, 2);
   EXPECT_DOUBLE_EQ(result.latency->median_ms, 10);
-  EXPECT_THAT(result.notes, Contains(HasSubstr("two groups")));
+  EXPECT_THAT(circumstances_of(result).notes, Contains(HasSubstr("two groups")));
   EXPECT_GE(clock.now(), std::chrono::seconds(3));
 }
 
@@ -162,7 +162,7 @@ TEST_F(MeasureModel, IsUnstableIfTheMedianLiesBetweenTwoGroups) {
   FakeRuntime runtime(clock, [this](int) { return random.chance(0.5) ? 10.0 : 20.0; });
   const auto result = measure(runtime, {.max_time_s = 20});
   EXPECT_EQ(result.status, MeasurementStatus::unstable);
-  EXPECT_TRUE(result.bimodal);
+  EXPECT_TRUE(circumstances_of(result).bimodal);
   EXPECT_THAT(result.reason, HasSubstr("the mean has settled at 1"));
 }
 
@@ -170,7 +170,8 @@ TEST_F(MeasureModel, CountsOutliersAndKeepsThem) {
   FakeRuntime runtime(clock, [](int run) { return run % 50 == 7 ? 100.0 : 10 + 0.01 * (run % 3); });
   const auto result = measure(runtime, {.min_runs = 200});
   EXPECT_EQ(result.status, MeasurementStatus::ok) << result.reason;
-  EXPECT_NEAR(static_cast<double>(result.outliers), static_cast<double>(result.runs) / 50, 1);
+  EXPECT_NEAR(static_cast<double>(circumstances_of(result).outliers),
+              static_cast<double>(result.runs) / 50, 1);
   EXPECT_GT(result.latency->mean_ms, 11);
   EXPECT_LT(result.latency->median_ms, 10.1);
 }
@@ -247,7 +248,7 @@ TEST_F(MeasureModel, AddsOperatorsAndOverheadUpToTheMedian) {
   EXPECT_NEAR(*result.overhead_ms, 0.64, 0.15);
   const double whole = result.operators[0].ms + result.operators[1].ms + *result.overhead_ms;
   EXPECT_NEAR(whole, result.latency->median_ms, 1e-9);
-  EXPECT_TRUE(result.notes.empty());
+  EXPECT_TRUE(circumstances_of(result).notes.empty());
 }
 
 TEST_F(MeasureModel, KeepsDisturbedRequestsOutOfTheOperators) {
@@ -266,7 +267,7 @@ TEST_F(MeasureModel, SaysWhenProfilingChangesTheTimes) {
   const auto result = measure(runtime, {.operators = true});
   EXPECT_EQ(result.status, MeasurementStatus::ok);
   EXPECT_THAT(
-      result.notes,
+      circumstances_of(result).notes,
       Contains(HasSubstr("operators and overhead add up to 13.5 ms, +35 % from the median")));
 }
 
@@ -300,7 +301,7 @@ TEST_F(MeasureModel, SaysWhenARuntimeTellsNoOperators) {
   FakeRuntime runtime(clock, [](int) { return 10.0; });
   const auto result = measure(runtime, {.operators = true});
   EXPECT_EQ(result.status, MeasurementStatus::ok);
-  EXPECT_THAT(result.notes, Contains("the runtime tells no times of operators"));
+  EXPECT_THAT(circumstances_of(result).notes, Contains("the runtime tells no times of operators"));
 }
 
 // Two watts, by the fake clock.
@@ -342,7 +343,8 @@ TEST_F(MeasureModel, HasNoEnergyIfTheMeterFails) {
   const auto result = measure(runtime, {}, &meter);
   EXPECT_EQ(result.status, MeasurementStatus::ok);
   EXPECT_FALSE(result.energy);
-  EXPECT_THAT(result.notes, testing::ElementsAre("no energy: the sensor is gone"));
+  EXPECT_THAT(circumstances_of(result).notes,
+              testing::ElementsAre("no energy: the sensor is gone"));
 }
 
 TEST_F(MeasureModel, RecordsWhatElseTheMachineDid) {
@@ -361,14 +363,15 @@ TEST_F(MeasureModel, RecordsWhatElseTheMachineDid) {
     empty.file("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "1200000\n");
   };
   const auto result = measure(runtime);
-  EXPECT_EQ(result.conditions.load_before, 0.5);
-  EXPECT_EQ(result.conditions.load_after, 1.5);
-  EXPECT_EQ(result.conditions.frequency_khz_before, 2'400'000);
-  EXPECT_EQ(result.conditions.frequency_khz_after, 1'200'000);
+  EXPECT_EQ(circumstances_of(result).conditions.load_before, 0.5);
+  EXPECT_EQ(circumstances_of(result).conditions.load_after, 1.5);
+  EXPECT_EQ(circumstances_of(result).conditions.frequency_khz_before, 2'400'000);
+  EXPECT_EQ(circumstances_of(result).conditions.frequency_khz_after, 1'200'000);
   // 10 of 100 ticks.
-  EXPECT_DOUBLE_EQ(*result.conditions.steal_share, 0.1);
-  EXPECT_EQ(result.conditions.kernel, "6.1.0");
-  EXPECT_THAT(result.notes, Contains("the hypervisor gave 10 % of the CPU time to others"));
+  EXPECT_DOUBLE_EQ(*circumstances_of(result).conditions.steal_share, 0.1);
+  EXPECT_EQ(circumstances_of(result).conditions.kernel, "6.1.0");
+  EXPECT_THAT(circumstances_of(result).notes,
+              Contains("the hypervisor gave 10 % of the CPU time to others"));
 }
 
 TEST_F(MeasureModel, TellsTheMostMemoryOfAllRequests) {

@@ -5,6 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "fleetfit/core/fields.h"
+#include "fleetfit/measure/energy.h"
+
 namespace fleetfit::measure {
 namespace {
 
@@ -13,22 +16,24 @@ using testing::HasSubstr;
 
 Measurement full_measurement() {
   Measurement m;
+  m.device = "pi4";
   m.status = MeasurementStatus::unstable;
   m.reason = "too wide";
   m.latency = Latency{1, 2, 3, 4, {0.9, 1.1}, {1.8, 2.2}};
   m.runs = 12;
-  m.warmup_runs = 5;
-  m.outliers = 2;
-  m.drift = {0.1, true};
-  m.bimodal = true;
   m.operators = {{"conv", "Conv", "onednn", 0.75}};
   m.overhead_ms = 0.25;
   m.peak_memory_bytes = 1 << 20;
   m.energy = Energy{12.5, EnergySource::modelled, "table"};
   m.kernel_choices = "{}";
-  m.notes = {"a note"};
-  m.conditions = {.load_before = 0.5, .steal_share = 0.25, .kernel = "6.1"};
-  m.protocol = {.target = 0.01, .pause_ms = 5, .sessions = 3, .operators = true};
+  keep_circumstances(m, {.warmup_runs = 5,
+                         .outliers = 2,
+                         .drift = {0.1, true},
+                         .bimodal = true,
+                         .notes = {"a note"},
+                         .conditions = {.load_before = 0.5, .steal_share = 0.25, .kernel = "6.1"}});
+  const Protocol protocol{.target = 0.01, .pause_ms = 5, .sessions = 3, .operators = true};
+  m.protocol = core::format_json_line(core::to_json<nlohmann::json>(protocol));
   m.started = std::chrono::sys_days(std::chrono::year(2026) / 2 / 28) + std::chrono::hours(13) +
               std::chrono::milliseconds(7);
   return m;
@@ -57,7 +62,7 @@ TEST(MeasurementJson, IsReadBackAsItWas) {
 }
 
 TEST(MeasurementJson, OfAFailureHasNoNumbers) {
-  Measurement failed;
+  Measurement failed{.device = "pi4", .status = MeasurementStatus::failed};
   failed.reason = "it died";
   const auto json = to_json(failed);
   EXPECT_TRUE(json["latency_ms"].is_null());
@@ -96,9 +101,9 @@ TEST(MeasurementJson, NamesTheFieldThatIsWrong) {
 
 TEST(ProtocolJson, HasDefaultsAndRefusesWhatItDoesNotKnow) {
   const auto empty = nlohmann::json::object();
-  EXPECT_EQ(*protocol_from_json(JsonView(empty, "p")), Protocol{});
+  EXPECT_EQ(*core::read<Protocol>(JsonView(empty, "p")), Protocol{});
   const nlohmann::json misspelt = {{"targett", 0.1}};
-  EXPECT_FALSE(protocol_from_json(JsonView(misspelt, "p")));
+  EXPECT_FALSE(core::read<Protocol>(JsonView(misspelt, "p")));
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 // ONNX Runtime, started as users start it, against the meaning of operators that graph states.
 
-#include "fleetfit/measure/onnxruntime.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "fleetfit/measure/serve_runtime.h"
+#include "fleetfit/measure/exec_runtime.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

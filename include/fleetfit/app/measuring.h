@@ -37,16 +37,11 @@ struct MeasureRequest {
 /// A model on a device.
 struct MeasuredModel {
   std::string model = {};  ///< the file, as it was asked for
-  std::string hash = {};
-  std::string device = {};
-  std::string device_fingerprint = {};
   measure::Measurement measurement = {};
   /// Against the first device, if there are several; rounds = 0 if one of the two has
   /// failed or they were not measured in turns.
   std::optional<measure::Comparison> against_first = std::nullopt;
-  std::string energy_meter = {};                     ///< which one was used, or why there is none
-  std::optional<std::string> space = std::nullopt;   ///< if it is a design of a space
-  std::optional<std::string> design = std::nullopt;  ///< the design's text
+  std::string energy_meter = {};  ///< which one was used, or why there is none
 };
 
 /// Measures every model on every device, the devices of a model in turns (those with a share of CPU
@@ -67,9 +62,9 @@ Result<std::vector<MeasuredModel>> measure_models(Workplace& workplace,
 nlohmann::ordered_json to_json(const MeasuredModel& measured);
 nlohmann::ordered_json to_json(const std::vector<MeasuredModel>& measured);
 
-/// What `to_json` of a measured model says, as a record to be kept: for measurements that another
-/// machine has made. Fails with `invalid_input`, naming the field.
-Result<store::MeasurementRecord> read_measured(const core::JsonView& measured);
+/// What `to_json` of a measured model says: for measurements that another machine has made. Fails
+/// with `invalid_input`, naming the field.
+Result<measure::Measurement> read_measured(const core::JsonView& measured);
 
 /// Designs of a space on devices.
 struct DesignsRequest {
@@ -91,11 +86,11 @@ struct DesignsRequest {
   std::optional<space::Population> designs = std::nullopt;
 };
 
-/// A design on a device, as it is kept in the store.
+/// A design on a device.
 struct MeasuredDesign {
   std::size_t number = 0;  ///< of the design among those of the seed, or those asked for
   bool known = false;      ///< measured earlier
-  store::MeasurementRecord record = {};
+  measure::Measurement record = {};
 };
 
 /// Sees to it that these designs are measured on every device, and gives what is known of them:
@@ -135,10 +130,6 @@ struct CampaignJobs {
 Result<std::vector<MeasuredDesign>> measure_designs_elsewhere(
     Workplace& workplace, const DesignsRequest& request, const CampaignJobs& jobs,
     tune::Executor& executor, core::Progress& progress, const std::stop_token& stop);
-
-/// Parts of a record as the contract has them; null for what is not there.
-nlohmann::ordered_json latency_json(const std::optional<store::Latency>& latency);
-nlohmann::ordered_json energy_json(const std::optional<store::Energy>& energy);
 
 /// As short as the contract allows.
 nlohmann::ordered_json to_json(const MeasuredDesign& measured);

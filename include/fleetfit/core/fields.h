@@ -209,7 +209,6 @@ Status check_number(std::string_view what, const Field& field, double number);
 std::optional<std::string> problem_with(const Field& field, std::string_view text);
 /// A value of that type as JSON; texts that hold JSON as what they hold.
 nlohmann::ordered_json value_json(const FieldType& type, const Field& field, const void* value);
-Status read_value(const JsonView& view, const FieldType& type, const Field& field, void* value);
 
 // What follows makes descriptions.
 

@@ -50,6 +50,8 @@ struct Names {
   Result<std::int64_t> parse(std::string_view text) const;
 };
 
+Names names_of(ErrorCode);
+
 template <class Enum>
 concept Named = std::is_enum_v<Enum> && requires(Enum value) {
   { names_of(value) } -> std::same_as<Names>;

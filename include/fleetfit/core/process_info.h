@@ -20,6 +20,14 @@ struct ProcessInfo {
 /// Fails with `not_found` if there is no such process. `proc` is another folder in tests.
 Result<ProcessInfo> process_info(std::int64_t pid, const std::filesystem::path& proc = "/proc");
 
+/// The most memory that this process has had at a time, as the system counts it; 0 if it does not
+/// tell.
+std::int64_t peak_memory_bytes();
+
+/// The memory that all processes have now that the process has started, and those that these have,
+/// without the process itself.
+std::int64_t memory_bytes_of_children(int pid);
+
 /// The name of this machine.
 std::string host_name();
 

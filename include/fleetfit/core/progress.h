@@ -98,4 +98,13 @@ std::unique_ptr<Progress> make_progress_bar(const Clock& clock, ProgressBarOptio
 /// "text" of a message}. `write_line` gets it without a line end and is never called twice at once.
 std::unique_ptr<Progress> make_json_progress(std::function<void(std::string_view)> write_line);
 
+struct ProgressForPeopleOptions {
+  bool quiet = false;  ///< show nothing
+};
+
+/// What people see on the standard error stream: a bar if it is a terminal, else the messages
+/// alone, a line each. The clock must outlive it.
+std::unique_ptr<Progress> make_progress_for_people(const Clock& clock,
+                                                   const ProgressForPeopleOptions& options);
+
 }  // namespace fleetfit::core

@@ -2,13 +2,21 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <stop_token>
 #include <utility>
 
 namespace fleetfit::core {
 
 /// Sleeps; false if it was woken by a request to stop.
-bool sleep_unless_stopped(std::chrono::milliseconds duration, const std::stop_token& stop);
+inline bool sleep_unless_stopped(std::chrono::milliseconds duration, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any nothing;
+  std::unique_lock lock(mutex);
+  nothing.wait_for(lock, stop, duration, [] { return false; });
+  return !stop.stop_requested();
+}
 
 /// Pauses that double as long as nothing happens, so that waiting costs next to nothing and news
 /// is seen soon when there is much.

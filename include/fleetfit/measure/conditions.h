@@ -2,12 +2,8 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
-
-#include "fleetfit/core/json.h"
-#include "fleetfit/core/result.h"
 
 namespace fleetfit::core {
 struct Fields;
@@ -42,7 +38,5 @@ struct Conditions {
 core::Fields fields_of(const Conditions*);
 
 Conditions conditions_between(const SystemState& before, const SystemState& after);
-
-nlohmann::json to_json(const Conditions& conditions);
 
 }  // namespace fleetfit::measure

@@ -2,14 +2,18 @@
 
 #include <chrono>
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "fleetfit/core/result.h"
 #include "fleetfit/measure/runtime.h"
 
+/// Runtimes that are other programs: how such a program is started and asked, and how a program
+/// becomes one.
 namespace fleetfit::measure {
 
 /// How long a program may take to answer.
@@ -41,5 +45,20 @@ Result<std::unique_ptr<Runtime>> start_exec_runtime(ExecRuntimeOptions options);
 /// the next character as it is (not within '…'). Nothing else is special. Fails with
 /// `invalid_input` if there is no word or a quote is not closed.
 Result<std::vector<std::string>> split_command(std::string_view line);
+
+/// The command that starts ONNX Runtime as a runtime for `start_exec_runtime`. Its program is
+/// looked for in $FLEETFIT_RUNTIMES/onnxruntime if that is set; else beside the running program,
+/// where a build tree and an installation keep it. Fails with `not_found`, saying how to install
+/// it.
+Result<std::vector<std::string>> onnxruntime_command();
+
+/// The other side of `start_exec_runtime`, which makes a program of a runtime in this process: the
+/// reply to one request line, without a line end. Whatever the line holds, there is a reply.
+std::string answer_request(Runtime& runtime, std::string_view line);
+
+/// Answers requests, a line each, until the input ends; requests of more than a megabyte are
+/// answered with an error. Fails with `io` if a reply cannot be written. Nothing else of the
+/// process may write to `out` meanwhile.
+Status serve_runtime(Runtime& runtime, std::istream& in, std::ostream& out);
 
 }  // namespace fleetfit::measure

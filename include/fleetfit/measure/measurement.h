@@ -2,31 +2,27 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "fleetfit/core/clock.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/result.h"
-#include "fleetfit/core/time.h"
 #include "fleetfit/measure/conditions.h"
-#include "fleetfit/measure/energy.h"
 #include "fleetfit/measure/protocol.h"
-#include "fleetfit/measure/runtime.h"
 #include "fleetfit/measure/series.h"
 #include "fleetfit/records/measurement.h"
 
+/// What was found out about one model on one device, and how that went. A failure is a record as
+/// well.
 namespace fleetfit::measure {
 
 using records::Latency;
+using records::Measurement;
 using records::MeasurementStatus;
 
-/// What was found out about one model on one device. A failure is a record as well.
-struct Measurement {
-  MeasurementStatus status = MeasurementStatus::failed;
-  std::string reason = {};                        ///< why not `ok`; "" if it is
-  std::optional<Latency> latency = std::nullopt;  ///< nothing if failed
-  std::int64_t runs = 0;
+/// How measuring went, beside its numbers.
+struct Circumstances {
   std::int64_t warmup_runs = 0;
   std::int64_t outliers = 0;
   Drift drift = {};
@@ -34,30 +30,27 @@ struct Measurement {
   /// group is larger; the mean says what a run costs.
   bool bimodal = false;
   bool unlike_before = false;  ///< it settled, but is unstable for what was measured before
-
-  /// Mean time of each operator in profiled runs: the mean of each profiled request, and the
-  /// median of these over the requests, so that a request that was disturbed does not count.
-  std::vector<OperatorTime> operators = {};
-  /// What the runtime takes between operators: the median of whole runs, profiled ones or others,
-  /// whichever are faster, less the sum of the operators, at least 0. Sum and overhead together are
-  /// about the median of unprofiled runs; if they are more than 10 % away, a note says so. Nothing
-  /// without operators.
-  std::optional<double> overhead_ms = std::nullopt;
-
-  std::int64_t peak_memory_bytes = 0;           ///< of the runtime's process; 0 if unknown
-  std::optional<Energy> energy = std::nullopt;  ///< of one run, idle power included
-  std::string kernel_choices = {};              ///< `LoadedModel::choices`
-  std::vector<std::string> notes = {};          ///< what a reader should know, one sentence each
+  std::vector<std::string> notes = {};  ///< what a reader should know, one sentence each
   Conditions conditions = {};
-  Protocol protocol = {};
-  core::Time started = {};
 };
-core::Fields fields_of(const Measurement*);
+core::Fields fields_of(const Circumstances*);
 
-/// Keys as in the contract of `fleetfit measure`: "latency_ms", "energy_mj", "ops", …
+/// What the measurement's `conditions` say; where they say nothing, what is so by default.
+Circumstances circumstances_of(const Measurement& measurement);
+
+/// Puts them into `conditions`, with the interval of this session, which stores do not keep.
+void keep_circumstances(Measurement& measurement, const Circumstances& circumstances);
+
+/// What becomes of a model that cannot even be tried.
+Measurement failed_measurement(const Protocol& protocol, const core::Clock& clock,
+                               std::string reason);
+
+/// As it is sent: keys as in the contract of `fleetfit measure`: "latency_ms", "energy_mj", "ops",
+/// …, those of its circumstances among them.
 nlohmann::json to_json(const Measurement& measurement);
 
-/// Reads what `to_json` wrote. Errors name the field.
+/// Reads what `to_json` wrote, but for what its receiver knows better: the id, the space and the
+/// design. Errors name the field.
 Result<Measurement> measurement_from_json(const core::JsonView& json);
 
 }  // namespace fleetfit::measure

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
-#include "fleetfit/core/json.h"
 #include "fleetfit/core/result.h"
 
 namespace fleetfit::core {
@@ -40,10 +37,5 @@ Protocol one_of_sessions(Protocol protocol, int sessions);
 
 /// Fails with `invalid_input`, naming the field.
 Status check(const Protocol& protocol);
-
-nlohmann::json to_json(const Protocol& protocol);
-
-/// Absent fields have their defaults. Also runs `check`.
-Result<Protocol> protocol_from_json(const core::JsonView& json);
 
 }  // namespace fleetfit::measure

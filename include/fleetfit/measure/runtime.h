@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -75,5 +76,9 @@ class Runtime {
 
   virtual Status unload() = 0;
 };
+
+/// The engine in this process as a runtime. `LoadOptions::kernels` is "auto", "onednn", "xnnpack"
+/// or "reference"; choices are a JSON object of questions and answers.
+std::unique_ptr<Runtime> make_engine_runtime();
 
 }  // namespace fleetfit::measure

@@ -25,6 +25,7 @@ using records::EnergySource;
 using records::Latency;
 using records::MeasurementStatus;
 using records::OperatorTime;
+using MeasurementRecord = records::Measurement;
 
 /// A device that the user has named.
 struct DeviceRecord {
@@ -47,32 +48,6 @@ struct ModelRecord {
   bool operator==(const ModelRecord&) const = default;
 };
 core::Fields fields_of(const ModelRecord*);
-
-/// A model measured on a device, or the attempt. It repeats what it needs of device and model, so
-/// that it stays true when these are changed or removed.
-struct MeasurementRecord {
-  std::int64_t id = 0;                  ///< given by the store when added; never used twice
-  std::string device = {};              ///< the device's name; not empty
-  std::string device_fingerprint = {};  ///< as it was when measured
-  std::string model_hash = {};
-  std::string model_name = {};
-  std::optional<std::string> space = {};   ///< if the model is a design of a space
-  std::optional<std::string> design = {};  ///< the design's text in that space
-  MeasurementStatus status = MeasurementStatus::ok;
-  std::string reason = {};                 ///< why it is not ok; then it is not empty
-  std::optional<Latency> latency = {};     ///< there if it is ok
-  std::int64_t runs = 0;                   ///< that the numbers come from
-  std::optional<double> overhead_ms = {};  ///< of an inference, outside of all operators
-  std::optional<std::int64_t> peak_memory_bytes = {};
-  std::optional<Energy> energy = {};
-  std::string protocol = "{}";    ///< JSON: how it was measured
-  std::string conditions = "{}";  ///< JSON: frequency, load, drift, … while it was measured
-  Time started = {};
-  std::vector<OperatorTime> operators = {};  ///< in the order of execution; empty if not asked for
-
-  bool operator==(const MeasurementRecord&) const = default;
-};
-core::Fields fields_of(const MeasurementRecord*);
 
 /// Which kernel was the fastest for a piece of work on a kind of CPU.
 struct KernelChoiceRecord {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "app/devices/opened_device.h"
-#include "app/devices/runtimes.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/measure/hardware.h"
+#include "fleetfit/report/words.h"
 
 namespace fleetfit::app {
 namespace {
@@ -78,6 +78,8 @@ std::string text_of(const measure::HardwareIdentity& hardware) {
   return fmt::format("{} with {} cores, up to {} kHz, {}", hardware.cpu_model, hardware.cores,
                      hardware.max_frequency_khz, fmt::join(hardware.instruction_sets, " "));
 }
+
+using Json = nlohmann::ordered_json;
 
 }  // namespace
 
@@ -182,6 +184,25 @@ Status remove_device(Workplace& workplace, std::string_view name) {
   FLEETFIT_ASSIGN(const auto removed, workplace.store->remove_device(name));
   if (!removed) return no_device(name);
   return {};
+}
+
+Json to_json(const DeviceSummary& summary) {
+  const auto& device = summary.device;
+  const nlohmann::json all = measure::to_json(device);
+  Json json{{"name", device.name}, {"runtime", device.runtime}};
+  for (const char* key : {"runtime_info", "threads", "cores", "precision", "limits", "hardware"}) {
+    json[key] = all.at(key);
+  }
+  json["fingerprint"] = summary.fingerprint;
+  json["created"] = summary.created ? Json(report::date_text(*summary.created)) : Json();
+  json["change"] = summary.change.empty() ? Json() : Json(summary.change);
+  return json;
+}
+
+Json to_json(const std::vector<DeviceSummary>& devices) {
+  Json list = Json::array();
+  for (const auto& device : devices) list.push_back(to_json(device));
+  return list;
 }
 
 }  // namespace fleetfit::app

@@ -1,7 +1,7 @@
 // A file of its own: a program that links it needs no store.
 #include "fleetfit/app/workplace.h"
-#include "fleetfit/measure/engine_runtime.h"
-#include "fleetfit/measure/serve_runtime.h"
+#include "fleetfit/measure/exec_runtime.h"
+#include "fleetfit/measure/runtime.h"
 
 namespace fleetfit::app {
 

@@ -1,4 +1,4 @@
-#include "app/devices/runtimes.h"
+#include "app/devices/opened_device.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,6 @@
 
 #include "fleetfit/core/companion.h"
 #include "fleetfit/measure/exec_runtime.h"
-#include "fleetfit/measure/onnxruntime.h"
 
 namespace fleetfit::app {
 namespace {

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "app/devices/engine_device.h"
 #include "app/devices/kernel_choices.h"
 #include "app/devices/opened_device.h"
 #include "fleetfit/core/json.h"

@@ -18,7 +18,7 @@
 #include "fleetfit/adapt/guided.h"
 #include "fleetfit/adapt/latency_table.h"
 #include "fleetfit/adapt/monitor.h"
-#include "fleetfit/core/memory_use.h"
+#include "fleetfit/core/process_info.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/elastic/bundle.h"
 #include "fleetfit/measure/device.h"

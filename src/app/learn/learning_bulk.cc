@@ -10,7 +10,7 @@
 #include "fleetfit/core/clock.h"
 #include "fleetfit/core/csv.h"
 #include "fleetfit/core/file.h"
-#include "fleetfit/core/memory_use.h"
+#include "fleetfit/core/process_info.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/learned/lessons.h"
 

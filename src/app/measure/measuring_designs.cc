@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "app/measure/measurement_records.h"
 #include "app/measure/model_session.h"
+#include "app/measure/sessions.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/report/words.h"
@@ -18,8 +18,6 @@
 
 namespace fleetfit::app {
 namespace {
-
-using store::MeasurementRecord;
 
 // What comes to the measuring itself for each design on each device: building and loading the
 // network, choosing kernels for it.
@@ -37,12 +35,15 @@ std::string hash_of(const NamedSpace& space, const std::string& text) {
   return core::sha256_hex(fmt::format("{} {} {}", space.name, space.space.version(), text));
 }
 
-/// Whether the record is a session that counts. Of sessions that are as many as it takes, none has
-/// to settle by itself.
-bool counts(const MeasurementRecord& record, const DesignsRequest& request) {
-  const bool again = request.sessions && request.retry_unstable &&
-                     record.status == store::MeasurementStatus::unstable;
-  return !again && answers(record, request.protocol);
+/// In which order designs are measured the first time (0), the second (1), … First as they are
+/// counted, so that what is stopped has the first of them; then mixed: a machine that is fast for
+/// some minutes should not be luck of the same neighbours each time.
+std::vector<std::size_t> order_of(std::size_t designs, int session, std::uint64_t seed) {
+  std::vector<std::size_t> order(designs);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  auto random = core::Random(seed).split("sessions").split(static_cast<std::uint64_t>(session));
+  if (session > 0) random.shuffle(order);
+  return order;
 }
 
 class Campaign {
@@ -53,8 +54,8 @@ class Campaign {
         request_(request),
         space_(space.space),
         named_(space),
-        sessions_(request.sessions.value_or(kUsualSessions)),
-        protocol_(one_of_sessions(request.protocol, sessions_)),
+        ledger_(request),
+        protocol_(one_of_sessions(request.protocol, ledger_.sessions())),
         population_(std::move(population)),
         choices_(workplace) {}
 
@@ -90,7 +91,7 @@ class Campaign {
   }
 
   /// Newest first.
-  Result<std::vector<MeasurementRecord>> records_of(std::size_t device, bool operators) {
+  Result<std::vector<Measurement>> records_of(std::size_t device, bool operators) {
     if (fingerprints_.empty())
       return workplace_.store->list_measurements(
           {.device = request_.devices[device], .space = named_.name, .operators = operators});
@@ -100,54 +101,16 @@ class Campaign {
   }
 
   Status find_known() {
-    known_.resize(request_.devices.size());
     for (std::size_t d = 0; d < request_.devices.size(); ++d) {
       FLEETFIT_ASSIGN(const auto records, records_of(d, false));
-      for (const auto& record : records) {
-        if (counts(record, request_)) known_[d][record.model_hash].add(record);
-      }
-      if (request_.retry_unstable) forget_time_of_disagreeing(known_[d]);
+      ledger_.take_known(d, records);
     }
     return {};
   }
 
-  /// So that they get as much again.
-  void forget_time_of_disagreeing(std::map<std::string, KnownSessions>& designs) const {
-    for (auto& [hash, known] : designs) {
-      if (!known.agree(request_.protocol.target)) known.share = 0;
-    }
-  }
-
-  /// How many sessions are to be made of the design; without a wish for a number fewer may do.
-  int sessions_missing(const DesignToMeasure& design, std::size_t device) const {
-    const auto found = known_[device].find(design.hash);
-    if (found == known_[device].end()) return sessions_;
-    const KnownSessions& known = found->second;
-    if (known.failed) return 0;
-    if (request_.sessions)
-      return std::max(0, sessions_ - static_cast<int>(std::ssize(known.median_ms)));
-    return known.usual_missing(request_.protocol.target);
-  }
-
-  /// Those that lack at least so many sessions of the design.
-  std::vector<std::string> devices_without(const DesignToMeasure& design, int sessions) const {
-    std::vector<std::string> names;
-    for (std::size_t d = 0; d < request_.devices.size(); ++d) {
-      if (sessions_missing(design, d) >= sessions) names.push_back(request_.devices[d]);
-    }
-    return names;
-  }
-
-  std::size_t count_missing(const DesignToMeasure& design) const {
-    int missing = 0;
-    for (std::size_t d = 0; d < request_.devices.size(); ++d)
-      missing += sessions_missing(design, d);
-    return static_cast<std::size_t>(missing);
-  }
-
   std::size_t count_missing() const {
     std::size_t missing = 0;
-    for (const auto& design : designs_) missing += count_missing(design);
+    for (const auto& design : designs_) missing += ledger_.count_missing(design.hash);
     return missing;
   }
 
@@ -157,22 +120,10 @@ class Campaign {
     const double least = fewest * count * (protocol_.min_time_s + kPreparingSeconds);
     const double most = count * (protocol_.max_time_s + kPreparingSeconds);
     const std::size_t all =
-        designs_.size() * request_.devices.size() * static_cast<std::size_t>(sessions_);
+        designs_.size() * request_.devices.size() * static_cast<std::size_t>(ledger_.sessions());
     return fmt::format("{} of {} measurements are to be made{}; this takes {} to {}", missing, all,
                        request_.sessions ? "" : ", or as many as it takes for two to agree",
                        report::rough_duration(least), report::rough_duration(most));
-  }
-
-  /// Those of which no two sessions agree, on any device.
-  std::size_t count_disagreeing() const {
-    std::size_t count = 0;
-    for (const auto& designs : known_) {
-      for (const auto& design : designs_) {
-        const auto found = designs.find(design.hash);
-        if (found != designs.end() && !found->second.agree(request_.protocol.target)) ++count;
-      }
-    }
-    return count;
   }
 
   /// Why there is nothing to do, and what would change that.
@@ -182,9 +133,10 @@ class Campaign {
       return fmt::format(
           "nothing is to be measured: the store has {} session{} or more of each design on each "
           "device",
-          sessions_, sessions_ == 1 ? "" : "s");
+          ledger_.sessions(), ledger_.sessions() == 1 ? "" : "s");
     }
-    const std::size_t disagreeing = count_disagreeing();
+    std::size_t disagreeing = 0;
+    for (const auto& design : designs_) disagreeing += ledger_.count_disagreeing(design.hash);
     auto text =
         fmt::format("nothing is to be measured: {} of {} designs are done", all - disagreeing, all);
     if (disagreeing > 0) {
@@ -194,18 +146,6 @@ class Campaign {
           disagreeing);
     }
     return text;
-  }
-
-  /// In which order designs are measured the first time (0), the second (1), … First as they are
-  /// counted, so that what is stopped has the first of them; then mixed: a machine that is fast for
-  /// some minutes should not be luck of the same neighbours each time.
-  std::vector<std::size_t> order_of(int session) const {
-    std::vector<std::size_t> order(designs_.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    auto random =
-        core::Random(request_.seed).split("sessions").split(static_cast<std::uint64_t>(session));
-    if (session > 0) random.shuffle(order);
-    return order;
   }
 
   Status measure_missing(core::Progress& progress, const std::stop_token& stop) {
@@ -220,18 +160,19 @@ class Campaign {
     std::size_t designs = 0;
     std::size_t done = 0;
     std::vector<std::size_t> order;
-    const std::size_t rounds = designs_.size() * static_cast<std::size_t>(sessions_);
+    const std::size_t rounds = designs_.size() * static_cast<std::size_t>(ledger_.sessions());
     for (std::size_t round = 0; round < rounds && !stop.stop_requested(); ++round) {
       const int session = static_cast<int>(round / designs_.size());
-      if (round % designs_.size() == 0) order = order_of(session);
+      if (round % designs_.size() == 0) order = order_of(designs_.size(), session, request_.seed);
       const std::size_t i = order[round % designs_.size()];
-      const auto devices = devices_without(designs_[i], sessions_ - session);
+      const auto& hash = designs_[i].hash;
+      const auto devices = ledger_.devices_without(hash, ledger_.sessions() - session);
       if (devices.empty()) continue;
-      const std::size_t before = count_missing(designs_[i]);
+      const std::size_t before = ledger_.count_missing(hash);
       const auto measured =
           patience.keep_trying([&] { return measure_design(i, devices, patience, stop); });
       if (!measured) return measured;
-      task.advance(before - count_missing(designs_[i]));
+      task.advance(before - ledger_.count_missing(hash));
       done += devices.size();
       if (++designs == kDesignsBeforeSecondEstimate && done < missing) {
         const std::chrono::duration<double> passed = workplace_.clock.now() - start;
@@ -260,31 +201,20 @@ class Campaign {
                     measure_on_devices(workplace_, {protocol_, request_.power, choices_}, files,
                                        std::move(devices), stop));
     for (auto& result : results) {
-      result.space = named_.name;
-      result.design = design.text;
-      fresh_.emplace(result.device, design.hash);
+      result.measurement.space = named_.name;
+      result.measurement.design = design.text;
+      fresh_.emplace(result.measurement.device, design.hash);
     }
     auto kept = patience.keep_trying([&] { return keep_measurements(workplace_, files, results); });
-    for (const auto& result : results) note_session(design, result);
+    for (const auto& result : results) ledger_.take_fresh(result.measurement);
     return kept;
   }
 
-  void note_session(const DesignToMeasure& design, const MeasuredModel& result) {
-    const auto device = std::ranges::find(request_.devices, result.device);
-    auto& known = known_[static_cast<std::size_t>(device - request_.devices.begin())][design.hash];
-    const auto record = to_record(result);
-    if (answers(record, request_.protocol)) {
-      known.add(record);
-    } else {
-      known.failed = true;
-    }
-  }
-
   /// What the sessions of each design say that answer the request, or else the newest record.
-  Result<std::map<std::string, MeasurementRecord>> chosen_by_hash(std::size_t device) {
+  Result<std::map<std::string, Measurement>> chosen_by_hash(std::size_t device) {
     FLEETFIT_ASSIGN(auto records, records_of(device, request_.protocol.operators));
-    std::map<std::string, std::vector<MeasurementRecord>> done;
-    std::map<std::string, MeasurementRecord> chosen;
+    std::map<std::string, std::vector<Measurement>> done;
+    std::map<std::string, Measurement> chosen;
     for (auto& record : records) {
       const auto hash = record.model_hash;
       if (counts(record, request_)) {
@@ -299,7 +229,7 @@ class Campaign {
   }
 
   Result<std::vector<MeasuredDesign>> read_results() {
-    std::vector<std::map<std::string, MeasurementRecord>> by_device;
+    std::vector<std::map<std::string, Measurement>> by_device;
     for (std::size_t d = 0; d < request_.devices.size(); ++d) {
       FLEETFIT_ASSIGN(auto records, chosen_by_hash(d));
       by_device.push_back(std::move(records));
@@ -321,14 +251,13 @@ class Campaign {
   const DesignsRequest& request_;
   const space::Space& space_;
   const NamedSpace& named_;
-  int sessions_;                // of each design that is not known
-  measure::Protocol protocol_;  // of each of them
+  SessionLedger ledger_;
+  measure::Protocol protocol_;  // of each session
   space::Population population_;
   KernelChoices choices_;
   std::vector<DesignToMeasure> designs_;
   std::vector<std::string> fingerprints_;
-  std::vector<std::map<std::string, KnownSessions>> known_;  // by hash, for each device
-  std::set<std::pair<std::string, std::string>> fresh_;      // device and hash
+  std::set<std::pair<std::string, std::string>> fresh_;  // device and hash
 };
 
 Result<space::Population> designs_of(const space::Space& space, const DesignsRequest& request) {

@@ -6,14 +6,48 @@
 #include <set>
 #include <utility>
 
-#include "app/devices/device_history.h"
-#include "app/measure/measurement_records.h"
 #include "fleetfit/measure/energy.h"
+#include "fleetfit/measure/history.h"
 
 namespace fleetfit::app {
 namespace {
 
 constexpr std::string_view kCancelled = "cancelled";
+
+/// What the store holds of a device, for judging a new measurement on it.
+struct DeviceHistory {
+  std::vector<measure::EarlierMeasurement> measurements = {};  ///< the newest first
+  measure::SessionSpread spread = {};
+};
+
+// Enough to know a device by, and quick to read before each measurement.
+constexpr std::size_t kNewest = 2000;
+
+// One that settled, but was unlike what was known, counts: else a machine that has changed for good
+// would be unstable for ever.
+bool settled(const store::MeasurementRecord& record) {
+  if (record.status == store::MeasurementStatus::ok) return true;
+  if (record.status == store::MeasurementStatus::failed) return false;
+  return measure::circumstances_of(record).unlike_before;
+}
+
+/// Measurements that settled, by model hash; those of other versions of the device are others'.
+Result<DeviceHistory> load_history(Workplace& workplace, const std::string& fingerprint) {
+  FLEETFIT_ASSIGN(const auto records,
+                  workplace.store->list_measurements(
+                      {.device_fingerprint = fingerprint, .limit = kNewest, .operators = false}));
+  DeviceHistory history;
+  for (const auto& record : records) {
+    if (!record.latency || !(record.latency->median_ms > 0) || !settled(record)) continue;
+    history.measurements.push_back(
+        {.model = record.model_hash,
+         .median_ms = record.latency->median_ms,
+         .ci95_ms = {record.latency->ci95_ms.low, record.latency->ci95_ms.high},
+         .started = record.started});
+  }
+  history.spread = measure::session_spread(history.measurements);
+  return history;
+}
 
 /// One model on all devices.
 class ModelSession {
@@ -23,7 +57,7 @@ class ModelSession {
       : workplace_(workplace), options_(options), files_(files), devices_(std::move(devices)) {}
 
   Result<std::vector<MeasuredModel>> measure(const std::string& hash, const std::stop_token& stop) {
-    FLEETFIT_TRY(prepare(hash));
+    FLEETFIT_TRY(prepare());
     for (const auto& group : groups()) {
       std::vector<measure::Subject> together;
       for (const std::size_t s : group) together.push_back(subjects_[s]);
@@ -32,19 +66,15 @@ class ModelSession {
       for (std::size_t i = 0; i < group.size(); ++i) take(outcome, i, group);
     }
     for (std::size_t d = 0; d < devices_.size(); ++d) {
-      FLEETFIT_TRY(finish(d));
+      FLEETFIT_TRY(finish(d, hash));
     }
     return std::move(results_);
   }
 
  private:
-  Status prepare(const std::string& hash) {
+  Status prepare() {
     for (std::size_t d = 0; d < devices_.size(); ++d) {
-      const auto& device = devices_[d];
-      auto& result = results_.emplace_back(MeasuredModel{.model = files_.source().string(),
-                                                         .hash = hash,
-                                                         .device = device.device.name,
-                                                         .device_fingerprint = device.fingerprint});
+      auto& result = results_.emplace_back(MeasuredModel{.model = files_.source().string()});
       if (d > 0) result.against_first = measure::Comparison{};
       FLEETFIT_TRY(add_subject(d));
     }
@@ -57,7 +87,7 @@ class ModelSession {
     const auto file = files_.for_device(device.device);
     if (!file) {
       results_[d].measurement =
-          failed_measurement(options_.protocol, workplace_.clock, file.error().message);
+          measure::failed_measurement(options_.protocol, workplace_.clock, file.error().message);
       return {};
     }
     auto load = load_options(device.device);
@@ -96,19 +126,25 @@ class ModelSession {
     const std::size_t s = group[i];
     auto& result = results_[device_of_[s]];
     result.measurement = outcome.measurements[i];
-    if (!notes_[s].empty())
-      result.measurement.notes.insert(result.measurement.notes.begin(), notes_[s]);
+    if (!notes_[s].empty()) {
+      auto circumstances = measure::circumstances_of(result.measurement);
+      circumstances.notes.insert(circumstances.notes.begin(), notes_[s]);
+      measure::keep_circumstances(result.measurement, circumstances);
+    }
     // The comparisons are with the first subject, which is the first device unless that failed.
     if (result.against_first && device_of_[group.front()] == 0)
       result.against_first = outcome.against_first[i];
   }
 
-  Status finish(std::size_t d) {
-    auto& result = results_[d];
+  Status finish(std::size_t d, const std::string& hash) {
+    auto& measurement = results_[d].measurement;
+    measurement.model_hash = hash;
+    measurement.model_name = files_.source().stem().string();
+    measurement.device = devices_[d].device.name;
+    measurement.device_fingerprint = devices_[d].fingerprint;
     FLEETFIT_ASSIGN(const auto history, load_history(workplace_, devices_[d].fingerprint));
-    measure::compare_with_history(result.measurement, result.hash, history.measurements,
-                                  history.spread);
-    return options_.choices.save(devices_[d].device, result.measurement);
+    measure::compare_with_history(measurement, hash, history.measurements, history.spread);
+    return options_.choices.save(devices_[d].device, measurement);
   }
 
   Workplace& workplace_;
@@ -150,14 +186,6 @@ Result<std::vector<OpenedDevice>> open_devices(Workplace& workplace,
   return devices;
 }
 
-measure::Measurement failed_measurement(const measure::Protocol& protocol, const core::Clock& clock,
-                                        std::string reason) {
-  measure::Measurement failed{.reason = std::move(reason)};
-  failed.protocol = protocol;
-  failed.started = std::chrono::floor<std::chrono::milliseconds>(clock.date());
-  return failed;
-}
-
 Result<std::vector<MeasuredModel>> measure_on_devices(Workplace& workplace,
                                                       const SessionOptions& options,
                                                       ModelFiles& files,
@@ -169,9 +197,9 @@ Result<std::vector<MeasuredModel>> measure_on_devices(Workplace& workplace,
 
 Status keep_measurements(Workplace& workplace, const ModelFiles& files,
                          std::span<const MeasuredModel> results) {
-  std::vector<store::MeasurementRecord> records;
+  std::vector<measure::Measurement> records;
   for (const auto& result : results) {
-    if (!was_cancelled(result)) records.push_back(to_record(result));
+    if (!was_cancelled(result)) records.push_back(result.measurement);
   }
   if (records.empty()) return {};
   const store::ModelRecord model{.hash = records[0].model_hash,

@@ -27,10 +27,6 @@ Result<std::vector<OpenedDevice>> open_devices(Workplace& workplace,
 /// Fails with `invalid_input` if there is none, or one is named twice.
 Status check_devices(const std::vector<std::string>& names);
 
-/// What becomes of a model that cannot even be tried.
-measure::Measurement failed_measurement(const measure::Protocol& protocol, const core::Clock& clock,
-                                        std::string reason);
-
 /// Measures one model on all devices, in turns where they can be. Keeps the engine's kernels.
 Result<std::vector<MeasuredModel>> measure_on_devices(Workplace& workplace,
                                                       const SessionOptions& options,

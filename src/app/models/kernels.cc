@@ -7,7 +7,6 @@
 
 #include "app/devices/kernel_choices.h"
 #include "app/devices/opened_device.h"
-#include "app/devices/runtimes.h"
 #include "app/models/model_files.h"
 #include "fleetfit/cost/kernels.h"
 #include "fleetfit/graph/import.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/devices/runtimes.h"
+#include "app/devices/opened_device.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/engine/calibrate.h"

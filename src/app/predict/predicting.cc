@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "app/devices/opened_device.h"
-#include "app/devices/runtimes.h"
 #include "app/models/model_files.h"
 #include "app/predict/kernel_samples.h"
 #include "app/predict/profiled_networks.h"

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "app/measure/measurement_records.h"
+#include "app/measure/sessions.h"
 #include "app/models/model_files.h"
 #include "app/predict/kernel_samples.h"
 #include "fleetfit/app/measuring.h"

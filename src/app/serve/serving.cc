@@ -13,12 +13,12 @@
 #include <thread>
 #include <utility>
 
-#include "app/devices/engine_device.h"
+#include "app/devices/kernel_choices.h"
 #include "app/models/image_input.h"
 #include "fleetfit/adapt/engine_subnets.h"
 #include "fleetfit/app/adapting.h"
 #include "fleetfit/core/json.h"
-#include "fleetfit/core/memory_use.h"
+#include "fleetfit/core/process_info.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/data/dataset.h"
 #include "fleetfit/elastic/bundle.h"

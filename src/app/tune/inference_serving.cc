@@ -9,7 +9,7 @@
 #include "fleetfit/app/inference_tuning.h"
 #include "fleetfit/core/fields.h"
 #include "fleetfit/core/json.h"
-#include "fleetfit/measure/engine_runtime.h"
+#include "fleetfit/measure/runtime.h"
 
 namespace fleetfit::app {
 namespace {

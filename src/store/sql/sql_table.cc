@@ -21,7 +21,7 @@ void add_names(std::string_view text, Columns& columns) {
 void add_columns(const core::Fields& fields, bool (*wanted)(const core::Field&), Columns& columns) {
   for (const auto& field : fields.all) {
     if (field.type == nullptr || !field.is_stored || !wanted(field)) continue;
-    if (field.is_inlined) {
+    if (is_spread(field)) {
       add_columns(core::inlined_fields(field), wanted, columns);
     } else {
       add_names(field.column_name(), columns);

@@ -72,7 +72,7 @@ Status read_inlined(SqlRow& row, const Field& field, void* record) {
 Status read_each(SqlRow& row, const core::Fields& fields, void* record) {
   for (const auto& field : fields.all) {
     if (field.type == nullptr || !field.is_stored) continue;
-    FLEETFIT_TRY(field.is_inlined ? read_inlined(row, field, record)
+    FLEETFIT_TRY(is_spread(field) ? read_inlined(row, field, record)
                                   : read_value(row, *field.type, core::member_of(field, record)));
   }
   return {};
@@ -89,6 +89,11 @@ std::string place_of(const core::Fields& fields, const void* record) {
 
 }  // namespace
 
+bool is_spread(const Field& field) {
+  const auto* type = field.type->shape == Shape::optional ? field.type->inner : field.type;
+  return type->shape == Shape::record;
+}
+
 SqlValue sql_value(std::size_t limit) {
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
   return sql_value(std::in_range<std::int64_t>(limit) ? static_cast<std::int64_t>(limit) : kMost);
@@ -100,7 +105,7 @@ void SqlValues::add_fields(const SqlPart& part) {
   for (const auto& field : part.fields.all) {
     if (field.type == nullptr || !field.is_stored) continue;
     if (part.without_constants && field.is_constant) continue;
-    if (!field.is_inlined) {
+    if (!is_spread(field)) {
       add_field(field, part.record);
     } else if (const void* inlined = core::inlined_record(field, part.record)) {
       add_fields({core::inlined_fields(field), inlined, part.without_constants});

@@ -17,6 +17,9 @@
 /// (core/fields.h): one for each field that is stored, those of inlined records in their place.
 namespace fleetfit::store {
 
+/// Whether the field is a record, whose fields have columns among those of its own record.
+bool is_spread(const core::Field& field);
+
 /// A parameter. Its type is known even if it is null; texts are borrowed.
 struct SqlValue {
   std::variant<std::int64_t, double, bool, std::string_view> value;

@@ -7,7 +7,7 @@
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/program.h"
-#include "fleetfit/core/progress_for_people.h"
+#include "fleetfit/core/progress.h"
 
 namespace fleetfit::train {
 namespace {
