@@ -1,6 +1,7 @@
 #include "fleetfit/graph/tensor_data.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -10,67 +11,35 @@
 
 namespace fleetfit::graph {
 
-std::size_t size_of(DType type) {
-  switch (type) {
-    case DType::i8:
-    case DType::u8:
-    case DType::boolean:
-      return 1;
-    case DType::f16:
-    case DType::bf16:
-    case DType::i16:
-    case DType::u16:
-      return 2;
-    case DType::f32:
-    case DType::i32:
-    case DType::u32:
-      return 4;
-    case DType::f64:
-    case DType::i64:
-    case DType::u64:
-      return 8;
-    case DType::unknown:
-    case DType::text:
-      break;
-  }
-  return 0;
-}
+namespace {
 
-std::string_view to_string(DType type) {
-  switch (type) {
-    case DType::f32:
-      return "float32";
-    case DType::f16:
-      return "float16";
-    case DType::bf16:
-      return "bfloat16";
-    case DType::f64:
-      return "float64";
-    case DType::i8:
-      return "int8";
-    case DType::u8:
-      return "uint8";
-    case DType::i16:
-      return "int16";
-    case DType::u16:
-      return "uint16";
-    case DType::i32:
-      return "int32";
-    case DType::u32:
-      return "uint32";
-    case DType::i64:
-      return "int64";
-    case DType::u64:
-      return "uint64";
-    case DType::boolean:
-      return "bool";
-    case DType::text:
-      return "string";
-    case DType::unknown:
-      break;
-  }
-  return "unknown";
-}
+struct TypeFacts {
+  std::string_view name;
+  std::size_t bytes = 0;
+};
+
+/// In the order of DType.
+constexpr std::array<TypeFacts, 15> kTypes = {{{"unknown", 0},
+                                               {"float32", 4},
+                                               {"float16", 2},
+                                               {"bfloat16", 2},
+                                               {"float64", 8},
+                                               {"int8", 1},
+                                               {"uint8", 1},
+                                               {"int16", 2},
+                                               {"uint16", 2},
+                                               {"int32", 4},
+                                               {"uint32", 4},
+                                               {"int64", 8},
+                                               {"uint64", 8},
+                                               {"bool", 1},
+                                               {"string", 0}}};
+
+}  // namespace
+
+std::size_t size_of(DType type) { return kTypes[static_cast<std::size_t>(type)].bytes; }
+
+std::string_view to_string(DType type) { return kTypes[static_cast<std::size_t>(type)].name; }
 
 bool is_float(DType type) {
   return type == DType::f32 || type == DType::f16 || type == DType::bf16 || type == DType::f64;

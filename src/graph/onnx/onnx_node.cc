@@ -9,12 +9,18 @@
 namespace fleetfit::graph::onnx_format {
 namespace {
 
-using Readers = std::unordered_map<std::string_view, const OnnxReader*>;
+using Readers = std::unordered_map<std::string_view, Result<Operator> (*)(NodeReader&)>;
 
 Readers collect_readers() {
   Readers readers;
   for (const auto& family : operator_families()) {
-    for (const auto& reader : family.onnx) readers.emplace(reader.type, &reader);
+    for (const auto& entry : family.operators) {
+      if (entry.outside_onnx) continue;
+      if (!entry.name.empty()) readers.emplace(entry.name, entry.read_onnx);
+      for (const auto name : entry.kinds.names.first(entry.kinds.in_onnx))
+        readers.emplace(name, entry.read_onnx);
+    }
+    for (const auto& reader : family.onnx) readers.emplace(reader.type, reader.convert);
   }
   return readers;
 }
@@ -83,7 +89,7 @@ Result<Operator> convert_operator(NodeReader& reader) {
   static const auto kReaders = collect_readers();
   const auto found = kReaders.find(reader.type());
   if (found == kReaders.end()) return unknown(reader, "no such operator is known");
-  return found->second->convert(reader);
+  return found->second(reader);
 }
 
 }  // namespace fleetfit::graph::onnx_format

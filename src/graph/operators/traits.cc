@@ -8,8 +8,10 @@ namespace {
 
 std::string_view unknown_name(const Unknown& op) { return op.type; }
 
-constexpr OperatorTraits kUnknown = describe<Unknown>(
-    {.number = 0, .name_of = rule<unknown_name>, .arity = {0, kAnyNumber, kAnyNumber}});
+constexpr OperatorTraits kUnknown{.type = kTypeOf<Unknown>,
+                                  .number = 0,
+                                  .name_of = rule<unknown_name>,
+                                  .arity = {0, kAnyNumber, kAnyNumber}};
 
 OperatorTable<OperatorTraits> collect() {
   OperatorTable<OperatorTraits> table({{&kUnknown, 1}});
@@ -46,7 +48,8 @@ bool Operator::operator==(const Operator& other) const {
 
 std::string_view type_name(const Operator& op) {
   const auto& entry = traits(op);
-  return entry.name_of != nullptr ? entry.name_of(op) : entry.name;
+  if (entry.name_of != nullptr) return entry.name_of(op);
+  return entry.kinds.names.empty() ? entry.name : entry.kinds.names[entry.kinds.get(op)];
 }
 
 // --- Facts
