@@ -11,17 +11,9 @@ namespace {
 
 using Readers = std::unordered_map<std::string_view, Result<Operator> (*)(NodeReader&)>;
 
-Readers collect_readers() {
+Readers readers_by_name() {
   Readers readers;
-  for (const auto& family : operator_families()) {
-    for (const auto& entry : family.operators) {
-      if (entry.outside_onnx) continue;
-      if (!entry.name.empty()) readers.emplace(entry.name, entry.read_onnx);
-      for (const auto name : entry.kinds.names.first(entry.kinds.in_onnx))
-        readers.emplace(name, entry.read_onnx);
-    }
-    for (const auto& reader : family.onnx) readers.emplace(reader.type, reader.convert);
-  }
+  for (const auto& [type, convert] : onnx_readers()) readers.emplace(type, convert);
   return readers;
 }
 
@@ -86,7 +78,7 @@ tl::unexpected<Error> bad_attribute(std::string_view name) {
 }
 
 Result<Operator> convert_operator(NodeReader& reader) {
-  static const auto kReaders = collect_readers();
+  static const auto kReaders = readers_by_name();
   const auto found = kReaders.find(reader.type());
   if (found == kReaders.end()) return unknown(reader, "no such operator is known");
   return found->second(reader);

@@ -30,6 +30,20 @@ std::span<const OperatorFamily> operator_families() {
   return kFamilies;
 }
 
+std::vector<OnnxReader> onnx_readers() {
+  std::vector<OnnxReader> readers;
+  for (const auto& family : operator_families()) {
+    for (const auto& entry : family.operators) {
+      if (entry.outside_onnx) continue;
+      if (!entry.name.empty()) readers.push_back({entry.name, entry.read_onnx});
+      for (const auto name : entry.kinds.names.first(entry.kinds.in_onnx))
+        readers.push_back({name, entry.read_onnx});
+    }
+    readers.insert(readers.end(), family.onnx.begin(), family.onnx.end());
+  }
+  return readers;
+}
+
 const OperatorTraits& traits(const Operator& op) {
   static const auto kTable = collect();
   return *kTable.find(op);

@@ -217,6 +217,9 @@ OperatorFamily constants_family();
 
 std::span<const OperatorFamily> operator_families();
 
+/// How ONNX's operators are read: as entries describe them, or as families say beside them.
+std::vector<OnnxReader> onnx_readers();
+
 const OperatorTraits& traits(const Operator& op);
 
 }  // namespace fleetfit::graph
