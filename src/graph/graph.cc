@@ -8,6 +8,8 @@
 #include <queue>
 #include <utility>
 
+#include "graph/infer_node.h"
+
 namespace fleetfit::graph {
 
 TensorId Graph::add_tensor(Tensor tensor) {
@@ -33,18 +35,14 @@ std::vector<To> converted(const TensorData& data) {
 
 }  // namespace
 
-std::optional<Ints> constant_ints(const Graph& graph, TensorId id) {
-  if (id == kNoTensor || !graph.tensor(id).data) return std::nullopt;
-  const auto& tensor = graph.tensor(id);
-  if (tensor.dtype == DType::i64) return converted<std::int64_t, std::int64_t>(*tensor.data);
-  if (tensor.dtype == DType::i32) return converted<std::int64_t, std::int32_t>(*tensor.data);
+std::optional<Ints> ints_in(DType type, const TensorData& data) {
+  if (type == DType::i64) return converted<std::int64_t, std::int64_t>(data);
+  if (type == DType::i32) return converted<std::int64_t, std::int32_t>(data);
   return std::nullopt;
 }
 
-std::optional<std::vector<double>> constant_numbers(const Graph& graph, TensorId id) {
-  if (id == kNoTensor || !graph.tensor(id).data) return std::nullopt;
-  const auto& data = *graph.tensor(id).data;
-  switch (graph.tensor(id).dtype) {
+std::optional<std::vector<double>> numbers_in(DType type, const TensorData& data) {
+  switch (type) {
     case DType::f32:
       return converted<double, float>(data);
     case DType::f64:
@@ -67,6 +65,16 @@ std::optional<std::vector<double>> constant_numbers(const Graph& graph, TensorId
     default:
       return std::nullopt;
   }
+}
+
+std::optional<Ints> constant_ints(const Graph& graph, TensorId id) {
+  if (id == kNoTensor || !graph.tensor(id).data) return std::nullopt;
+  return ints_in(graph.tensor(id).dtype, *graph.tensor(id).data);
+}
+
+std::optional<std::vector<double>> constant_numbers(const Graph& graph, TensorId id) {
+  if (id == kNoTensor || !graph.tensor(id).data) return std::nullopt;
+  return numbers_in(graph.tensor(id).dtype, *graph.tensor(id).data);
 }
 
 std::vector<int> producers(const Graph& graph) {

@@ -6,46 +6,17 @@
 #include "graph/operators/traits.h"
 
 namespace fleetfit::graph {
-namespace {
-
-template <class From>
-std::vector<double> as_doubles(const TensorData& data) {
-  std::vector<double> numbers;
-  for (const auto value : data.as<From>()) numbers.push_back(static_cast<double>(value));
-  return numbers;
-}
-
-}  // namespace
-
 std::optional<Ints> Operands::ints(std::size_t i) const {
   if (!has(i) || all_[i].value == nullptr) return std::nullopt;
-  const auto& data = *all_[i].value;
-  if (all_[i].dtype == DType::i64) {
-    const auto values = data.as<std::int64_t>();
-    return Ints(values.begin(), values.end());
-  }
-  if (all_[i].dtype == DType::i32) {
-    const auto values = data.as<std::int32_t>();
-    return Ints(values.begin(), values.end());
-  }
-  return std::nullopt;
+  return ints_in(all_[i].dtype, *all_[i].value);
 }
 
 std::optional<std::vector<double>> Operands::numbers(std::size_t i) const {
   if (!has(i) || all_[i].value == nullptr) return std::nullopt;
-  const auto& data = *all_[i].value;
-  switch (all_[i].dtype) {
-    case DType::f32:
-      return as_doubles<float>(data);
-    case DType::f64:
-      return as_doubles<double>(data);
-    case DType::i32:
-      return as_doubles<std::int32_t>(data);
-    case DType::i64:
-      return as_doubles<std::int64_t>(data);
-    default:
-      return std::nullopt;
-  }
+  const auto type = all_[i].dtype;
+  const bool is_usual =
+      type == DType::f32 || type == DType::f64 || type == DType::i32 || type == DType::i64;
+  return is_usual ? numbers_in(type, *all_[i].value) : std::nullopt;
 }
 
 Result<std::size_t> resolve_axis(std::int64_t axis, std::size_t rank) {

@@ -27,6 +27,12 @@ struct Outcome {
 /// would be absurdly large.
 Result<std::vector<Outcome>> infer_node(const Node& node, std::span<const Operand> inputs);
 
+/// Whole numbers of int32 or int64; nothing of another type.
+std::optional<Ints> ints_in(DType type, const TensorData& data);
+
+/// Numbers of the usual types.
+std::optional<std::vector<double>> numbers_in(DType type, const TensorData& data);
+
 /// The extents that a ShapeOf takes of a shape; bounds beyond the ends are cut.
 Ints extents_of(const ShapeOf& op, const Shape& shape);
 

@@ -1,51 +1,45 @@
 #include "fleetfit/graph/tensor_data.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <mutex>
 #include <optional>
 
-#include "fleetfit/core/names.h"
 #include "fleetfit/core/random.h"
 
 namespace fleetfit::graph {
 
-std::size_t size_of(DType type) {
-  switch (type) {
-    case DType::i8:
-    case DType::u8:
-    case DType::boolean:
-      return 1;
-    case DType::f16:
-    case DType::bf16:
-    case DType::i16:
-    case DType::u16:
-      return 2;
-    case DType::f32:
-    case DType::i32:
-    case DType::u32:
-      return 4;
-    case DType::f64:
-    case DType::i64:
-    case DType::u64:
-      return 8;
-    case DType::unknown:
-    case DType::text:
-      break;
-  }
-  return 0;
-}
+namespace {
 
-std::string_view to_string(DType type) {
-  static constexpr core::Name kAll[] = {
-      {DType::f32, "float32"},  {DType::f16, "float16"}, {DType::bf16, "bfloat16"},
-      {DType::f64, "float64"},  {DType::i8, "int8"},     {DType::u8, "uint8"},
-      {DType::i16, "int16"},    {DType::u16, "uint16"},  {DType::i32, "int32"},
-      {DType::u32, "uint32"},   {DType::i64, "int64"},   {DType::u64, "uint64"},
-      {DType::boolean, "bool"}, {DType::text, "string"}, {DType::unknown, "unknown"}};
-  return core::Names{.all = kAll}.of(static_cast<std::int64_t>(type));
-}
+struct TypeFacts {
+  std::string_view name;
+  std::size_t bytes = 0;
+};
+
+/// In the order of DType.
+constexpr std::array<TypeFacts, 15> kTypes = {{{"unknown", 0},
+                                               {"float32", 4},
+                                               {"float16", 2},
+                                               {"bfloat16", 2},
+                                               {"float64", 8},
+                                               {"int8", 1},
+                                               {"uint8", 1},
+                                               {"int16", 2},
+                                               {"uint16", 2},
+                                               {"int32", 4},
+                                               {"uint32", 4},
+                                               {"int64", 8},
+                                               {"uint64", 8},
+                                               {"bool", 1},
+                                               {"string", 0}}};
+
+}  // namespace
+
+std::size_t size_of(DType type) { return kTypes[static_cast<std::size_t>(type)].bytes; }
+
+std::string_view to_string(DType type) { return kTypes[static_cast<std::size_t>(type)].name; }
 
 bool is_float(DType type) {
   return type == DType::f32 || type == DType::f16 || type == DType::bf16 || type == DType::f64;

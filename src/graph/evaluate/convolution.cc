@@ -2,8 +2,8 @@
 #include <numeric>
 
 #include "fleetfit/graph/shape_inference.h"
+#include "graph/evaluate/kernels.h"
 #include "graph/evaluate/reals.h"
-#include "graph/evaluate/references.h"
 #include "graph/evaluate/window.h"
 #include "graph/operands.h"
 
@@ -189,7 +189,7 @@ Status check_spatial(const Call& call) {
 
 }  // namespace
 
-Values run_conv(const Conv& op, const Call& call) {
+Values run(const Conv& op, const Call& call) {
   FLEETFIT_TRY(check_spatial(call));
   const auto x = to_channels_first(call.input(0), op.layout);
   const auto weights = to_channels_first(call.input(1), op.layout);
@@ -202,7 +202,7 @@ Values run_conv(const Conv& op, const Call& call) {
   return run_convolution(operation, call, x, weights, op.layout);
 }
 
-Values run_conv_transpose(const ConvTranspose& op, const Call& call) {
+Values run(const ConvTranspose& op, const Call& call) {
   FLEETFIT_TRY(check_spatial(call));
   const auto x = to_channels_first(call.input(0), op.layout);
   const auto weights =

@@ -1,15 +1,51 @@
-#include "graph/evaluate/dense.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "graph/evaluate/kernels.h"
 #include "graph/evaluate/reals.h"
-#include "graph/evaluate/references.h"
 #include "graph/operands.h"
 
 namespace fleetfit::graph::interpreter {
 namespace {
+
+/// A matrix in someone else's memory, row by row.
+template <class T>
+struct Matrix {
+  const T* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+
+  const T* row(std::int64_t i) const { return data + i * columns; }
+};
+
+/// out += a * b, for each row of a; out has a.rows x b.columns sums.
+template <class T, class Sum>
+void multiply(const Matrix<T>& a, const Matrix<T>& b, Sum* out) {
+  for (std::int64_t i = 0; i < a.rows; ++i, out += b.columns) {
+    for (std::int64_t k = 0; k < a.columns; ++k) {
+      const auto factor = static_cast<Sum>(a.row(i)[k]);
+      const T* from = b.row(k);
+      for (std::int64_t j = 0; j < b.columns; ++j) out[j] += factor * static_cast<Sum>(from[j]);
+    }
+  }
+}
+
+/// out += a * b^T; out has a.rows x b.rows sums.
+template <class T, class Sum>
+void multiply_transposed(const Matrix<T>& a, const Matrix<T>& b, Sum* out) {
+  for (std::int64_t i = 0; i < a.rows; ++i, out += b.rows) {
+    for (std::int64_t j = 0; j < b.rows; ++j) {
+      Sum sum{};
+      const T* left = a.row(i);
+      const T* right = b.row(j);
+      for (std::int64_t k = 0; k < a.columns; ++k) {
+        sum += static_cast<Sum>(left[k]) * static_cast<Sum>(right[k]);
+      }
+      out[j] += sum;
+    }
+  }
+}
 
 /// The last two dimensions swapped.
 Value swapped(const Value& x) {
@@ -180,7 +216,7 @@ Status check_attention(const Call& call) {
 
 }  // namespace
 
-Values run_gemm(const Gemm& op, const Call& call) {
+Values run(const Gemm& op, const Call& call) {
   const auto& b = call.input(1);
   const auto depth = op.trans_b ? b.shape[1] : b.shape[0];
   const auto a = op.trans_a ? swapped(call.input(0)) : call.input(0);
@@ -196,7 +232,7 @@ Values run_gemm(const Gemm& op, const Call& call) {
   return one(write(call.result(), sums));
 }
 
-Values run_matmul(const MatMul& op, const Call& call) {
+Values run(const MatMul& op, const Call& call) {
   auto a = call.input(0);
   auto b = call.input(1);
   if (a.shape.size() == 1) a.shape.insert(a.shape.begin(), 1);
@@ -207,7 +243,7 @@ Values run_matmul(const MatMul& op, const Call& call) {
   return one(multiply_batch(a, b, batch, call.result()));
 }
 
-Values run_attention(const MultiHeadAttention& op, const Call& call) {
+Values run(const MultiHeadAttention& op, const Call& call) {
   FLEETFIT_TRY(check_attention(call));
   const auto q = project(call.input(0), call.input(3), call.input(4));
   const auto k = project(call.input(1), call.input(5), call.input(6));

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <functional>
 
-#include "graph/evaluate/references.h"
+#include "graph/evaluate/kernels.h"
 #include "graph/operands.h"
 
 namespace fleetfit::graph::interpreter {
@@ -230,7 +230,7 @@ bool needs_reals(UnaryKind kind) {
 
 }  // namespace
 
-Values run_unary(const Unary& op, const Call& call) {
+Values run(const Unary& op, const Call& call) {
   const auto& x = call.input(0);
   if (needs_reals(op.kind) && !is_float(x.dtype)) {
     return misfit("the function is not defined for {}", to_string(x.dtype));
@@ -242,7 +242,7 @@ Values run_unary(const Unary& op, const Call& call) {
   });
 }
 
-Values run_elementwise(const Elementwise& op, const Call& call) {
+Values run(const Elementwise& op, const Call& call) {
   for (const auto* input : call.inputs) {
     if (input == nullptr) return misfit("an operand is missing");
   }

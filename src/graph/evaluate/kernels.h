@@ -29,6 +29,19 @@ inline Values one(Result<Value> value) {
   return one(*std::move(value));
 }
 
+// The reference computations that fill a file of their own; the others stand in their operators'
+// files.
+Values run(const Conv& op, const Call& call);
+Values run(const ConvTranspose& op, const Call& call);
+Values run(const Gemm& op, const Call& call);
+Values run(const MatMul& op, const Call& call);
+Values run(const MultiHeadAttention& op, const Call& call);
+Values run(const Unary& op, const Call& call);
+Values run(const Elementwise& op, const Call& call);
+Values run(const Reduce& op, const Call& call);
+Values run(const ArgExtreme& op, const Call& call);
+Values run(const TopK& op, const Call& call);
+
 /// The function's value at `x`.
 double apply(const Activation& activation, double x);
 

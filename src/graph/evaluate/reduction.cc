@@ -3,7 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include "graph/evaluate/references.h"
+#include "graph/evaluate/kernels.h"
 #include "graph/operands.h"
 
 namespace fleetfit::graph::interpreter {
@@ -185,20 +185,20 @@ Value last_axis_to(const Value& x, std::size_t axis) {
 
 }  // namespace
 
-Values run_reduce(const Reduce& op, const Call& call) {
+Values run(const Reduce& op, const Call& call) {
   FLEETFIT_ASSIGN(const auto runs, runs_along(call.input(0), op.axes));
   if (is_float(call.input(0).dtype)) return one(reduce_all<double>(op.kind, runs, call.result()));
   return one(reduce_all<std::int64_t>(op.kind, runs, call.result()));
 }
 
-Values run_arg_extreme(const ArgExtreme& op, const Call& call) {
+Values run(const ArgExtreme& op, const Call& call) {
   FLEETFIT_ASSIGN(const auto runs, runs_along(call.input(0), {op.axis}));
   if (runs.length == 0) return misfit("there is nothing to choose from");
   if (is_float(call.input(0).dtype)) return one(extreme_indices<double>(op, runs, call.result()));
   return one(extreme_indices<std::int64_t>(op, runs, call.result()));
 }
 
-Values run_top_k(const TopK& op, const Call& call) {
+Values run(const TopK& op, const Call& call) {
   const auto& x = call.input(0);
   FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, x.shape.size()));
   FLEETFIT_ASSIGN(const auto runs, runs_along(x, {op.axis}));

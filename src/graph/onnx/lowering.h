@@ -1,8 +1,10 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "fleetfit/core/result.h"
 #include "fleetfit/graph/graph.h"
 
 namespace fleetfit::graph::onnx_format {
@@ -29,6 +31,14 @@ class Lowering {
   Status keep(Node node);
   /// The node with an output of 64 bits, which is then cast: ONNX's indices have 64 bits.
   Status keep_narrowed(Node node, std::size_t output, DType wanted);
+  /// The same for an operator that says the type of its result.
+  template <class Op>
+  Status keep_with_index_type(Op op, Node node) {
+    if (op.index_type == DType::i64) return keep(std::move(node));
+    const auto wanted = std::exchange(op.index_type, DType::i64);
+    node.op = op;
+    return keep_narrowed(std::move(node), 0, wanted);
+  }
 
  private:
   Graph& graph_;
@@ -37,5 +47,10 @@ class Lowering {
 /// Writes y = activation(x), also where ONNX 17 lacks the function.
 void lower_activation(const Node& near, const Activation& activation, TensorId x, TensorId y,
                       Lowering& out);
+
+/// The same network with operators that ONNX has, in the form that it has them: NCHW, no fused
+/// activations, quantized tensors between QuantizeLinear and DequantizeLinear, unique names. Fails
+/// with `unsupported`, naming the node.
+Result<Graph> lower(Graph graph);
 
 }  // namespace fleetfit::graph::onnx_format

@@ -41,8 +41,8 @@ void NodeWriter::set(const char* name, float value) {
   add_attribute(node_, name, onnx::AttributeProto::FLOAT).set_f(value);
 }
 
-void NodeWriter::set(const char* name, const char* value) {
-  add_attribute(node_, name, onnx::AttributeProto::STRING).set_s(value);
+void NodeWriter::set(const char* name, std::string_view value) {
+  add_attribute(node_, name, onnx::AttributeProto::STRING).set_s(std::string(value));
 }
 
 void NodeWriter::set(const char* name, const Ints& values) {

@@ -26,7 +26,7 @@ class NodeWriter {
 
   void set(const char* name, std::int64_t value);
   void set(const char* name, float value);
-  void set(const char* name, const char* value);
+  void set(const char* name, std::string_view value);
   void set(const char* name, const Ints& values);
   void set(const char* name, bool value) { set(name, std::int64_t{value ? 1 : 0}); }
   void set(const char* name, const Tensor& value);
@@ -39,11 +39,5 @@ class NodeWriter {
   onnx::GraphProto& graph_;
   onnx::NodeProto& node_;
 };
-
-/// Of an operator with an axis and nothing else.
-template <class Op>
-void write_axis(const Op& op, NodeWriter& out) {
-  out.set("axis", op.axis);
-}
 
 }  // namespace fleetfit::graph::onnx_format

@@ -9,13 +9,11 @@
 namespace fleetfit::graph::onnx_format {
 namespace {
 
-using Readers = std::unordered_map<std::string_view, const OnnxReader*>;
+using Readers = std::unordered_map<std::string_view, Result<Operator> (*)(NodeReader&)>;
 
-Readers collect_readers() {
+Readers readers_by_name() {
   Readers readers;
-  for (const auto& family : operator_families()) {
-    for (const auto& reader : family.onnx) readers.emplace(reader.type, &reader);
-  }
+  for (const auto& [type, convert] : onnx_readers()) readers.emplace(type, convert);
   return readers;
 }
 
@@ -80,10 +78,10 @@ tl::unexpected<Error> bad_attribute(std::string_view name) {
 }
 
 Result<Operator> convert_operator(NodeReader& reader) {
-  static const auto kReaders = collect_readers();
+  static const auto kReaders = readers_by_name();
   const auto found = kReaders.find(reader.type());
   if (found == kReaders.end()) return unknown(reader, "no such operator is known");
-  return found->second->convert(reader);
+  return found->second(reader);
 }
 
 }  // namespace fleetfit::graph::onnx_format

@@ -66,18 +66,6 @@ Operator unknown(const NodeReader& reader, std::string reason);
 
 tl::unexpected<Error> bad_attribute(std::string_view name);
 
-/// Of an operator without attributes.
-template <class Op>
-Result<Operator> convert_plain(NodeReader&) {
-  return Op{};
-}
-
-/// Of one with an axis and nothing else.
-template <class Op, int fallback>
-Result<Operator> convert_axis(NodeReader& reader) {
-  return Op{reader.integer("axis", fallback)};
-}
-
 /// The operator that the node stands for; also rewrites the node's inputs to the form of opset 17.
 /// An `Unknown`, with a reason, where nothing here fits. Fails with `invalid_input` if an attribute
 /// has no valid value.

@@ -5,19 +5,9 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <unordered_map>
 
-#include "graph/channel_links.h"
-#include "graph/evaluate/kernels.h"
 #include "graph/ncnn/layers.h"
-#include "graph/onnx/lowering.h"
-#include "graph/onnx/node_writer.h"
-#include "graph/onnx/onnx_node.h"
-#include "graph/operands.h"
-#include "graph/operators/names.h"
-#include "graph/operators/traits.h"
-#include "graph/passes/layout_adaptation.h"
-#include "graph/tflite/conversion.h"
+#include "graph/operators/family.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -32,13 +22,15 @@ constexpr std::array<std::string_view, 16> kActivationNames = {
     "HardSwish", "Silu", "Gelu", "GeluTanh",  "Softplus", "Softsign", "Selu",        "Mish"};
 constexpr std::array<std::string_view, 1> kPReluName = {"PRelu"};
 
-std::string_view activate_name(const Activate& op) { return type_name(op.function.kind); }
+std::string_view name_of(const Activate& op) { return type_name(op.function.kind); }
 
-Price activate_price(const Activate& op) { return price_of(op.function); }
+Price price_of(const Activate& op) { return price_of(op.function); }
 
 }  // namespace
 
-std::string_view type_name(ActivationKind kind) { return name_of_kind(kActivationNames, kind); }
+std::string_view type_name(ActivationKind kind) {
+  return kActivationNames[static_cast<std::size_t>(kind)];
+}
 
 Price price_of(const Activation& activation) {
   switch (activation.kind) {
@@ -135,12 +127,12 @@ Value interpreter::activate(const Value& x, const Activation& activation) {
 
 namespace {
 
-Values run_activate(const Activate& op, const Call& call) {
+Values run(const Activate& op, const Call& call) {
   return one(activate(call.input(0), op.function));
 }
 
 /// One slope for all, or as many as broadcasting brings to the elements.
-Values run_prelu(const PRelu&, const Call& call) {
+Values run(const PRelu&, const Call& call) {
   auto x = read<double>(call.input(0));
   FLEETFIT_ASSIGN(const auto full, broadcast(call.input(1), call.result().shape));
   const auto slopes = read<double>(full);
@@ -150,23 +142,32 @@ Values run_prelu(const PRelu&, const Call& call) {
   return one(write(call.result(), x));
 }
 
+/// A function of ONNX, with the values of parameters that a file leaves out and their names.
+struct OnnxFunction {
+  Activation usual;
+  const char* alpha = nullptr;
+  const char* beta = nullptr;
+};
+constexpr auto kFunctions = std::to_array<OnnxFunction>({
+    {kRelu},
+    {kSigmoid},
+    {kTanh},
+    {kHardSwish},
+    {{ActivationKind::softplus}},
+    {{ActivationKind::softsign}},
+    {{ActivationKind::mish}},
+    {{ActivationKind::leaky_relu, 0.01F}, "alpha"},
+    {{ActivationKind::elu, 1}, "alpha"},
+    {{ActivationKind::hard_sigmoid, 0.2F, 0.5F}, "alpha", "beta"},
+    {kSelu, "alpha", "gamma"},
+});
+
 Result<Operator> convert_activation(NodeReader& reader) {
-  static const std::unordered_map<std::string_view, Activation> kFunctions = {
-      {"Relu", kRelu},
-      {"Sigmoid", kSigmoid},
-      {"Tanh", kTanh},
-      {"HardSwish", kHardSwish},
-      {"Softplus", {ActivationKind::softplus}},
-      {"Softsign", {ActivationKind::softsign}},
-      {"Mish", {ActivationKind::mish}},
-      {"LeakyRelu", {ActivationKind::leaky_relu, 0.01F}},
-      {"Elu", {ActivationKind::elu, 1}},
-      {"HardSigmoid", {ActivationKind::hard_sigmoid, 0.2F, 0.5F}},
-      {"Selu", kSelu},
-  };
-  auto function = kFunctions.at(reader.type());
-  function.alpha = reader.number("alpha", function.alpha);
-  function.beta = reader.number(reader.type() == "Selu" ? "gamma" : "beta", function.beta);
+  const auto* known = std::ranges::find_if(
+      kFunctions, [&](const OnnxFunction& f) { return type_name(f.usual.kind) == reader.type(); });
+  auto function = known->usual;
+  if (known->alpha != nullptr) function.alpha = reader.number(known->alpha, function.alpha);
+  if (known->beta != nullptr) function.beta = reader.number(known->beta, function.beta);
   return Activate{function};
 }
 
@@ -196,31 +197,20 @@ void write_bound(NodeWriter& out, std::string_view role, float value, float unbo
       {.dtype = DType::f32, .shape = Shape{}, .data = TensorData::copy(std::vector<float>{value})});
 }
 
-void write_activate(const Activate& op, NodeWriter& out) {
+void write_onnx(const Activate& op, NodeWriter& out) {
   const auto& f = op.function;
-  switch (f.kind) {
-    case ActivationKind::clip:
-      write_bound(out, "min", f.alpha, std::numeric_limits<float>::lowest());
-      write_bound(out, "max", f.beta, std::numeric_limits<float>::max());
-      break;
-    case ActivationKind::leaky_relu:
-    case ActivationKind::elu:
-      out.set("alpha", f.alpha);
-      break;
-    case ActivationKind::hard_sigmoid:
-      out.set("alpha", f.alpha);
-      out.set("beta", f.beta);
-      break;
-    case ActivationKind::selu:
-      out.set("alpha", f.alpha);
-      out.set("gamma", f.beta);
-      break;
-    default:
-      break;
+  if (f.kind == ActivationKind::clip) {
+    write_bound(out, "min", f.alpha, std::numeric_limits<float>::lowest());
+    write_bound(out, "max", f.beta, std::numeric_limits<float>::max());
+  }
+  for (const auto& known : kFunctions) {
+    if (known.usual.kind != f.kind) continue;
+    if (known.alpha != nullptr) out.set(known.alpha, f.alpha);
+    if (known.beta != nullptr) out.set(known.beta, f.beta);
   }
 }
 
-Status lower_activate(const Activate& op, Node& node, Lowering& out) {
+Status lower_onnx(const Activate& op, Node& node, Lowering& out) {
   switch (op.function.kind) {
     case ActivationKind::silu:
     case ActivationKind::mish:
@@ -400,30 +390,16 @@ namespace fleetfit::graph {
 namespace {
 
 constexpr auto kOperators = std::to_array<OperatorTraits>({
-    describe<Activate>({.number = 15,
-                        .name_of = rule<activate_name>,
-                        .infer = infer_like_first,
-                        .run = rule<run_activate>,
-                        .link = linked<&ChannelLinks::keep_shape>,
-                        .follow = follow_unchanged,
-                        .quantized = quantization::Role::computes,
-                        .kernel_kind = "elementwise",
-                        .price_of = rule<activate_price>,
-                        .activation_names = std::span(kActivationNames).subspan(1),
-                        .write_onnx = rule<write_activate>,
-                        .lower_onnx = rule<lower_activate>}),
-    describe<PRelu>({.number = 9,
-                     .name = kPReluName[0],
-                     .arity = {2, 2},
-                     .infer = infer_like_first,
-                     .run = rule<run_prelu>,
-                     .link = linked<&ChannelLinks::broadcast_all>,
-                     .data_inputs = DataInputs::broadcast,
-                     .follow = follow_unchanged,
-                     .trained = {1},
-                     .kernel_kind = "elementwise",
-                     .price = Price::cheap,
-                     .activation_names = kPReluName}),
+    describe<Activate>(elementwise({.number = 15,
+                                    .quantized = quantization::Role::computes,
+                                    .activation_names = std::span(kActivationNames).subspan(1)})),
+    describe<PRelu>(broadcast_elementwise({.number = 9,
+                                           .name = kPReluName[0],
+                                           .arity = {2, 2},
+                                           .infer = infer_like_first,
+                                           .trained = {1},
+                                           .price = Price::cheap,
+                                           .activation_names = kPReluName})),
 });
 
 constexpr auto kOnnx = std::to_array<OnnxReader>({
@@ -440,7 +416,6 @@ constexpr auto kOnnx = std::to_array<OnnxReader>({
     {"Selu", convert_activation},
     {"Gelu", convert_gelu},
     {"Clip", convert_clip},
-    {"PRelu", convert_plain<PRelu>},
 });
 
 constexpr auto kTflite = std::to_array<TfliteReader>({

@@ -4,26 +4,11 @@
 #include <array>
 #include <cmath>
 
-#include "graph/channel_links.h"
-#include "graph/evaluate/kernels.h"
 #include "graph/infer_node.h"
-#include "graph/onnx/lowering.h"
-#include "graph/onnx/node_writer.h"
 #include "graph/onnx/onnx_constants.h"
-#include "graph/onnx/onnx_node.h"
-#include "graph/operands.h"
-#include "graph/operators/traits.h"
-#include "graph/tflite/conversion.h"
+#include "graph/operators/family.h"
 
 namespace fleetfit::graph {
-namespace {
-
-using namespace interpreter;
-using namespace onnx_format;
-using namespace tflite;
-
-}  // namespace
-
 Ints extents_of(const ShapeOf& op, const Shape& shape) {
   const auto rank = static_cast<std::int64_t>(shape.size());
   const auto position = [rank](std::int64_t at) {
@@ -44,20 +29,20 @@ TensorData extents_data(const ShapeOf& op, const Shape& shape) {
 
 namespace {
 
-Outcomes infer_constant(const Operator&, const Node&, const Operands&) {
-  return std::vector<Outcome>(1);
-}
+using namespace interpreter;
+using namespace onnx_format;
+using namespace tflite;
 
-Outcomes infer_constant_of_shape(const ConstantOfShape& op, const Node&, const Operands& in) {
-  return one(op.dtype, in.ints(0));
-}
+Outcomes infer(const Constant&, const Operands&) { return std::vector<Outcome>(1); }
 
-Outcomes infer_shape_of(const ShapeOf& op, const Node&, const Operands& in) {
+Outcomes infer(const ConstantOfShape& op, const Operands& in) { return one(op.dtype, in.ints(0)); }
+
+Outcomes infer(const ShapeOf& op, const Operands& in) {
   if (in.shape(0) == nullptr) return open(op.index_type);
   return one(op.index_type, Shape{std::ssize(extents_of(op, *in.shape(0)))});
 }
 
-Outcomes infer_range(const Range&, const Node&, const Operands& in) {
+Outcomes infer(const Range&, const Operands& in) {
   const auto start = in.numbers(0);
   const auto limit = in.numbers(1);
   const auto delta = in.numbers(2);
@@ -69,17 +54,17 @@ Outcomes infer_range(const Range&, const Node&, const Operands& in) {
   return one(in.dtype(0), Shape{static_cast<std::int64_t>(std::max(0.0, count))});
 }
 
-void link_shape_of(const ShapeOf&, ChannelLinks& links) { links.pin_all(links.out()); }
+void link(const ShapeOf&, ChannelLinks& links) { links.pin_all(links.out()); }
 
-Values run_constant_of_shape(const ConstantOfShape& op, const Call& call) {
+Values run(const ConstantOfShape& op, const Call& call) {
   return one(write(call.result(), std::vector<double>(elements(call.result().shape), op.value)));
 }
 
-Values run_shape_of(const ShapeOf& op, const Call& call) {
+Values run(const ShapeOf& op, const Call& call) {
   return one(write(call.result(), extents_of(op, call.input(0).shape)));
 }
 
-Values run_range(const Range&, const Call& call) {
+Values run(const Range&, const Call& call) {
   const auto count = call.result().shape[0];
   if (is_float(call.result().dtype)) {
     const auto start = read<double>(call.input(0));
@@ -97,9 +82,9 @@ Values run_range(const Range&, const Call& call) {
   return one(write(call.result(), numbers));
 }
 
-Result<Operator> convert_constant_of_shape(NodeReader& reader) {
+Result<Operator> read_onnx(const ConstantOfShape& op, NodeReader& reader) {
   const auto* value = reader.attribute("value");
-  if (value == nullptr || !value->t) return ConstantOfShape{};
+  if (value == nullptr || !value->t) return op;
   FLEETFIT_ASSIGN(auto tensor, ConstantReader(nullptr, {}).read(*value->t));
   const auto size = size_of(tensor.dtype);
   if (tensor.data->size_bytes() != size) return bad_attribute("value");
@@ -110,29 +95,14 @@ Result<Operator> convert_constant_of_shape(NodeReader& reader) {
   return unknown(reader, fmt::format("filling with {}", to_string(tensor.dtype)));
 }
 
-Result<Operator> convert_shape(NodeReader& reader) {
-  ShapeOf shape{.start = reader.integer("start", 0)};
-  if (reader.has("end")) shape.end = reader.integer("end", 0);
-  return shape;
-}
-
-void write_constant_of_shape(const ConstantOfShape& op, NodeWriter& out) {
+void write_onnx(const ConstantOfShape& op, NodeWriter& out) {
   const Recipe one{
       .dtype = op.dtype == DType::boolean ? DType::u8 : op.dtype, .count = 1, .center = op.value};
   out.set("value", Tensor{.dtype = op.dtype, .shape = Shape{1}, .data = TensorData::generate(one)});
 }
 
-void write_shape_of(const ShapeOf& op, NodeWriter& out) {
-  if (op.start != 0) out.set("start", op.start);
-  if (op.end) out.set("end", *op.end);
-}
-
-Status lower_shape_of(const ShapeOf& op, Node& node, Lowering& out) {
-  if (op.index_type == DType::i64) return out.keep(std::move(node));
-  auto wide = op;
-  wide.index_type = DType::i64;
-  node.op = wide;
-  return out.keep_narrowed(std::move(node), 0, op.index_type);
+Status lower_onnx(const ShapeOf& op, Node& node, Lowering& out) {
+  return out.keep_with_index_type(op, std::move(node));
 }
 
 Result<Converted> convert_shape(Conversion& c) {
@@ -151,32 +121,13 @@ Result<Converted> convert_fill(Conversion& c) {
 }
 
 constexpr auto kOperators = std::to_array<OperatorTraits>({
-    describe<Constant>(
-        {.number = 46, .name = "Constant", .arity = {0, 0}, .infer = infer_constant}),
-    describe<ConstantOfShape>({.number = 47,
-                               .name = "ConstantOfShape",
-                               .infer = rule<infer_constant_of_shape>,
-                               .run = rule<run_constant_of_shape>,
-                               .write_onnx = rule<write_constant_of_shape>,
-                               .onnx_counts = {0}}),
-    describe<ShapeOf>({.number = 48,
-                       .name = "Shape",
-                       .infer = rule<infer_shape_of>,
-                       .run = rule<run_shape_of>,
-                       .link = rule<link_shape_of>,
-                       .write_onnx = rule<write_shape_of>,
-                       .lower_onnx = rule<lower_shape_of>}),
-    describe<Range>({.number = 49,
-                     .name = "Range",
-                     .arity = {3, 3},
-                     .infer = rule<infer_range>,
-                     .run = rule<run_range>}),
-});
-
-constexpr auto kOnnx = std::to_array<OnnxReader>({
-    {"ConstantOfShape", convert_constant_of_shape},
-    {"Shape", convert_shape},
-    {"Range", convert_plain<Range>},
+    describe<Constant>({.number = 46, .name = "Constant", .arity = {0, 0}, .outside_onnx = true}),
+    describe<ConstantOfShape>({.number = 47, .name = "ConstantOfShape", .onnx_counts = {0}}),
+    describe<ShapeOf>(
+        {.number = 48,
+         .name = "Shape",
+         .onnx = {attribute<&ShapeOf::start>("start").if_set(), attribute<&ShapeOf::end>("end")}}),
+    describe<Range>({.number = 49, .name = "Range", .arity = {3, 3}}),
 });
 
 constexpr auto kTflite = std::to_array<TfliteReader>({
@@ -187,8 +138,6 @@ constexpr auto kTflite = std::to_array<TfliteReader>({
 
 }  // namespace
 
-OperatorFamily constants_family() {
-  return {.operators = kOperators, .onnx = kOnnx, .tflite = kTflite};
-}
+OperatorFamily constants_family() { return {.operators = kOperators, .tflite = kTflite}; }
 
 }  // namespace fleetfit::graph

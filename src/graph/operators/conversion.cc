@@ -1,16 +1,8 @@
 #include <array>
 #include <cmath>
 
-#include "graph/channel_links.h"
-#include "graph/evaluate/kernels.h"
-#include "graph/onnx/lowering.h"
-#include "graph/onnx/node_writer.h"
 #include "graph/onnx/onnx_constants.h"
-#include "graph/onnx/onnx_node.h"
-#include "graph/operands.h"
-#include "graph/operators/traits.h"
-#include "graph/passes/layout_adaptation.h"
-#include "graph/tflite/conversion.h"
+#include "graph/operators/family.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -20,20 +12,19 @@ using namespace onnx_format;
 using namespace rewrite;
 using namespace tflite;
 
-template <class Op>
-Outcomes infer_cast(const Op& op, const Node&, const Operands& in) {
-  return first_shape_as(op.to, in);
-}
+Outcomes infer(const Cast& op, const Operands& in) { return first_shape_as(op.to, in); }
 
-Outcomes infer_quantize_linear(const QuantizeLinear&, const Node&, const Operands& in) {
+Outcomes infer(const Requantize& op, const Operands& in) { return first_shape_as(op.to, in); }
+
+Outcomes infer(const QuantizeLinear&, const Operands& in) {
   return first_shape_as(in.has(2) ? in.dtype(2) : DType::u8, in);
 }
 
-Outcomes infer_dequantize_linear(const DequantizeLinear&, const Node&, const Operands& in) {
+Outcomes infer(const DequantizeLinear&, const Operands& in) {
   return first_shape_as(DType::f32, in);
 }
 
-bool hands_on_cast(const Cast& op, const Graph& graph, const Node& node) {
+bool hands_on(const Cast& op, const Graph& graph, const Node& node) {
   return graph.tensor(node.inputs.front()).dtype == op.to;
 }
 
@@ -111,35 +102,21 @@ Result<Value> interpreter::quantized(const Value& reals, DType type,
 
 namespace {
 
-Values run_quantize_linear(const QuantizeLinear& op, const Call& call) {
+Values run(const QuantizeLinear& op, const Call& call) {
   FLEETFIT_ASSIGN(const auto s, scaling(call, op.axis));
   return one(to_stored(call.input(0), s, call.result().dtype));
 }
 
-Values run_dequantize_linear(const DequantizeLinear& op, const Call& call) {
+Values run(const DequantizeLinear& op, const Call& call) {
   FLEETFIT_ASSIGN(const auto s, scaling(call, op.axis));
   return one(to_real(call.input(0), s, call.result().dtype));
 }
 
-Values run_cast(const Cast& op, const Call& call) { return one(converted(call.input(0), op.to)); }
+Values run(const Cast& op, const Call& call) { return one(converted(call.input(0), op.to)); }
 
-Values run_requantize(const Requantize&, const Call& call) { return one(call.input(0)); }
+Values run(const Requantize&, const Call& call) { return one(call.input(0)); }
 
-Result<Operator> convert_cast(NodeReader& reader) {
-  const auto to = dtype_of(reader.integer("to", 0));
-  if (size_of(to) == 0) return unknown(reader, "a cast to a type that is not supported");
-  return Cast{to};
-}
-
-void write_cast(const Cast& op, NodeWriter& out) {
-  out.set("to", std::int64_t{data_type_of(op.to)});
-}
-
-void write_dequantize_linear(const DequantizeLinear& op, NodeWriter& out) {
-  out.set("axis", op.axis);
-}
-
-Status lower_requantize(const Requantize& op, Node& node, Lowering& out) {
+Status lower_onnx(const Requantize& op, Node& node, Lowering& out) {
   const bool cast = out.tensor(node.inputs[0]).dtype != op.to && op.to == DType::f32;
   if (cast) {
     node.op = Cast{DType::f32};
@@ -167,44 +144,27 @@ Result<Converted> convert_dequantize(Conversion& c) {
 }
 
 constexpr auto kOperators = std::to_array<OperatorTraits>({
-    describe<Cast>({.number = 19,
-                    .name = "Cast",
-                    .infer = rule<infer_cast<Cast>>,
-                    .run = rule<run_cast>,
-                    .hands_on = rule<hands_on_cast>,
-                    .link = linked<&ChannelLinks::keep_shape>,
-                    .follow = follow_unchanged,
-                    .kernel_kind = "elementwise",
-                    .write_onnx = rule<write_cast>}),
+    describe<Cast>(elementwise(
+        {.number = 19,
+         .name = "Cast",
+         .onnx = {attribute<&Cast::to>("to").refused("a cast to a type that is not supported")}})),
     describe<QuantizeLinear>({.number = 20,
                               .name = "QuantizeLinear",
                               .arity = {2, 3},
-                              .infer = rule<infer_quantize_linear>,
-                              .run = rule<run_quantize_linear>,
                               .follow = rule<follow_axis<QuantizeLinear>>,
                               .kernel_kind = "quantize",
-                              .write_onnx = rule<write_axis<QuantizeLinear>>}),
+                              .onnx = {attribute<&QuantizeLinear::axis>("axis")}}),
     describe<DequantizeLinear>({.number = 21,
                                 .name = "DequantizeLinear",
                                 .arity = {2, 3},
-                                .infer = rule<infer_dequantize_linear>,
-                                .run = rule<run_dequantize_linear>,
                                 .follow = rule<follow_axis<DequantizeLinear>>,
                                 .kernel_kind = "quantize",
-                                .write_onnx = rule<write_dequantize_linear>}),
+                                .onnx = {attribute<&DequantizeLinear::axis>("axis")}}),
     describe<Requantize>({.number = 22,
                           .name = "Requantize",
-                          .infer = rule<infer_cast<Requantize>>,
-                          .run = rule<run_requantize>,
                           .follow = follow_unchanged,
                           .kernel_kind = "quantize",
-                          .lower_onnx = rule<lower_requantize>}),
-});
-
-constexpr auto kOnnx = std::to_array<OnnxReader>({
-    {"Cast", convert_cast},
-    {"QuantizeLinear", convert_axis<QuantizeLinear, 1>},
-    {"DequantizeLinear", convert_axis<DequantizeLinear, 1>},
+                          .outside_onnx = true}),
 });
 
 constexpr auto kTflite = std::to_array<TfliteReader>({
@@ -215,8 +175,6 @@ constexpr auto kTflite = std::to_array<TfliteReader>({
 
 }  // namespace
 
-OperatorFamily conversion_family() {
-  return {.operators = kOperators, .onnx = kOnnx, .tflite = kTflite};
-}
+OperatorFamily conversion_family() { return {.operators = kOperators, .tflite = kTflite}; }
 
 }  // namespace fleetfit::graph

@@ -2,14 +2,8 @@
 #include <cstring>
 
 #include "fleetfit/graph/shape_inference.h"
-#include "graph/channel_links.h"
-#include "graph/evaluate/references.h"
-#include "graph/operands.h"
-#include "graph/operators/products.h"
-#include "graph/operators/traits.h"
+#include "graph/operators/family.h"
 #include "graph/operators/windows.h"
-#include "graph/quantize/plan.h"
-#include "graph/tflite/conversion.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -26,13 +20,6 @@ Status check_bias(const Operands& in, std::size_t position, std::int64_t channel
   return {};
 }
 
-/// Spatial extents of a kernel in the weights.
-Ints kernel_extents(const Shape& weights, Layout layout) {
-  const auto first = layout == Layout::nchw ? 2 : 1;
-  return {weights.begin() + first,
-          weights.begin() + first + static_cast<std::ptrdiff_t>(weights.size() - 2)};
-}
-
 struct ConvChannels {
   std::int64_t in = 0;
   std::int64_t out = 0;
@@ -45,7 +32,7 @@ Status check_conv(const Window& window, std::int64_t groups, Layout layout, cons
     return misfit("weights {} do not fit an input of {}", to_string(weights), to_string(x));
   }
   FLEETFIT_TRY(check_window(window, x.size() - 2));
-  if (kernel_extents(weights, layout) != window.kernel) {
+  if (spatial_extents(weights, layout) != window.kernel) {
     return misfit("weights {} do not have the kernel {}", to_string(weights),
                   to_string(window.kernel));
   }
@@ -63,7 +50,7 @@ Status check_channels(std::int64_t channels, const ConvChannels& weights, std::i
   return {};
 }
 
-Outcomes infer_conv(const Conv& op, const Node&, const Operands& in) {
+Outcomes infer(const Conv& op, const Operands& in) {
   const auto* x = in.shape(0);
   const auto* weights = in.shape(1);
   if (x == nullptr || weights == nullptr) return open(in.dtype(0));
@@ -78,7 +65,7 @@ Outcomes infer_conv(const Conv& op, const Node&, const Operands& in) {
   return one(in.dtype(0), image_shape(x->front(), out, extents, op.layout));
 }
 
-Outcomes infer_conv_transpose(const ConvTranspose& op, const Node&, const Operands& in) {
+Outcomes infer(const ConvTranspose& op, const Operands& in) {
   const auto* x = in.shape(0);
   const auto* weights = in.shape(1);
   if (x == nullptr || weights == nullptr) return open(in.dtype(0));
@@ -117,7 +104,7 @@ Outcomes infer_conv_transpose(const ConvTranspose& op, const Node&, const Operan
   return one(in.dtype(0), image_shape(x->front(), wanted.out, extents, op.layout));
 }
 
-void link_conv(const Conv& op, ChannelLinks& links) {
+void link(const Conv& op, ChannelLinks& links) {
   const TensorId x = links.in(0);
   const TensorId w = links.in(1);
   const std::size_t channel = links.channel_axis_of(x, op.layout);
@@ -137,7 +124,7 @@ void link_conv(const Conv& op, ChannelLinks& links) {
   links.unite_groups(x, links.out(), channel, groups);
 }
 
-void link_conv_transpose(const ConvTranspose& op, ChannelLinks& links) {
+void link(const ConvTranspose& op, ChannelLinks& links) {
   if (op.groups != 1 || op.layout != Layout::nchw) return links.pin_node();
   links.same(links.in(0), 0, links.out(), 0);
   for (const TensorId t : {links.in(0), links.out()}) links.pin_but(t, {0, 1});
@@ -148,14 +135,14 @@ void link_conv_transpose(const ConvTranspose& op, ChannelLinks& links) {
 }
 
 /// Each output element sums over one filter.
-Count conv_products(const Conv&, const Graph& graph, const Node& node) {
+Count products(const Conv&, const Graph& graph, const Node& node) {
   const auto& weights = input_shape(graph, node, 1);
   const auto filter = weights.front() > 0 ? elements(weights) / weights.front() : 1;
   return product({elements(output_shape(graph, node)), filter});
 }
 
 /// Each input element is spread by one filter.
-Count conv_transpose_products(const ConvTranspose& op, const Graph& graph, const Node& node) {
+Count products(const ConvTranspose& op, const Graph& graph, const Node& node) {
   const auto& x = input_shape(graph, node, 0);
   const auto channels = x[channel_axis(x, op.layout)];
   const auto filter = channels > 0 ? elements(input_shape(graph, node, 1)) / channels : 1;
@@ -171,42 +158,33 @@ Ints conv_kernel(const NodeReader& reader, const Graph& graph) {
   return kernel;
 }
 
-Result<Operator> convert_conv(NodeReader& reader) {
+Result<Operator> read_onnx(Conv op, NodeReader& reader) {
   auto kernel = conv_kernel(reader, reader.graph());
   if (kernel.empty()) return unknown(reader, "the size of its kernel is not in the file");
-  FLEETFIT_ASSIGN(auto geometry, read_window(reader, std::move(kernel)));
-  return Conv{.window = std::move(geometry), .groups = reader.integer("group", 1)};
+  FLEETFIT_ASSIGN(op.window, read_window(reader, std::move(kernel)));
+  return op;
 }
 
-Result<Operator> convert_conv_transpose(NodeReader& reader) {
+Result<Operator> read_onnx(ConvTranspose op, NodeReader& reader) {
   auto kernel = conv_kernel(reader, reader.graph());
   if (kernel.empty()) return unknown(reader, "the size of its kernel is not in the file");
   const auto spatial = kernel.size();
-  FLEETFIT_ASSIGN(auto geometry, read_window(reader, std::move(kernel)));
-  FLEETFIT_ASSIGN(auto padding, per_dimension(reader, "output_padding", spatial, 0));
-  auto output_shape = reader.ints("output_shape");
+  FLEETFIT_ASSIGN(op.window, read_window(reader, std::move(kernel)));
+  FLEETFIT_ASSIGN(op.output_padding, per_dimension(reader, "output_padding", spatial, 0));
   // Some files give batch and channels too.
-  if (output_shape.size() == spatial + 2)
-    output_shape.erase(output_shape.begin(), output_shape.begin() + 2);
-  return ConvTranspose{.window = std::move(geometry),
-                       .groups = reader.integer("group", 1),
-                       .output_padding = std::move(padding),
-                       .output_shape = std::move(output_shape)};
+  if (op.output_shape.size() == spatial + 2)
+    op.output_shape.erase(op.output_shape.begin(), op.output_shape.begin() + 2);
+  return op;
 }
 
-void write_conv(const Conv& op, NodeWriter& out) {
-  write_window(op.window, out);
-  out.set("dilations", op.window.dilations);
-  out.set("group", op.groups);
+void write_geometry(const Window& window, NodeWriter& out) {
+  write_window(window, out);
+  out.set("dilations", window.dilations);
 }
 
-void write_conv_transpose(const ConvTranspose& op, NodeWriter& out) {
-  write_window(op.window, out);
-  out.set("dilations", op.window.dilations);
-  out.set("group", op.groups);
-  out.set("output_padding", op.output_padding);
-  if (!op.output_shape.empty()) out.set("output_shape", op.output_shape);
-}
+void write_onnx(const Conv& op, NodeWriter& out) { write_geometry(op.window, out); }
+
+void write_onnx(const ConvTranspose& op, NodeWriter& out) { write_geometry(op.window, out); }
 
 constexpr std::size_t kImageRank = 4;
 
@@ -337,36 +315,26 @@ Result<Converted> convert_mediapipe_transpose_conv(Conversion& c) {
       .inputs = with_optional({c.input(0), c.input(1)}, c.input(2))};
 }
 
-constexpr auto kOperators = std::to_array<OperatorTraits>({
-    describe<Conv>({.number = 1,
-                    .name = "Conv",
-                    .arity = {2, 3},
-                    .infer = rule<infer_conv>,
-                    .run = rule<run_conv>,
-                    .is_layer = true,
-                    .link = rule<link_conv>,
-                    .quantized_of = quantization::role_of_layer,
-                    .products = rule<conv_products>,
-                    .trained = {1, 2},
-                    .kernel_kind = "conv2d",
-                    .write_onnx = rule<write_conv>}),
-    describe<ConvTranspose>({.number = 2,
-                             .name = "ConvTranspose",
-                             .arity = {2, 3},
-                             .infer = rule<infer_conv_transpose>,
-                             .run = rule<run_conv_transpose>,
-                             .is_layer = true,
-                             .link = rule<link_conv_transpose>,
-                             .quantized_of = quantization::role_of_layer,
-                             .products = rule<conv_transpose_products>,
-                             .trained = {1, 2},
-                             .kernel_kind = "transposed_conv2d",
-                             .write_onnx = rule<write_conv_transpose>}),
-});
+constexpr OperatorTraits convolution(OperatorTraits t) {
+  t.arity = {2, 3};
+  t.is_layer = true;
+  t.quantized_of = quantization::role_of_layer;
+  t.trained = {1, 2};
+  return t;
+}
 
-constexpr auto kOnnx = std::to_array<OnnxReader>({
-    {"Conv", convert_conv},
-    {"ConvTranspose", convert_conv_transpose},
+constexpr auto kOperators = std::to_array<OperatorTraits>({
+    describe<Conv>(convolution({.number = 1,
+                                .name = "Conv",
+                                .kernel_kind = "conv2d",
+                                .onnx = {attribute<&Conv::groups>("group")}})),
+    describe<ConvTranspose>(
+        convolution({.number = 2,
+                     .name = "ConvTranspose",
+                     .kernel_kind = "transposed_conv2d",
+                     .onnx = {attribute<&ConvTranspose::groups>("group"),
+                              attribute<&ConvTranspose::output_padding>("output_padding"),
+                              attribute<&ConvTranspose::output_shape>("output_shape")}})),
 });
 
 constexpr auto kTflite = std::to_array<TfliteReader>({
@@ -378,8 +346,6 @@ constexpr auto kTflite = std::to_array<TfliteReader>({
 
 }  // namespace
 
-OperatorFamily convolution_family() {
-  return {.operators = kOperators, .onnx = kOnnx, .tflite = kTflite};
-}
+OperatorFamily convolution_family() { return {.operators = kOperators, .tflite = kTflite}; }
 
 }  // namespace fleetfit::graph

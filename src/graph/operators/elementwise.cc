@@ -3,16 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "graph/channel_links.h"
-#include "graph/evaluate/kernels.h"
-#include "graph/evaluate/references.h"
-#include "graph/onnx/lowering.h"
-#include "graph/onnx/onnx_node.h"
-#include "graph/operands.h"
-#include "graph/operators/names.h"
-#include "graph/operators/traits.h"
-#include "graph/passes/layout_adaptation.h"
-#include "graph/tflite/conversion.h"
+#include "graph/operators/family.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -22,30 +13,17 @@ using namespace onnx_format;
 using namespace rewrite;
 using namespace tflite;
 
+// In the order of their enums, what ONNX lacks at the end.
 constexpr std::array<std::string_view, 16> kUnaryNames = {
     "Abs",   "Neg", "Exp", "Log", "Sqrt", "Reciprocal", "Floor",  "Ceil",
     "Round", "Erf", "Sin", "Cos", "Sign", "Not",        "Square", "Rsqrt"};
-constexpr std::array<std::string_view, 19> kElementwiseNames = {"Add",
-                                                                "Sub",
-                                                                "Mul",
-                                                                "Div",
-                                                                "Pow",
-                                                                "Mod",
-                                                                "Min",
-                                                                "Max",
-                                                                "Sum",
-                                                                "Mean",
-                                                                "Equal",
-                                                                "Greater",
-                                                                "Less",
-                                                                "GreaterOrEqual",
-                                                                "LessOrEqual",
-                                                                "And",
-                                                                "Or",
-                                                                "Xor",
-                                                                "SquaredDifference"};
+constexpr std::size_t kUnariesOfOnnx = 14;
+constexpr auto kElementwiseNames = std::to_array<std::string_view>(
+    {"Add", "Sub", "Mul", "Div", "Pow", "Mod", "Min", "Max", "Sum", "Mean", "Equal", "Greater",
+     "Less", "GreaterOrEqual", "LessOrEqual", "And", "Or", "Xor", "SquaredDifference"});
+constexpr std::size_t kElementwiseOfOnnx = 18;
 
-Outcomes infer_elementwise(const Elementwise& op, const Node&, const Operands& in) {
+Outcomes infer(const Elementwise& op, const Operands& in) {
   const bool compares =
       op.kind >= ElementwiseKind::equal && op.kind <= ElementwiseKind::logical_xor;
   const auto dtype = compares ? DType::boolean : in.dtype(0);
@@ -58,35 +36,27 @@ Outcomes infer_elementwise(const Elementwise& op, const Node&, const Operands& i
   return one(dtype, shape);
 }
 
-Outcomes infer_is_nan(const IsNaN&, const Node&, const Operands& in) {
-  return first_shape_as(DType::boolean, in);
-}
-
-std::string_view unary_name(const Unary& op) { return name_of_kind(kUnaryNames, op.kind); }
-
-std::string_view elementwise_name(const Elementwise& op) {
-  return name_of_kind(kElementwiseNames, op.kind);
-}
+Outcomes infer(const IsNaN&, const Operands& in) { return first_shape_as(DType::boolean, in); }
 
 bool takes_any_number(ElementwiseKind kind) {
   return kind == ElementwiseKind::min || kind == ElementwiseKind::max ||
          kind == ElementwiseKind::sum || kind == ElementwiseKind::mean;
 }
 
-Arity elementwise_arity(const Elementwise& op) {
+Arity arity_of(const Elementwise& op) {
   return takes_any_number(op.kind) ? Arity{1, kAnyNumber} : Arity{2, 2};
 }
 
-bool hands_on_elementwise(const Elementwise& op, const Graph&, const Node& node) {
+bool hands_on(const Elementwise& op, const Graph&, const Node& node) {
   return takes_any_number(op.kind) && node.inputs.size() == 1;
 }
 
-quantization::Role role_of_elementwise(const Elementwise& op, const Graph&, const Node&) {
+quantization::Role role_of(const Elementwise& op, const Graph&, const Node&) {
   const bool known = op.kind == ElementwiseKind::add || op.kind == ElementwiseKind::mul;
   return known ? quantization::Role::computes : quantization::Role::floats;
 }
 
-Price unary_price(const Unary& op) {
+Price price_of(const Unary& op) {
   switch (op.kind) {
     case UnaryKind::exp:
     case UnaryKind::log:
@@ -99,14 +69,10 @@ Price unary_price(const Unary& op) {
   }
 }
 
-Values run_is_nan(const IsNaN&, const Call& call) {
+Values run(const IsNaN&, const Call& call) {
   std::vector<std::int64_t> truths;
   for (const auto x : read<double>(call.input(0))) truths.push_back(std::isnan(x) ? 1 : 0);
   return one(write(call.result(), truths));
-}
-
-Result<Operator> convert_unary(NodeReader& reader) {
-  return Unary{kind_of_name<UnaryKind>(kUnaryNames, reader.type())};
 }
 
 /// Before opset 7 the second operand could be aligned to an axis of the first: its shape gets ones
@@ -130,17 +96,16 @@ Status align_second(NodeReader& reader) {
   return {};
 }
 
-Result<Operator> convert_elementwise(NodeReader& reader) {
+Result<Operator> read_onnx(const Elementwise& op, NodeReader& reader) {
   if (reader.opset() < 7) {
     FLEETFIT_TRY(align_second(reader));
   }
-  const auto kind = kind_of_name<ElementwiseKind>(kElementwiseNames, reader.type());
-  if (kind == ElementwiseKind::mod && reader.integer("fmod", 0) != 0)
+  if (op.kind == ElementwiseKind::mod && reader.integer("fmod", 0) != 0)
     return unknown(reader, "fmod");
-  return Elementwise{kind};
+  return op;
 }
 
-Status lower_unary(const Unary& op, Node& node, Lowering& out) {
+Status lower_onnx(const Unary& op, Node& node, Lowering& out) {
   const auto x = node.inputs[0];
   if (op.kind == UnaryKind::square) {
     out.emit(node, "square", Elementwise{ElementwiseKind::mul}, {x, x}, node.outputs[0]);
@@ -153,7 +118,7 @@ Status lower_unary(const Unary& op, Node& node, Lowering& out) {
   return {};
 }
 
-Status lower_elementwise(const Elementwise& op, Node& node, Lowering& out) {
+Status lower_onnx(const Elementwise& op, Node& node, Lowering& out) {
   if (op.kind != ElementwiseKind::squared_difference) return out.keep(std::move(node));
   const auto difference =
       out.step(node, "difference", Elementwise{ElementwiseKind::sub}, node.inputs);
@@ -172,27 +137,13 @@ Result<Converted> convert_elementwise(Conversion& c) {
   return Converted{.op = Elementwise{kind}, .inputs = c.inputs};
 }
 
-/// The options of the four basic ones hold nothing but an activation.
-Result<Converted> arithmetic(Conversion& c, ElementwiseKind kind, std::string_view options) {
-  const auto activation = fused(c.options(options));
+/// The options of the four basic ones, which are named after them, hold nothing but an activation.
+template <ElementwiseKind kind>
+Result<Converted> convert_arithmetic(Conversion& c) {
+  const auto name = kElementwiseNames[static_cast<std::size_t>(kind)];
+  const auto activation = fused(c.options(fmt::format("{}Options", name)));
   if (!activation) return not_known(std::string(kUnknownActivation));
   return Converted{.op = Elementwise{kind}, .inputs = c.inputs, .activation = *activation};
-}
-
-Result<Converted> convert_add(Conversion& c) {
-  return arithmetic(c, ElementwiseKind::add, "AddOptions");
-}
-
-Result<Converted> convert_sub(Conversion& c) {
-  return arithmetic(c, ElementwiseKind::sub, "SubOptions");
-}
-
-Result<Converted> convert_mul(Conversion& c) {
-  return arithmetic(c, ElementwiseKind::mul, "MulOptions");
-}
-
-Result<Converted> convert_div(Conversion& c) {
-  return arithmetic(c, ElementwiseKind::div, "DivOptions");
 }
 
 /// A tensor between two nodes that one operator of the file becomes.
@@ -220,80 +171,21 @@ Result<Converted> convert_floor_mod(Conversion& c) {
 }
 
 constexpr auto kOperators = std::to_array<OperatorTraits>({
-    describe<Unary>({.number = 16,
-                     .name_of = rule<unary_name>,
-                     .infer = infer_like_first,
-                     .run = rule<run_unary>,
-                     .link = linked<&ChannelLinks::keep_shape>,
-                     .follow = follow_unchanged,
-                     .kernel_kind = "elementwise",
-                     .price_of = rule<unary_price>,
-                     .lower_onnx = rule<lower_unary>}),
-    describe<Elementwise>({.number = 17,
-                           .name_of = rule<elementwise_name>,
-                           .arity_of = rule<elementwise_arity>,
-                           .infer = rule<infer_elementwise>,
-                           .run = rule<run_elementwise>,
-                           .hands_on = rule<hands_on_elementwise>,
-                           .link = linked<&ChannelLinks::broadcast_all>,
-                           .data_inputs = DataInputs::broadcast,
-                           .follow = follow_unchanged,
-                           .quantized_of = rule<role_of_elementwise>,
-                           .trained = InputSet::all(),
-                           .takes_any_factor = true,
-                           .kernel_kind = "elementwise",
-                           .lower_onnx = rule<lower_elementwise>}),
-    describe<IsNaN>({.number = 52,
-                     .name = "IsNaN",
-                     .infer = rule<infer_is_nan>,
-                     .run = rule<run_is_nan>,
-                     .link = linked<&ChannelLinks::keep_shape>,
-                     .follow = follow_unchanged,
-                     .kernel_kind = "elementwise",
-                     .price = Price::cheap}),
-});
-
-constexpr auto kOnnx = std::to_array<OnnxReader>({
-    {"IsNaN", convert_plain<IsNaN>},
-    {"Abs", convert_unary},
-    {"Neg", convert_unary},
-    {"Exp", convert_unary},
-    {"Log", convert_unary},
-    {"Sqrt", convert_unary},
-    {"Reciprocal", convert_unary},
-    {"Floor", convert_unary},
-    {"Ceil", convert_unary},
-    {"Round", convert_unary},
-    {"Erf", convert_unary},
-    {"Sin", convert_unary},
-    {"Cos", convert_unary},
-    {"Sign", convert_unary},
-    {"Not", convert_unary},
-    {"Add", convert_elementwise},
-    {"Sub", convert_elementwise},
-    {"Mul", convert_elementwise},
-    {"Div", convert_elementwise},
-    {"Pow", convert_elementwise},
-    {"Mod", convert_elementwise},
-    {"Min", convert_elementwise},
-    {"Max", convert_elementwise},
-    {"Sum", convert_elementwise},
-    {"Mean", convert_elementwise},
-    {"Equal", convert_elementwise},
-    {"Greater", convert_elementwise},
-    {"Less", convert_elementwise},
-    {"GreaterOrEqual", convert_elementwise},
-    {"LessOrEqual", convert_elementwise},
-    {"And", convert_elementwise},
-    {"Or", convert_elementwise},
-    {"Xor", convert_elementwise},
+    describe<Unary>(
+        elementwise({.number = 16, .kinds = names_by<&Unary::kind>(kUnaryNames, kUnariesOfOnnx)})),
+    describe<Elementwise>(broadcast_elementwise(
+        {.number = 17,
+         .kinds = names_by<&Elementwise::kind>(kElementwiseNames, kElementwiseOfOnnx),
+         .trained = InputSet::all(),
+         .takes_any_factor = true})),
+    describe<IsNaN>(elementwise({.number = 52, .name = "IsNaN", .price = Price::cheap})),
 });
 
 constexpr auto kTflite = std::to_array<TfliteReader>({
-    {"ADD", convert_add, {2, 2}},
-    {"SUB", convert_sub, {2, 2}},
-    {"MUL", convert_mul, {2, 2}},
-    {"DIV", convert_div, {2, 2}},
+    {"ADD", convert_arithmetic<ElementwiseKind::add>, {2, 2}},
+    {"SUB", convert_arithmetic<ElementwiseKind::sub>, {2, 2}},
+    {"MUL", convert_arithmetic<ElementwiseKind::mul>, {2, 2}},
+    {"DIV", convert_arithmetic<ElementwiseKind::div>, {2, 2}},
     {"ADD_N", convert_elementwise<ElementwiseKind::sum>, {1, kAnyNumber}},
     {"POW", convert_elementwise<ElementwiseKind::pow>, {2, 2}},
     {"MINIMUM", convert_elementwise<ElementwiseKind::min>, {2, 2}},
@@ -327,8 +219,6 @@ constexpr auto kTflite = std::to_array<TfliteReader>({
 
 }  // namespace
 
-OperatorFamily elementwise_family() {
-  return {.operators = kOperators, .onnx = kOnnx, .tflite = kTflite};
-}
+OperatorFamily elementwise_family() { return {.operators = kOperators, .tflite = kTflite}; }
 
 }  // namespace fleetfit::graph

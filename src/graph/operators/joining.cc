@@ -3,15 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "graph/channel_links.h"
-#include "graph/evaluate/kernels.h"
-#include "graph/onnx/lowering.h"
-#include "graph/onnx/node_writer.h"
-#include "graph/onnx/onnx_node.h"
-#include "graph/operands.h"
-#include "graph/operators/traits.h"
-#include "graph/passes/layout_adaptation.h"
-#include "graph/tflite/conversion.h"
+#include "graph/operators/family.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -21,7 +13,7 @@ using namespace onnx_format;
 using namespace rewrite;
 using namespace tflite;
 
-Outcomes infer_concat(const Concat& op, const Node&, const Operands& in) {
+Outcomes infer(const Concat& op, const Operands& in) {
   if (in.shape(0) == nullptr) return open(in.dtype(0));
   Shape shape = *in.shape(0);
   FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, shape.size()));
@@ -39,7 +31,7 @@ Outcomes infer_concat(const Concat& op, const Node&, const Operands& in) {
   return one(in.dtype(0), shape);
 }
 
-Outcomes infer_split(const Split& op, const Node& node, const Operands& in) {
+Outcomes infer(const Split& op, const Node& node, const Operands& in) {
   const auto parts = node.outputs.size();
   std::vector<Outcome> outcomes(parts, {in.dtype(0), std::nullopt});
   if (in.shape(0) == nullptr) return outcomes;
@@ -69,7 +61,7 @@ Outcomes infer_split(const Split& op, const Node& node, const Operands& in) {
   return outcomes;
 }
 
-Outcomes infer_stack(const Stack& op, const Node&, const Operands& in) {
+Outcomes infer(const Stack& op, const Operands& in) {
   if (in.shape(0) == nullptr) return open(in.dtype(0));
   Shape shape = *in.shape(0);
   for (std::size_t i = 1; i < in.size(); ++i) {
@@ -83,7 +75,7 @@ Outcomes infer_stack(const Stack& op, const Node&, const Operands& in) {
   return one(in.dtype(0), shape);
 }
 
-Outcomes infer_unstack(const Unstack& op, const Node& node, const Operands& in) {
+Outcomes infer(const Unstack& op, const Node& node, const Operands& in) {
   std::vector<Outcome> outcomes(node.outputs.size(), {in.dtype(0), std::nullopt});
   if (in.shape(0) == nullptr) return outcomes;
   const Shape& x = *in.shape(0);
@@ -95,7 +87,7 @@ Outcomes infer_unstack(const Unstack& op, const Node& node, const Operands& in) 
   return outcomes;
 }
 
-void link_concat(const Concat& op, ChannelLinks& links) {
+void link(const Concat& op, ChannelLinks& links) {
   const std::size_t axis = axis_of(op.axis, links.rank(links.out()));
   int offset = 0;
   for (const TensorId part : links.node().inputs) {
@@ -106,7 +98,7 @@ void link_concat(const Concat& op, ChannelLinks& links) {
   }
 }
 
-void link_split(const Split& op, ChannelLinks& links) {
+void link(const Split& op, ChannelLinks& links) {
   const std::size_t axis = axis_of(op.axis, links.rank(links.in(0)));
   int offset = 0;
   for (const TensorId part : links.node().outputs) {
@@ -119,19 +111,15 @@ void link_split(const Split& op, ChannelLinks& links) {
   if (links.has(1)) links.pin_input(1);
 }
 
-void link_unstack(const Unstack& op, ChannelLinks& links) {
+void link(const Unstack& op, ChannelLinks& links) {
   for (const TensorId part : links.node().outputs) {
     if (part != kNoTensor) links.drop_axis(part, axis_of(op.axis, links.rank(links.in(0))));
   }
 }
 
-bool hands_on_concat(const Concat&, const Graph&, const Node& node) {
-  return node.inputs.size() == 1;
-}
+bool hands_on(const Concat&, const Graph&, const Node& node) { return node.inputs.size() == 1; }
 
-bool hands_on_split(const Split&, const Graph&, const Node& node) {
-  return node.outputs.size() == 1;
-}
+bool hands_on(const Split&, const Graph&, const Node& node) { return node.outputs.size() == 1; }
 
 /// Indices [first, first + count) along one axis.
 Value part(const Value& x, std::size_t axis, std::int64_t first, std::int64_t count) {
@@ -158,28 +146,22 @@ Value joined(std::span<const Value* const> parts, std::size_t axis, const Form& 
                parts.front()->quantization};
 }
 
-Status check_parts(const Call& call) {
+template <class Op>
+Values join(const Op& op, const Call& call) {
   for (const auto* part : call.inputs) {
     if (part == nullptr || part->dtype != call.input(0).dtype) {
       return misfit("an operand is missing or of another type");
     }
   }
-  return {};
-}
-
-Values run_concat(const Concat& op, const Call& call) {
-  FLEETFIT_TRY(check_parts(call));
   FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, call.result().shape.size()));
   return one(joined(call.inputs, axis, call.result()));
 }
 
-Values run_stack(const Stack& op, const Call& call) {
-  FLEETFIT_TRY(check_parts(call));
-  FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, call.result().shape.size()));
-  return one(joined(call.inputs, axis, call.result()));
-}
+Values run(const Concat& op, const Call& call) { return join(op, call); }
 
-Values run_split(const Split& op, const Call& call) {
+Values run(const Stack& op, const Call& call) { return join(op, call); }
+
+Values run(const Split& op, const Call& call) {
   FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, call.input(0).shape.size()));
   std::vector<Value> parts;
   std::int64_t first = 0;
@@ -190,7 +172,7 @@ Values run_split(const Split& op, const Call& call) {
   return parts;
 }
 
-Values run_unstack(const Unstack& op, const Call& call) {
+Values run(const Unstack& op, const Call& call) {
   FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, call.input(0).shape.size()));
   std::vector<Value> parts;
   for (const auto& form : call.results) {
@@ -199,12 +181,7 @@ Values run_unstack(const Unstack& op, const Call& call) {
   return parts;
 }
 
-Result<Operator> convert_split(NodeReader& reader) {
-  if (reader.has("split")) reader.set_input(1, "split", reader.ints("split"));
-  return Split{reader.integer("axis", 0)};
-}
-
-Status lower_stack(const Stack& op, Node& node, Lowering& out) {
+Status lower_onnx(const Stack& op, Node& node, Lowering& out) {
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const auto dtype = out.tensor(node.inputs[i]).dtype;
     node.inputs[i] =
@@ -217,7 +194,7 @@ Status lower_stack(const Stack& op, Node& node, Lowering& out) {
   return out.keep(std::move(node));
 }
 
-Status lower_unstack(const Unstack& op, Node& node, Lowering& out) {
+Status lower_onnx(const Unstack& op, Node& node, Lowering& out) {
   const Node near{.name = node.name};
   Node split{.name = node.name, .op = Split{op.axis}, .inputs = node.inputs};
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -294,57 +271,36 @@ constexpr auto kOperators = std::to_array<OperatorTraits>({
     describe<Concat>({.number = 23,
                       .name = "Concat",
                       .arity = {1, kAnyNumber},
-                      .infer = rule<infer_concat>,
-                      .run = rule<run_concat>,
                       .only_moves = true,
-                      .hands_on = rule<hands_on_concat>,
-                      .link = rule<link_concat>,
                       .data_inputs = DataInputs::joined,
                       .follow = rule<follow_axis<Concat>>,
-                      .quantized = quantization::Role::moves,
                       .trained = InputSet::all(),
                       .takes_any_factor = true,
                       .kernel_kind = "concat",
                       .shares_memory = true,
-                      .write_onnx = rule<write_axis<Concat>>}),
+                      .onnx = {attribute<&Concat::axis>("axis").or_else(1)}}),
     describe<Split>({.number = 24,
                      .name = "Split",
                      .arity = {1, 2, kAnyNumber},
-                     .infer = rule<infer_split>,
-                     .run = rule<run_split>,
                      .only_moves = true,
-                     .hands_on = rule<hands_on_split>,
-                     .link = rule<link_split>,
                      .follow = rule<follow_axis<Split>>,
-                     .quantized = quantization::Role::moves,
                      .kernel_kind = "split",
-                     .write_onnx = rule<write_axis<Split>>,
+                     .onnx = {attribute<&Split::axis>("axis")},
+                     .was_attribute = {"split", 1},
                      .onnx_counts = {1}}),
     describe<Stack>({.number = 36,
                      .name = "Stack",
                      .arity = {1, kAnyNumber},
-                     .infer = rule<infer_stack>,
-                     .run = rule<run_stack>,
                      .only_moves = true,
                      .data_inputs = DataInputs::joined,
-                     .quantized = quantization::Role::moves,
                      .kernel_kind = "concat",
-                     .lower_onnx = rule<lower_stack>}),
+                     .outside_onnx = true}),
     describe<Unstack>({.number = 37,
                        .name = "Unstack",
                        .arity = {1, 1, kAnyNumber},
-                       .infer = rule<infer_unstack>,
-                       .run = rule<run_unstack>,
                        .only_moves = true,
-                       .link = rule<link_unstack>,
-                       .quantized = quantization::Role::moves,
                        .kernel_kind = "split",
-                       .lower_onnx = rule<lower_unstack>}),
-});
-
-constexpr auto kOnnx = std::to_array<OnnxReader>({
-    {"Concat", convert_axis<Concat, 1>},
-    {"Split", convert_split},
+                       .outside_onnx = true}),
 });
 
 constexpr auto kTflite = std::to_array<TfliteReader>({
@@ -357,8 +313,6 @@ constexpr auto kTflite = std::to_array<TfliteReader>({
 
 }  // namespace
 
-OperatorFamily joining_family() {
-  return {.operators = kOperators, .onnx = kOnnx, .tflite = kTflite};
-}
+OperatorFamily joining_family() { return {.operators = kOperators, .tflite = kTflite}; }
 
 }  // namespace fleetfit::graph

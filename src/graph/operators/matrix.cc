@@ -3,16 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "graph/channel_links.h"
-#include "graph/evaluate/references.h"
-#include "graph/onnx/lowering.h"
-#include "graph/onnx/node_writer.h"
-#include "graph/onnx/onnx_node.h"
-#include "graph/operands.h"
-#include "graph/operators/products.h"
-#include "graph/operators/traits.h"
-#include "graph/quantize/plan.h"
-#include "graph/tflite/conversion.h"
+#include "graph/operators/family.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -21,7 +12,7 @@ using namespace interpreter;
 using namespace onnx_format;
 using namespace tflite;
 
-Outcomes infer_gemm(const Gemm& op, const Node&, const Operands& in) {
+Outcomes infer(const Gemm& op, const Operands& in) {
   const auto* a = in.shape(0);
   const auto* b = in.shape(1);
   if (a == nullptr || b == nullptr) return open(in.dtype(0));
@@ -53,7 +44,7 @@ Outcomes infer_gemm(const Gemm& op, const Node&, const Operands& in) {
   return one(in.dtype(0), shape);
 }
 
-Outcomes infer_matmul(const MatMul& op, const Node&, const Operands& in) {
+Outcomes infer(const MatMul& op, const Operands& in) {
   if (in.shape(0) == nullptr || in.shape(1) == nullptr) return open(in.dtype(0));
   Shape a = *in.shape(0);
   Shape b = *in.shape(1);
@@ -76,7 +67,7 @@ Outcomes infer_matmul(const MatMul& op, const Node&, const Operands& in) {
   return one(in.dtype(0), shape);
 }
 
-Outcomes infer_attention(const MultiHeadAttention& op, const Node&, const Operands& in) {
+Outcomes infer(const MultiHeadAttention& op, const Operands& in) {
   const auto* q = in.shape(0);
   if (q == nullptr || in.shape(9) == nullptr) return open(in.dtype(0));
   for (std::size_t i = 0; i < 3; ++i) {
@@ -101,7 +92,7 @@ Outcomes infer_attention(const MultiHeadAttention& op, const Node&, const Operan
   return one(in.dtype(0), shape);
 }
 
-void link_gemm(const Gemm& op, ChannelLinks& links) {
+void link(const Gemm& op, ChannelLinks& links) {
   const std::size_t k = op.trans_b ? 1 : 0;
   const std::size_t last = links.rank(links.in(0)) - 1;
   const bool fits = !op.trans_a && links.rank(links.in(0)) == links.rank(links.out()) &&
@@ -114,7 +105,7 @@ void link_gemm(const Gemm& op, ChannelLinks& links) {
   if (links.has(2)) links.broadcast(links.in(2));
 }
 
-void link_matmul(const MatMul& op, ChannelLinks& links) {
+void link(const MatMul& op, ChannelLinks& links) {
   const std::size_t a_rank = links.rank(links.in(0));
   const std::size_t b_rank = links.rank(links.in(1));
   if (a_rank < 2 || b_rank < 2) return links.pin_node();
@@ -132,18 +123,18 @@ void link_matmul(const MatMul& op, ChannelLinks& links) {
     links.same_or_one(links.in(1), b, b + out_rank - b_rank);
 }
 
-Count gemm_products(const Gemm& op, const Graph& graph, const Node& node) {
+Count products(const Gemm& op, const Graph& graph, const Node& node) {
   const auto& b = input_shape(graph, node, 1);
   return product({elements(output_shape(graph, node)), op.trans_b ? b[1] : b[0]});
 }
 
-Count matmul_products(const MatMul& op, const Graph& graph, const Node& node) {
+Count products(const MatMul& op, const Graph& graph, const Node& node) {
   const auto& a = input_shape(graph, node, 0);
   const auto depth = op.trans_a && a.size() > 1 ? a[a.size() - 2] : a.back();
   return product({elements(output_shape(graph, node)), depth});
 }
 
-Count attention_products(const MultiHeadAttention&, const Graph& graph, const Node& node) {
+Count products(const MultiHeadAttention&, const Graph& graph, const Node& node) {
   const auto in = [&](std::size_t i) -> const Shape& { return input_shape(graph, node, i); };
   const auto& q = in(0);
   const auto queries = q[q.size() - 2];
@@ -162,28 +153,14 @@ bool has_row_bias(const Graph& graph, const Node& node, std::int64_t columns) {
   return shape && !shape->empty() && shape->back() == columns && elements(*shape) == columns;
 }
 
-quantization::Role role_of_gemm(const Gemm& op, const Graph& graph, const Node& node) {
+quantization::Role role_of(const Gemm& op, const Graph& graph, const Node& node) {
   const auto& b = graph.tensor(node.inputs[1]).shape;
   const bool is_layer = op.alpha == 1 && op.beta == 1 && !op.trans_a && !op.keep_leading && b &&
                         b->size() == 2 && has_row_bias(graph, node, (*b)[op.trans_b ? 0 : 1]);
   return is_layer ? quantization::role_of_layer(op, graph, node) : quantization::Role::floats;
 }
 
-Result<Operator> convert_gemm(NodeReader& reader) {
-  return Gemm{.alpha = reader.number("alpha", 1),
-              .beta = reader.number("beta", 1),
-              .trans_a = reader.integer("transA", 0) != 0,
-              .trans_b = reader.integer("transB", 0) != 0};
-}
-
-void write_gemm(const Gemm& op, NodeWriter& out) {
-  out.set("alpha", op.alpha);
-  out.set("beta", op.beta);
-  out.set("transA", op.trans_a);
-  out.set("transB", op.trans_b);
-}
-
-Status lower_gemm(const Gemm& op, Node& node, Lowering& out) {
+Status lower_onnx(const Gemm& op, Node& node, Lowering& out) {
   // Copies: adding tensors moves the others.
   const auto a = out.tensor(node.inputs[0]).shape;
   const auto b = out.tensor(node.inputs[1]).shape;
@@ -208,7 +185,7 @@ Status lower_gemm(const Gemm& op, Node& node, Lowering& out) {
   return {};
 }
 
-Status lower_matmul(const MatMul& op, Node& node, Lowering& out) {
+Status lower_onnx(const MatMul& op, Node& node, Lowering& out) {
   const std::array<bool, 2> transposed{op.trans_a, op.trans_b};
   for (std::size_t i = 0; i < 2; ++i) {
     if (!transposed[i]) continue;
@@ -226,7 +203,7 @@ Status lower_matmul(const MatMul& op, Node& node, Lowering& out) {
   return out.keep(std::move(node));
 }
 
-Status lower_attention(const MultiHeadAttention& op, Node& node, Lowering& out) {
+Status lower_onnx(const MultiHeadAttention& op, Node& node, Lowering& out) {
   const auto q = out.tensor(node.inputs[0]).shape;
   const auto weights = out.tensor(node.inputs[3]).shape;
   if (!q || !weights)
@@ -283,45 +260,28 @@ Result<Converted> convert_batch_matmul(Conversion& c) {
 }
 
 constexpr auto kOperators = std::to_array<OperatorTraits>({
-    describe<Gemm>({.number = 3,
-                    .name = "Gemm",
-                    .arity = {2, 3},
-                    .infer = rule<infer_gemm>,
-                    .run = rule<run_gemm>,
-                    .is_layer = true,
-                    .link = rule<link_gemm>,
-                    .quantized_of = rule<role_of_gemm>,
-                    .products = rule<gemm_products>,
-                    .trained = {0, 1, 2},
-                    .kernel_kind = "fully_connected",
-                    .write_onnx = rule<write_gemm>,
-                    .lower_onnx = rule<lower_gemm>}),
+    describe<Gemm>(
+        {.number = 3,
+         .name = "Gemm",
+         .arity = {2, 3},
+         .is_layer = true,
+         .trained = {0, 1, 2},
+         .kernel_kind = "fully_connected",
+         .onnx = {attribute<&Gemm::alpha>("alpha"), attribute<&Gemm::beta>("beta"),
+                  attribute<&Gemm::trans_a>("transA"), attribute<&Gemm::trans_b>("transB")}}),
     describe<MatMul>({.number = 4,
                       .name = "MatMul",
                       .arity = {2, 2},
-                      .infer = rule<infer_matmul>,
-                      .run = rule<run_matmul>,
                       .is_layer = true,
-                      .link = rule<link_matmul>,
                       .quantized = quantization::Role::computes,
-                      .products = rule<matmul_products>,
                       .trained = {0, 1},
-                      .kernel_kind = "fully_connected",
-                      .lower_onnx = rule<lower_matmul>}),
+                      .kernel_kind = "fully_connected"}),
     describe<MultiHeadAttention>({.number = 5,
                                   .name = "MultiHeadAttention",
                                   .arity = {11, 11},
-                                  .infer = rule<infer_attention>,
-                                  .run = rule<run_attention>,
-                                  .products = rule<attention_products>,
                                   .trained = {3, 4, 5, 6, 7, 8, 9, 10},
                                   .kernel_kind = "matmul",
-                                  .lower_onnx = rule<lower_attention>}),
-});
-
-constexpr auto kOnnx = std::to_array<OnnxReader>({
-    {"Gemm", convert_gemm},
-    {"MatMul", convert_plain<MatMul>},
+                                  .outside_onnx = true}),
 });
 
 constexpr auto kTflite = std::to_array<TfliteReader>({
@@ -331,8 +291,6 @@ constexpr auto kTflite = std::to_array<TfliteReader>({
 
 }  // namespace
 
-OperatorFamily matrix_family() {
-  return {.operators = kOperators, .onnx = kOnnx, .tflite = kTflite};
-}
+OperatorFamily matrix_family() { return {.operators = kOperators, .tflite = kTflite}; }
 
 }  // namespace fleetfit::graph

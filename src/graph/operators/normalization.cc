@@ -5,16 +5,7 @@
 #include <cmath>
 
 #include "fleetfit/graph/shape_inference.h"
-#include "graph/channel_links.h"
-#include "graph/evaluate/kernels.h"
-#include "graph/onnx/lowering.h"
-#include "graph/onnx/node_writer.h"
-#include "graph/onnx/onnx_node.h"
-#include "graph/operands.h"
-#include "graph/operators/traits.h"
-#include "graph/passes/constants.h"
-#include "graph/passes/layout_adaptation.h"
-#include "graph/tflite/conversion.h"
+#include "graph/operators/family.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -24,20 +15,18 @@ using namespace onnx_format;
 using namespace rewrite;
 using namespace tflite;
 
-Outcomes infer_batch_norm(const BatchNorm& op, const Node&, const Operands& in) {
-  const auto* x = in.shape(0);
-  if (x == nullptr) return open(in.dtype(0));
-  if (x->size() < 2) return misfit("{} has no channels", to_string(*x));
-  const auto channels = (*x)[channel_axis(*x, op.layout)];
+Result<Shape> shape_of(const BatchNorm& op, const Shape& x, const Operands& in) {
+  if (x.size() < 2) return misfit("{} has no channels", to_string(x));
+  const auto channels = x[channel_axis(x, op.layout)];
   for (std::size_t i = 1; i < 5; ++i) {
     if (in.shape(i) != nullptr && elements(*in.shape(i)) != channels) {
       return misfit("{} values for {} channels", elements(*in.shape(i)), channels);
     }
   }
-  return one(in.dtype(0), *x);
+  return x;
 }
 
-Outcomes infer_layer_norm(const LayerNorm& op, const Node&, const Operands& in) {
+Outcomes infer(const LayerNorm& op, const Operands& in) {
   const auto* x = in.shape(0);
   if (x == nullptr) return open(in.dtype(0));
   FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, x->size()));
@@ -55,28 +44,24 @@ Outcomes infer_layer_norm(const LayerNorm& op, const Node&, const Operands& in) 
       {in.dtype(0), *x}, {DType::f32, statistics}, {DType::f32, statistics}};
 }
 
-Outcomes infer_softmax(const Softmax& op, const Node&, const Operands& in) {
-  const auto* x = in.shape(0);
-  if (x == nullptr) return open(in.dtype(0));
-  if (const auto axis = resolve_axis(op.axis, x->size()); !axis && !x->empty())
+Result<Shape> shape_of(const Softmax& op, const Shape& x) {
+  if (const auto axis = resolve_axis(op.axis, x.size()); !axis && !x.empty())
     return tl::unexpected(axis.error());
-  return one(in.dtype(0), *x);
+  return x;
 }
 
-Outcomes infer_lp_normalization(const LpNormalization& op, const Node&, const Operands& in) {
-  const auto* x = in.shape(0);
-  if (x == nullptr) return open(in.dtype(0));
-  FLEETFIT_TRY(resolve_axis(op.axis, x->size()));
-  return one(in.dtype(0), *x);
+Result<Shape> shape_of(const LpNormalization& op, const Shape& x) {
+  FLEETFIT_TRY(resolve_axis(op.axis, x.size()));
+  return x;
 }
 
-void link_batch_norm(const BatchNorm& op, ChannelLinks& links) {
+void link(const BatchNorm& op, ChannelLinks& links) {
   links.normalize(links.channel_axis_of(links.in(0), op.layout));
 }
 
-void link_instance_norm(const InstanceNorm&, ChannelLinks& links) { links.normalize(1); }
+void link(const InstanceNorm&, ChannelLinks& links) { links.normalize(1); }
 
-void link_layer_norm(const LayerNorm& op, ChannelLinks& links) {
+void link(const LayerNorm& op, ChannelLinks& links) {
   if (links.node().outputs.size() > 1) return links.pin_node();
   links.keep_shape();
   for (std::size_t a = axis_of(op.axis, links.rank(links.out())); a < links.rank(links.out()); ++a)
@@ -84,14 +69,12 @@ void link_layer_norm(const LayerNorm& op, ChannelLinks& links) {
   for (std::size_t i = 1; i < links.node().inputs.size(); ++i) links.pin_input(i);
 }
 
-void link_softmax(const Softmax& op, ChannelLinks& links) {
+void link(const Softmax& op, ChannelLinks& links) {
   links.keep_shape();
   const std::size_t first = axis_of(op.axis, links.rank(links.out()));
   const std::size_t end = op.to_end ? links.rank(links.out()) : first + 1;
   for (std::size_t a = first; a < end; ++a) links.pin(links.out(), a);
 }
-
-std::string_view softmax_name(const Softmax& op) { return op.log ? "LogSoftmax" : "Softmax"; }
 
 struct Moments {
   double mean = 0;
@@ -171,7 +154,7 @@ void normalize_response(std::vector<double>& run, const Lrn& op) {
   }
 }
 
-Values run_batch_norm(const BatchNorm& op, const Call& call) {
+Values run(const BatchNorm& op, const Call& call) {
   auto x = read<double>(call.input(0));
   const auto scale = read<double>(call.input(1));
   const auto shift = read<double>(call.input(2));
@@ -188,7 +171,7 @@ Values run_batch_norm(const BatchNorm& op, const Call& call) {
   return one(write(call.result(), x));
 }
 
-Values run_instance_norm(const InstanceNorm& op, const Call& call) {
+Values run(const InstanceNorm& op, const Call& call) {
   auto x = read<double>(call.input(0));
   const auto scale = read<double>(call.input(1));
   const auto shift = read<double>(call.input(2));
@@ -207,7 +190,7 @@ Values run_instance_norm(const InstanceNorm& op, const Call& call) {
   return one(write(call.result(), x));
 }
 
-Values run_layer_norm(const LayerNorm& op, const Call& call) {
+Values run(const LayerNorm& op, const Call& call) {
   const auto& shape = call.input(0).shape;
   FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, shape.size()));
   const Shape normalized(shape.begin() + static_cast<std::ptrdiff_t>(axis), shape.end());
@@ -239,7 +222,7 @@ Values run_layer_norm(const LayerNorm& op, const Call& call) {
   return results;
 }
 
-Values run_lrn(const Lrn& op, const Call& call) {
+Values run(const Lrn& op, const Call& call) {
   if (op.size < 1) return misfit("a window of {} channels", op.size);
   auto x = read<double>(call.input(0));
   const auto& shape = call.input(0).shape;
@@ -250,7 +233,7 @@ Values run_lrn(const Lrn& op, const Call& call) {
   return one(write(call.result(), x));
 }
 
-Values run_lp_normalization(const LpNormalization& op, const Call& call) {
+Values run(const LpNormalization& op, const Call& call) {
   auto x = read<double>(call.input(0));
   FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, call.input(0).shape.size()));
   change_runs(x, along(call.input(0).shape, axis),
@@ -258,7 +241,7 @@ Values run_lp_normalization(const LpNormalization& op, const Call& call) {
   return one(write(call.result(), x));
 }
 
-Values run_softmax(const Softmax& op, const Call& call) {
+Values run(const Softmax& op, const Call& call) {
   auto x = read<double>(call.input(0));
   auto shape = call.input(0).shape;
   if (shape.empty()) shape = {1};
@@ -269,7 +252,7 @@ Values run_softmax(const Softmax& op, const Call& call) {
   return one(write(call.result(), x));
 }
 
-Followed follow_softmax(const Softmax& op, Adaptation& adaptation) {
+Followed follow(const Softmax& op, Adaptation& adaptation) {
   const bool one_axis = !op.to_end || normalized_axis(op.axis, adaptation.rank()) + 1 ==
                                           static_cast<std::int64_t>(adaptation.rank());
   if (!one_axis) return std::nullopt;
@@ -278,66 +261,24 @@ Followed follow_softmax(const Softmax& op, Adaptation& adaptation) {
   return follow_axis(adapted, adaptation);
 }
 
-Result<Operator> convert_batch_norm(NodeReader& reader) {
+Result<Operator> read_onnx(const BatchNorm& op, NodeReader& reader) {
   if (reader.integer("training_mode", 0) != 0)
     return unknown(reader, "batch normalization in training mode");
   if (reader.integer("spatial", 1) != 1) return unknown(reader, "batch normalization per element");
   // Further outputs are statistics of training.
   if (reader.node().outputs.size() > 1) reader.node().outputs.resize(1);
-  return BatchNorm{.epsilon = reader.number("epsilon", 1e-5F)};
+  return op;
 }
 
-Result<Operator> convert_instance_norm(NodeReader& reader) {
-  return InstanceNorm{.epsilon = reader.number("epsilon", 1e-5F)};
-}
-
-Result<Operator> convert_layer_norm(NodeReader& reader) {
-  return LayerNorm{.axis = reader.integer("axis", -1), .epsilon = reader.number("epsilon", 1e-5F)};
-}
-
-Result<Operator> convert_lrn(NodeReader& reader) {
-  return Lrn{.size = reader.integer("size", 1),
-             .alpha = reader.number("alpha", 1e-4F),
-             .beta = reader.number("beta", 0.75F),
-             .bias = reader.number("bias", 1)};
-}
-
-Result<Operator> convert_lp_normalization(NodeReader& reader) {
-  return LpNormalization{.axis = reader.integer("axis", -1), .p = reader.integer("p", 2)};
-}
-
-Result<Operator> convert_softmax(NodeReader& reader) {
+Result<Operator> read_onnx(Softmax op, NodeReader& reader) {
   // Before opset 13 all dimensions from the axis on were taken together.
   const bool to_end = reader.opset() < 13;
-  const auto axis = reader.integer("axis", to_end ? 1 : -1);
-  return Softmax{
-      .axis = axis, .to_end = to_end && axis != -1, .log = reader.type() == "LogSoftmax"};
+  op.axis = reader.integer("axis", to_end ? 1 : -1);
+  op.to_end = to_end && op.axis != -1;
+  return op;
 }
 
-void write_batch_norm(const BatchNorm& op, NodeWriter& out) { out.set("epsilon", op.epsilon); }
-
-void write_instance_norm(const InstanceNorm& op, NodeWriter& out) {
-  out.set("epsilon", op.epsilon);
-}
-
-void write_layer_norm(const LayerNorm& op, NodeWriter& out) {
-  out.set("axis", op.axis);
-  out.set("epsilon", op.epsilon);
-}
-
-void write_lrn(const Lrn& op, NodeWriter& out) {
-  out.set("size", op.size);
-  out.set("alpha", op.alpha);
-  out.set("beta", op.beta);
-  out.set("bias", op.bias);
-}
-
-void write_lp_normalization(const LpNormalization& op, NodeWriter& out) {
-  out.set("axis", op.axis);
-  out.set("p", op.p);
-}
-
-Status lower_softmax(const Softmax& op, Node& node, Lowering& out) {
+Status lower_onnx(const Softmax& op, Node& node, Lowering& out) {
   const auto shape = out.tensor(node.inputs[0]).shape;
   if (!op.to_end || !shape || shape->empty()) return out.keep(std::move(node));
   const auto rank = static_cast<std::int64_t>(shape->size());
@@ -386,66 +327,46 @@ Result<Converted> convert_local_response_normalization(Conversion& c) {
                    .inputs = {c.input(0)}};
 }
 
+/// Scale and shift of the result, at inputs 1 and 2, are trained.
+constexpr OperatorTraits scaled(OperatorTraits t) {
+  t.trained = {1, 2};
+  t.kernel_kind = "normalization";
+  return t;
+}
+
+constexpr std::array<std::string_view, 2> kSoftmaxNames = {"Softmax", "LogSoftmax"};
+
 constexpr auto kOperators = std::to_array<OperatorTraits>({
-    describe<BatchNorm>({.number = 6,
-                         .name = "BatchNormalization",
-                         .arity = {5, 5},
-                         .infer = rule<infer_batch_norm>,
-                         .run = rule<run_batch_norm>,
-                         .link = rule<link_batch_norm>,
-                         .trained = {1, 2},
-                         .kernel_kind = "normalization",
-                         .write_onnx = rule<write_batch_norm>}),
-    describe<InstanceNorm>({.number = 7,
-                            .name = "InstanceNormalization",
-                            .arity = {3, 3},
-                            .infer = infer_like_first,
-                            .run = rule<run_instance_norm>,
-                            .link = rule<link_instance_norm>,
-                            .trained = {1, 2},
-                            .kernel_kind = "normalization",
-                            .write_onnx = rule<write_instance_norm>}),
-    describe<LayerNorm>({.number = 8,
-                         .name = "LayerNormalization",
-                         .arity = {2, 3, 3},
-                         .infer = rule<infer_layer_norm>,
-                         .run = rule<run_layer_norm>,
-                         .link = rule<link_layer_norm>,
-                         .trained = {1, 2},
-                         .kernel_kind = "normalization",
-                         .write_onnx = rule<write_layer_norm>}),
+    describe<BatchNorm>(scaled({.number = 6,
+                                .name = "BatchNormalization",
+                                .arity = {5, 5},
+                                .onnx = {attribute<&BatchNorm::epsilon>("epsilon")}})),
+    describe<InstanceNorm>(scaled({.number = 7,
+                                   .name = "InstanceNormalization",
+                                   .arity = {3, 3},
+                                   .infer = infer_like_first,
+                                   .onnx = {attribute<&InstanceNorm::epsilon>("epsilon")}})),
+    describe<LayerNorm>(scaled({.number = 8,
+                                .name = "LayerNormalization",
+                                .arity = {2, 3, 3},
+                                .onnx = {attribute<&LayerNorm::axis>("axis"),
+                                         attribute<&LayerNorm::epsilon>("epsilon")}})),
     describe<Lrn>({.number = 12,
                    .name = "LRN",
                    .infer = infer_like_first,
-                   .run = rule<run_lrn>,
                    .kernel_kind = "normalization",
-                   .write_onnx = rule<write_lrn>}),
-    describe<LpNormalization>({.number = 13,
-                               .name = "LpNormalization",
-                               .infer = rule<infer_lp_normalization>,
-                               .run = rule<run_lp_normalization>,
-                               .follow = rule<follow_axis<LpNormalization>>,
-                               .kernel_kind = "normalization",
-                               .write_onnx = rule<write_lp_normalization>}),
+                   .onnx = {attribute<&Lrn::size>("size"), attribute<&Lrn::alpha>("alpha"),
+                            attribute<&Lrn::beta>("beta"), attribute<&Lrn::bias>("bias")}}),
+    describe<LpNormalization>(
+        {.number = 13,
+         .name = "LpNormalization",
+         .follow = rule<follow_axis<LpNormalization>>,
+         .kernel_kind = "normalization",
+         .onnx = {attribute<&LpNormalization::axis>("axis"), attribute<&LpNormalization::p>("p")}}),
     describe<Softmax>({.number = 14,
-                       .name_of = rule<softmax_name>,
-                       .infer = rule<infer_softmax>,
-                       .run = rule<run_softmax>,
-                       .link = rule<link_softmax>,
-                       .follow = rule<follow_softmax>,
+                       .kinds = names_by<&Softmax::log>(kSoftmaxNames),
                        .kernel_kind = "softmax",
-                       .write_onnx = rule<write_axis<Softmax>>,
-                       .lower_onnx = rule<lower_softmax>}),
-});
-
-constexpr auto kOnnx = std::to_array<OnnxReader>({
-    {"BatchNormalization", convert_batch_norm},
-    {"InstanceNormalization", convert_instance_norm},
-    {"LayerNormalization", convert_layer_norm},
-    {"LRN", convert_lrn},
-    {"LpNormalization", convert_lp_normalization},
-    {"Softmax", convert_softmax},
-    {"LogSoftmax", convert_softmax},
+                       .onnx = {attribute<&Softmax::axis>("axis")}}),
 });
 
 constexpr auto kTflite = std::to_array<TfliteReader>({
@@ -457,8 +378,6 @@ constexpr auto kTflite = std::to_array<TfliteReader>({
 
 }  // namespace
 
-OperatorFamily normalization_family() {
-  return {.operators = kOperators, .onnx = kOnnx, .tflite = kTflite};
-}
+OperatorFamily normalization_family() { return {.operators = kOperators, .tflite = kTflite}; }
 
 }  // namespace fleetfit::graph

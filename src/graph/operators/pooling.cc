@@ -2,15 +2,9 @@
 #include <limits>
 
 #include "fleetfit/graph/shape_inference.h"
-#include "graph/channel_links.h"
-#include "graph/evaluate/kernels.h"
 #include "graph/evaluate/window.h"
-#include "graph/onnx/node_writer.h"
-#include "graph/onnx/onnx_node.h"
-#include "graph/operands.h"
-#include "graph/operators/traits.h"
+#include "graph/operators/family.h"
 #include "graph/operators/windows.h"
-#include "graph/tflite/conversion.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -19,7 +13,7 @@ using namespace interpreter;
 using namespace onnx_format;
 using namespace tflite;
 
-Outcomes infer_pool(const Pool& op, const Node& node, const Operands& in) {
+Outcomes infer(const Pool& op, const Node& node, const Operands& in) {
   const auto* x = in.shape(0);
   if (x == nullptr) return open(in.dtype(0));
   FLEETFIT_TRY(check_image(*x));
@@ -31,31 +25,20 @@ Outcomes infer_pool(const Pool& op, const Node& node, const Operands& in) {
   return outcomes;
 }
 
-Outcomes infer_global_pool(const GlobalPool& op, const Node&, const Operands& in) {
-  const auto* x = in.shape(0);
-  if (x == nullptr) return open(in.dtype(0));
-  FLEETFIT_TRY(check_image(*x));
-  return one(in.dtype(0), image_shape(x->front(), (*x)[channel_axis(*x, op.layout)],
-                                      Ints(x->size() - 2, 1), op.layout));
+Result<Shape> shape_of(const GlobalPool& op, const Shape& x) {
+  FLEETFIT_TRY(check_image(x));
+  return image_shape(x.front(), x[channel_axis(x, op.layout)], Ints(x.size() - 2, 1), op.layout);
 }
 
-void link_pool(const Pool& op, ChannelLinks& links) { links.pool(op.layout); }
+void link(const Pool& op, ChannelLinks& links) { links.pool(op.layout); }
 
-void link_global_pool(const GlobalPool& op, ChannelLinks& links) { links.pool(op.layout); }
+void link(const GlobalPool& op, ChannelLinks& links) { links.pool(op.layout); }
 
-std::string_view pool_name(const Pool& op) {
-  return op.kind == PoolKind::max ? "MaxPool" : "AveragePool";
-}
-
-std::string_view global_pool_name(const GlobalPool& op) {
-  return op.kind == PoolKind::max ? "GlobalMaxPool" : "GlobalAveragePool";
-}
-
-std::string_view global_pool_kernel(const GlobalPool& op) {
+std::string_view kernel_kind_of(const GlobalPool& op) {
   return op.kind == PoolKind::average ? "mean" : "reduce";
 }
 
-quantization::Role role_of_pool(const Pool& op, const Graph&, const Node& node) {
+quantization::Role role_of(const Pool& op, const Graph&, const Node& node) {
   return op.kind == PoolKind::max && !node.activation ? quantization::Role::moves
                                                       : quantization::Role::computes;
 }
@@ -182,7 +165,7 @@ Status check_spatial(const Value& x) {
   return fail(ErrorCode::unsupported, "more than three spatial dimensions");
 }
 
-Values run_pool(const Pool& op, const Call& call) {
+Values run(const Pool& op, const Call& call) {
   FLEETFIT_TRY(check_spatial(call.input(0)));
   const auto x = to_channels_first(call.input(0), op.layout);
   const auto padding = resolve_padding(op.window, Ints(x.shape.begin() + 2, x.shape.end()));
@@ -195,7 +178,7 @@ Values run_pool(const Pool& op, const Call& call) {
   return results(pooling, x, call, op.layout);
 }
 
-Values run_global_pool(const GlobalPool& op, const Call& call) {
+Values run(const GlobalPool& op, const Call& call) {
   const auto x = to_channels_first(call.input(0), op.layout);
   // All spatial dimensions as one, so that there may be any number of them.
   const auto count = elements(Shape(x.shape.begin() + 2, x.shape.end()));
@@ -203,28 +186,23 @@ Values run_global_pool(const GlobalPool& op, const Call& call) {
   return results(pooling, x, call, op.layout);
 }
 
-Result<Operator> convert_pool(NodeReader& reader) {
-  FLEETFIT_ASSIGN(auto geometry, read_window(reader, reader.ints("kernel_shape")));
+Result<Operator> read_onnx(Pool op, NodeReader& reader) {
+  FLEETFIT_ASSIGN(op.window, read_window(reader, reader.ints("kernel_shape")));
   if (reader.integer("storage_order", 0) != 0)
     return unknown(reader, "indices in column-major order");
-  const auto kind = reader.type() == "MaxPool" ? PoolKind::max : PoolKind::average;
-  return Pool{.kind = kind,
-              .window = std::move(geometry),
-              .count_include_pad = reader.integer("count_include_pad", 0) != 0};
+  op.count_include_pad = reader.integer("count_include_pad", 0) != 0;
+  return op;
 }
 
-Result<Operator> convert_global_pool(NodeReader& reader) {
-  return GlobalPool{.kind = reader.type() == "GlobalMaxPool" ? PoolKind::max : PoolKind::average};
-}
-
-void write_pool(const Pool& op, NodeWriter& out) {
+void write_onnx(const Pool& op, NodeWriter& out) {
   write_window(op.window, out);
   out.set("ceil_mode", op.window.ceil_mode);
   if (op.kind == PoolKind::average) out.set("count_include_pad", op.count_include_pad);
   if (op.kind == PoolKind::max) out.set("dilations", op.window.dilations);
 }
 
-Result<Converted> convert_pool(Conversion& c, PoolKind kind) {
+template <PoolKind kind>
+Result<Converted> convert_pool(Conversion& c) {
   const auto options = c.options("Pool2DOptions");
   if (!options) return refuse(std::string(kNoOptions));
   const auto activation = fused(options);
@@ -239,47 +217,27 @@ Result<Converted> convert_pool(Conversion& c, PoolKind kind) {
                    .activation = *activation};
 }
 
-Result<Converted> convert_average_pool_2d(Conversion& c) {
-  return convert_pool(c, PoolKind::average);
-}
-
-Result<Converted> convert_max_pool_2d(Conversion& c) { return convert_pool(c, PoolKind::max); }
+// In the order of PoolKind.
+constexpr std::array<std::string_view, 2> kPoolNames = {"MaxPool", "AveragePool"};
+constexpr std::array<std::string_view, 2> kGlobalPoolNames = {"GlobalMaxPool", "GlobalAveragePool"};
 
 constexpr auto kOperators = std::to_array<OperatorTraits>({
     describe<Pool>({.number = 10,
-                    .name_of = rule<pool_name>,
+                    .kinds = names_by<&Pool::kind>(kPoolNames),
                     .arity = {1, 1, 2},
-                    .infer = rule<infer_pool>,
-                    .run = rule<run_pool>,
-                    .link = rule<link_pool>,
-                    .quantized_of = rule<role_of_pool>,
-                    .kernel_kind = "pooling",
-                    .write_onnx = rule<write_pool>}),
+                    .kernel_kind = "pooling"}),
     describe<GlobalPool>({.number = 11,
-                          .name_of = rule<global_pool_name>,
-                          .infer = rule<infer_global_pool>,
-                          .run = rule<run_global_pool>,
-                          .link = rule<link_global_pool>,
-                          .quantized = quantization::Role::computes,
-                          .kernel_kind_of = rule<global_pool_kernel>}),
-});
-
-constexpr auto kOnnx = std::to_array<OnnxReader>({
-    {"MaxPool", convert_pool},
-    {"AveragePool", convert_pool},
-    {"GlobalMaxPool", convert_global_pool},
-    {"GlobalAveragePool", convert_global_pool},
+                          .kinds = names_by<&GlobalPool::kind>(kGlobalPoolNames),
+                          .quantized = quantization::Role::computes}),
 });
 
 constexpr auto kTflite = std::to_array<TfliteReader>({
-    {"AVERAGE_POOL_2D", convert_average_pool_2d},
-    {"MAX_POOL_2D", convert_max_pool_2d},
+    {"AVERAGE_POOL_2D", convert_pool<PoolKind::average>},
+    {"MAX_POOL_2D", convert_pool<PoolKind::max>},
 });
 
 }  // namespace
 
-OperatorFamily pooling_family() {
-  return {.operators = kOperators, .onnx = kOnnx, .tflite = kTflite};
-}
+OperatorFamily pooling_family() { return {.operators = kOperators, .tflite = kTflite}; }
 
 }  // namespace fleetfit::graph

@@ -1,16 +1,7 @@
 #include <array>
 #include <set>
 
-#include "graph/channel_links.h"
-#include "graph/evaluate/references.h"
-#include "graph/onnx/lowering.h"
-#include "graph/onnx/node_writer.h"
-#include "graph/onnx/onnx_node.h"
-#include "graph/operands.h"
-#include "graph/operators/names.h"
-#include "graph/operators/traits.h"
-#include "graph/passes/layout_adaptation.h"
-#include "graph/tflite/conversion.h"
+#include "graph/operators/family.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -32,23 +23,21 @@ Shape reduced(const Shape& x, const std::set<std::size_t>& axes, bool keep_dims)
   return shape;
 }
 
-Outcomes infer_reduce(const Reduce& op, const Node&, const Operands& in) {
-  if (in.shape(0) == nullptr) return open(in.dtype(0));
-  const Shape& x = *in.shape(0);
+Result<Shape> shape_of(const Reduce& op, const Shape& x) {
   FLEETFIT_ASSIGN(auto axes, resolve_axes(op.axes, x.size()));
   if (op.axes.empty()) {
     for (std::size_t i = 0; i < x.size(); ++i) axes.insert(i);
   }
-  return one(in.dtype(0), reduced(x, axes, op.keep_dims));
+  return reduced(x, axes, op.keep_dims);
 }
 
-Outcomes infer_arg_extreme(const ArgExtreme& op, const Node&, const Operands& in) {
+Outcomes infer(const ArgExtreme& op, const Operands& in) {
   if (in.shape(0) == nullptr) return open(op.index_type);
   FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, in.shape(0)->size()));
   return one(op.index_type, reduced(*in.shape(0), {axis}, op.keep_dims));
 }
 
-Outcomes infer_top_k(const TopK& op, const Node&, const Operands& in) {
+Outcomes infer(const TopK& op, const Operands& in) {
   std::vector<Outcome> outcomes{{in.dtype(0), std::nullopt}, {DType::i64, std::nullopt}};
   const auto k = in.ints(1);
   if (in.shape(0) == nullptr || !k) return outcomes;
@@ -61,7 +50,7 @@ Outcomes infer_top_k(const TopK& op, const Node&, const Operands& in) {
   return outcomes;
 }
 
-void link_reduce(const Reduce& op, ChannelLinks& links) {
+void link(const Reduce& op, ChannelLinks& links) {
   std::vector<bool> reduced(links.rank(links.in(0)), op.axes.empty());
   for (const auto axis : op.axes) reduced[axis_of(axis, links.rank(links.in(0)))] = true;
   std::size_t to = 0;
@@ -75,21 +64,15 @@ void link_reduce(const Reduce& op, ChannelLinks& links) {
   }
 }
 
-std::string_view reduce_name(const Reduce& op) { return name_of_kind(kReduceNames, op.kind); }
-
-std::string_view reduce_kernel(const Reduce& op) {
+std::string_view kernel_kind_of(const Reduce& op) {
   return op.kind == ReduceKind::mean ? "mean" : "reduce";
 }
 
-quantization::Role role_of_reduce(const Reduce& op, const Graph&, const Node&) {
+quantization::Role role_of(const Reduce& op, const Graph&, const Node&) {
   return op.kind == ReduceKind::mean ? quantization::Role::computes : quantization::Role::floats;
 }
 
-std::string_view arg_extreme_name(const ArgExtreme& op) {
-  return op.smallest ? "ArgMin" : "ArgMax";
-}
-
-Followed follow_reduce(const Reduce& op, Adaptation& adaptation) {
+Followed follow(const Reduce& op, Adaptation& adaptation) {
   auto adapted = op;
   for (auto& axis : adapted.axes) axis = adaptation.placed(axis);
   adaptation.plain_result = !op.keep_dims;
@@ -99,14 +82,13 @@ Followed follow_reduce(const Reduce& op, Adaptation& adaptation) {
   return adapted;
 }
 
-Followed follow_arg_extreme(const ArgExtreme& op, Adaptation& adaptation) {
+Followed follow(const ArgExtreme& op, Adaptation& adaptation) {
   return op.keep_dims ? follow_axis(op, adaptation) : std::nullopt;
 }
 
-Result<Operator> convert_reduce(NodeReader& reader) {
-  Reduce reduce{.kind = kind_of_name<ReduceKind>(kReduceNames, reader.type()),
-                .axes = reader.ints("axes"),
-                .keep_dims = reader.integer("keepdims", 1) != 0};
+Result<Operator> read_onnx(Reduce reduce, NodeReader& reader) {
+  reduce.axes = reader.ints("axes");
+  reduce.keep_dims = reader.integer("keepdims", 1) != 0;
   if (reader.has_input(1)) {
     const auto axes = reader.input_ints(1);
     if (!axes) return unknown(reader, "its axes are computed at run time");
@@ -117,21 +99,12 @@ Result<Operator> convert_reduce(NodeReader& reader) {
   return reduce;
 }
 
-Result<Operator> convert_arg_extreme(NodeReader& reader) {
-  return ArgExtreme{.smallest = reader.type() == "ArgMin",
-                    .axis = reader.integer("axis", 0),
-                    .keep_dims = reader.integer("keepdims", 1) != 0,
-                    .select_last = reader.integer("select_last_index", 0) != 0};
-}
-
-Result<Operator> convert_top_k(NodeReader& reader) {
+Result<Operator> read_onnx(const TopK& op, NodeReader& reader) {
   if (reader.has("k")) reader.set_input(1, "k", Ints{reader.integer("k", 1)});
-  return TopK{.axis = reader.integer("axis", -1),
-              .largest = reader.integer("largest", 1) != 0,
-              .sorted = reader.integer("sorted", 1) != 0};
+  return op;
 }
 
-void write_reduce(const Reduce& op, NodeWriter& out) {
+void write_onnx(const Reduce& op, NodeWriter& out) {
   out.set("keepdims", op.keep_dims);
   if (op.axes.empty()) return;
   if (op.kind == ReduceKind::sum) {
@@ -143,27 +116,11 @@ void write_reduce(const Reduce& op, NodeWriter& out) {
   }
 }
 
-void write_arg_extreme(const ArgExtreme& op, NodeWriter& out) {
-  out.set("axis", op.axis);
-  out.set("keepdims", op.keep_dims);
-  out.set("select_last_index", op.select_last);
+Status lower_onnx(const ArgExtreme& op, Node& node, Lowering& out) {
+  return out.keep_with_index_type(op, std::move(node));
 }
 
-void write_top_k(const TopK& op, NodeWriter& out) {
-  out.set("axis", op.axis);
-  out.set("largest", op.largest);
-  out.set("sorted", op.sorted);
-}
-
-Status lower_arg_extreme(const ArgExtreme& op, Node& node, Lowering& out) {
-  if (op.index_type == DType::i64) return out.keep(std::move(node));
-  auto wide = op;
-  wide.index_type = DType::i64;
-  node.op = wide;
-  return out.keep_narrowed(std::move(node), 0, op.index_type);
-}
-
-Status lower_top_k(const TopK&, Node& node, Lowering& out) {
+Status lower_onnx(const TopK&, Node& node, Lowering& out) {
   if (node.outputs.size() < 2 || node.outputs[1] == kNoTensor ||
       out.tensor(node.outputs[1]).dtype != DType::i32) {
     return out.keep(std::move(node));
@@ -180,7 +137,9 @@ Result<Converted> convert_reduce(Conversion& c) {
                    .inputs = {c.input(0)}};
 }
 
-Result<Converted> arg_extreme(Conversion& c, bool smallest, const Options& options) {
+template <bool smallest>
+Result<Converted> convert_arg_extreme(Conversion& c) {
+  const auto options = c.options(smallest ? "ArgMinOptions" : "ArgMaxOptions");
   const auto axis = c.integer(1);
   if (!axis) return not_known("its axis is not constant");
   return Converted{
@@ -191,63 +150,29 @@ Result<Converted> arg_extreme(Conversion& c, bool smallest, const Options& optio
       .inputs = {c.input(0)}};
 }
 
-Result<Converted> convert_arg_max(Conversion& c) {
-  return arg_extreme(c, /*smallest=*/false, c.options("ArgMaxOptions"));
-}
-
-Result<Converted> convert_arg_min(Conversion& c) {
-  return arg_extreme(c, /*smallest=*/true, c.options("ArgMinOptions"));
-}
-
 Result<Converted> convert_topk_v2(Conversion& c) {
   const auto k = c.integer(1);
   return Converted{.op = TopK{.axis = -1},
                    .inputs = {c.input(0), k ? c.add_ints("k", {*k}) : c.input(1)}};
 }
 
+constexpr std::array<std::string_view, 2> kArgExtremeNames = {"ArgMax", "ArgMin"};
+
 constexpr auto kOperators = std::to_array<OperatorTraits>({
-    describe<Reduce>({.number = 43,
-                      .name_of = rule<reduce_name>,
-                      .infer = rule<infer_reduce>,
-                      .run = rule<run_reduce>,
-                      .link = rule<link_reduce>,
-                      .follow = rule<follow_reduce>,
-                      .quantized_of = rule<role_of_reduce>,
-                      .kernel_kind_of = rule<reduce_kernel>,
-                      .write_onnx = rule<write_reduce>}),
+    describe<Reduce>({.number = 43, .kinds = names_by<&Reduce::kind>(kReduceNames)}),
     describe<ArgExtreme>({.number = 44,
-                          .name_of = rule<arg_extreme_name>,
-                          .infer = rule<infer_arg_extreme>,
-                          .run = rule<run_arg_extreme>,
-                          .follow = rule<follow_arg_extreme>,
+                          .kinds = names_by<&ArgExtreme::smallest>(kArgExtremeNames),
                           .kernel_kind = "reduce",
-                          .write_onnx = rule<write_arg_extreme>,
-                          .lower_onnx = rule<lower_arg_extreme>}),
+                          .onnx = {attribute<&ArgExtreme::axis>("axis"),
+                                   attribute<&ArgExtreme::keep_dims>("keepdims"),
+                                   attribute<&ArgExtreme::select_last>("select_last_index")}}),
     describe<TopK>({.number = 45,
                     .name = "TopK",
                     .arity = {2, 2, 2},
-                    .infer = rule<infer_top_k>,
-                    .run = rule<run_top_k>,
                     .kernel_kind = "reduce",
-                    .write_onnx = rule<write_top_k>,
-                    .lower_onnx = rule<lower_top_k>,
+                    .onnx = {attribute<&TopK::axis>("axis"), attribute<&TopK::largest>("largest"),
+                             attribute<&TopK::sorted>("sorted")},
                     .onnx_counts = {1}}),
-});
-
-constexpr auto kOnnx = std::to_array<OnnxReader>({
-    {"ReduceMean", convert_reduce},
-    {"ReduceSum", convert_reduce},
-    {"ReduceMax", convert_reduce},
-    {"ReduceMin", convert_reduce},
-    {"ReduceProd", convert_reduce},
-    {"ReduceL1", convert_reduce},
-    {"ReduceL2", convert_reduce},
-    {"ReduceSumSquare", convert_reduce},
-    {"ReduceLogSum", convert_reduce},
-    {"ReduceLogSumExp", convert_reduce},
-    {"ArgMax", convert_arg_extreme},
-    {"ArgMin", convert_arg_extreme},
-    {"TopK", convert_top_k},
 });
 
 constexpr auto kTflite = std::to_array<TfliteReader>({
@@ -256,15 +181,13 @@ constexpr auto kTflite = std::to_array<TfliteReader>({
     {"REDUCE_MAX", convert_reduce<ReduceKind::max>, {2, 2}},
     {"REDUCE_MIN", convert_reduce<ReduceKind::min>, {2, 2}},
     {"REDUCE_PROD", convert_reduce<ReduceKind::prod>, {2, 2}},
-    {"ARG_MAX", convert_arg_max, {2, 2}},
-    {"ARG_MIN", convert_arg_min, {2, 2}},
+    {"ARG_MAX", convert_arg_extreme<false>, {2, 2}},
+    {"ARG_MIN", convert_arg_extreme<true>, {2, 2}},
     {"TOPK_V2", convert_topk_v2, {2, 2, 2}},
 });
 
 }  // namespace
 
-OperatorFamily reduction_family() {
-  return {.operators = kOperators, .onnx = kOnnx, .tflite = kTflite};
-}
+OperatorFamily reduction_family() { return {.operators = kOperators, .tflite = kTflite}; }
 
 }  // namespace fleetfit::graph

@@ -3,14 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "graph/channel_links.h"
-#include "graph/evaluate/kernels.h"
-#include "graph/onnx/lowering.h"
-#include "graph/onnx/node_writer.h"
-#include "graph/onnx/onnx_node.h"
-#include "graph/operands.h"
-#include "graph/operators/traits.h"
-#include "graph/tflite/conversion.h"
+#include "graph/operators/family.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -33,9 +26,7 @@ Status check_block(const Shape& x, std::int64_t block) {
   return {};
 }
 
-Outcomes infer_depth_to_space(const DepthToSpace& op, const Node&, const Operands& in) {
-  if (in.shape(0) == nullptr) return open(in.dtype(0));
-  Shape shape = *in.shape(0);
+Result<Shape> shape_of(const DepthToSpace& op, Shape shape) {
   FLEETFIT_TRY(check_block(shape, op.block));
   const auto at = image_axes(op.layout);
   if (shape[at.channels] % (op.block * op.block) != 0) {
@@ -45,12 +36,10 @@ Outcomes infer_depth_to_space(const DepthToSpace& op, const Node&, const Operand
   shape[at.channels] /= op.block * op.block;
   shape[at.height] *= op.block;
   shape[at.width] *= op.block;
-  return one(in.dtype(0), shape);
+  return shape;
 }
 
-Outcomes infer_space_to_depth(const SpaceToDepth& op, const Node&, const Operands& in) {
-  if (in.shape(0) == nullptr) return open(in.dtype(0));
-  Shape shape = *in.shape(0);
+Result<Shape> shape_of(const SpaceToDepth& op, Shape shape) {
   FLEETFIT_TRY(check_block(shape, op.block));
   const auto at = image_axes(op.layout);
   if (shape[at.height] % op.block != 0 || shape[at.width] % op.block != 0) {
@@ -61,7 +50,7 @@ Outcomes infer_space_to_depth(const SpaceToDepth& op, const Node&, const Operand
   shape[at.channels] *= op.block * op.block;
   shape[at.height] /= op.block;
   shape[at.width] /= op.block;
-  return one(in.dtype(0), shape);
+  return shape;
 }
 
 /// Checks block and pads (or crops) of SpaceToBatch and BatchToSpace; gives the product of the
@@ -79,7 +68,7 @@ Result<std::int64_t> check_blocks(const Shape& x, const Ints& block, const Ints&
   return element_count(block);
 }
 
-Outcomes infer_space_to_batch(const SpaceToBatch&, const Node&, const Operands& in) {
+Outcomes infer(const SpaceToBatch&, const Operands& in) {
   const auto block = in.ints(1);
   const auto pads = in.ints(2);
   if (in.shape(0) == nullptr || !block || !pads) return open(in.dtype(0));
@@ -96,7 +85,7 @@ Outcomes infer_space_to_batch(const SpaceToBatch&, const Node&, const Operands& 
   return one(in.dtype(0), shape);
 }
 
-Outcomes infer_batch_to_space(const BatchToSpace&, const Node&, const Operands& in) {
+Outcomes infer(const BatchToSpace&, const Operands& in) {
   const auto block = in.ints(1);
   const auto crops = in.ints(2);
   if (in.shape(0) == nullptr || !block || !crops) return open(in.dtype(0));
@@ -114,17 +103,15 @@ Outcomes infer_batch_to_space(const BatchToSpace&, const Node&, const Operands& 
   return one(in.dtype(0), shape);
 }
 
-Outcomes infer_channel_shuffle(const ChannelShuffle& op, const Node&, const Operands& in) {
-  if (in.shape(0) == nullptr) return open(in.dtype(0));
-  const Shape& x = *in.shape(0);
+Result<Shape> shape_of(const ChannelShuffle& op, const Shape& x) {
   if (x.size() < 2) return misfit("{} has no channels", to_string(x));
   const auto channels = op.layout == Layout::nchw ? x[1] : x.back();
   if (op.groups < 1 || channels % op.groups != 0)
     return misfit("{} channels do not divide into {} groups", channels, op.groups);
-  return one(in.dtype(0), x);
+  return x;
 }
 
-void link_channel_shuffle(const ChannelShuffle& op, ChannelLinks& links) {
+void link(const ChannelShuffle& op, ChannelLinks& links) {
   const std::size_t axis = links.channel_axis_of(links.in(0), op.layout);
   links.same_but(links.in(0), links.out(), axis);
   const int groups = static_cast<int>(op.groups);
@@ -148,7 +135,7 @@ Values regroup_image(const Call& call, Layout layout, const Shape& split, const 
   return one(from_channels_first(regrouped(x, split, perm, shape), layout));
 }
 
-Values run_depth_to_space(const DepthToSpace& op, const Call& call) {
+Values run(const DepthToSpace& op, const Call& call) {
   const auto x = to_channels_first(call.input(0).shape, op.layout);
   const auto b = op.block;
   const auto channels = x[1] / (b * b);
@@ -158,13 +145,13 @@ Values run_depth_to_space(const DepthToSpace& op, const Call& call) {
   return regroup_image(call, op.layout, {x[0], b, b, channels, x[2], x[3]}, {0, 3, 4, 1, 5, 2});
 }
 
-Values run_space_to_depth(const SpaceToDepth& op, const Call& call) {
+Values run(const SpaceToDepth& op, const Call& call) {
   const auto x = to_channels_first(call.input(0).shape, op.layout);
   const auto b = op.block;
   return regroup_image(call, op.layout, {x[0], x[1], x[2] / b, b, x[3] / b, b}, {0, 3, 5, 1, 2, 4});
 }
 
-Values run_space_to_batch(const SpaceToBatch&, const Call& call) {
+Values run(const SpaceToBatch&, const Call& call) {
   const auto block = read<std::int64_t>(call.input(1));
   const auto margins = read<std::int64_t>(call.input(2));
   const auto spatial = std::ssize(block);
@@ -192,7 +179,7 @@ Values run_space_to_batch(const SpaceToBatch&, const Call& call) {
   return one(regrouped(pick(x, std::move(indices)), split, perm, call.result().shape));
 }
 
-Values run_batch_to_space(const BatchToSpace&, const Call& call) {
+Values run(const BatchToSpace&, const Call& call) {
   const auto block = read<std::int64_t>(call.input(1));
   const auto crops = read<std::int64_t>(call.input(2));
   const auto spatial = std::ssize(block);
@@ -221,31 +208,13 @@ Values run_batch_to_space(const BatchToSpace&, const Call& call) {
   return one(pick(regrouped(x, split, perm, uncropped), std::move(indices)));
 }
 
-Values run_channel_shuffle(const ChannelShuffle& op, const Call& call) {
+Values run(const ChannelShuffle& op, const Call& call) {
   const auto x = to_channels_first(call.input(0).shape, op.layout);
   const auto rest = elements(Shape(x.begin() + 2, x.end()));
   return regroup_image(call, op.layout, {x[0], op.groups, x[1] / op.groups, rest}, {0, 2, 1, 3});
 }
 
-Result<Operator> convert_depth_to_space(NodeReader& reader) {
-  return DepthToSpace{.block = reader.integer("blocksize", 0),
-                      .column_row_depth = reader.text("mode", "DCR") == "CRD"};
-}
-
-Result<Operator> convert_space_to_depth(NodeReader& reader) {
-  return SpaceToDepth{.block = reader.integer("blocksize", 0)};
-}
-
-void write_depth_to_space(const DepthToSpace& op, NodeWriter& out) {
-  out.set("blocksize", op.block);
-  out.set("mode", op.column_row_depth ? "CRD" : "DCR");
-}
-
-void write_space_to_depth(const SpaceToDepth& op, NodeWriter& out) {
-  out.set("blocksize", op.block);
-}
-
-Status lower_channel_shuffle(const ChannelShuffle& op, Node& node, Lowering& out) {
+Status lower_onnx(const ChannelShuffle& op, Node& node, Lowering& out) {
   const auto shape = out.tensor(node.inputs[0]).shape;
   if (!shape || shape->size() != 4)
     return fail(ErrorCode::unsupported,
@@ -261,70 +230,56 @@ Status lower_channel_shuffle(const ChannelShuffle& op, Node& node, Lowering& out
   return {};
 }
 
-Result<Converted> convert_space_to_depth(Conversion& c) {
-  const auto options = c.options("SpaceToDepthOptions");
+template <class Op>
+Result<Converted> convert_blocks(Conversion& c, std::string_view type) {
+  const auto options = c.options(type);
   if (!options || options.integer("block_size") < 1) return refuse("its block is not positive");
-  return Converted{
-      .op = SpaceToDepth{.block = options.integer("block_size"), .layout = Layout::nhwc},
-      .inputs = c.inputs};
+  return Converted{.op = Op{.block = options.integer("block_size"), .layout = Layout::nhwc},
+                   .inputs = c.inputs};
+}
+
+Result<Converted> convert_space_to_depth(Conversion& c) {
+  return convert_blocks<SpaceToDepth>(c, "SpaceToDepthOptions");
 }
 
 Result<Converted> convert_depth_to_space(Conversion& c) {
-  const auto options = c.options("DepthToSpaceOptions");
-  if (!options || options.integer("block_size") < 1) return refuse("its block is not positive");
-  return Converted{
-      .op = DepthToSpace{.block = options.integer("block_size"), .layout = Layout::nhwc},
-      .inputs = c.inputs};
+  return convert_blocks<DepthToSpace>(c, "DepthToSpaceOptions");
 }
 
+constexpr std::array<std::string_view, 2> kBlockModes = {"DCR", "CRD"};
+
 constexpr auto kOperators = std::to_array<OperatorTraits>({
-    describe<DepthToSpace>({.number = 38,
-                            .name = "DepthToSpace",
-                            .infer = rule<infer_depth_to_space>,
-                            .run = rule<run_depth_to_space>,
-                            .only_moves = true,
-                            .quantized = quantization::Role::moves,
-                            .kernel_kind = "transpose",
-                            .write_onnx = rule<write_depth_to_space>}),
+    describe<DepthToSpace>(
+        {.number = 38,
+         .name = "DepthToSpace",
+         .only_moves = true,
+         .kernel_kind = "transpose",
+         .onnx = {attribute<&DepthToSpace::block>("blocksize").or_else(0),
+                  attribute<&DepthToSpace::column_row_depth>("mode").one_of(kBlockModes)}}),
     describe<SpaceToDepth>({.number = 39,
                             .name = "SpaceToDepth",
-                            .infer = rule<infer_space_to_depth>,
-                            .run = rule<run_space_to_depth>,
                             .only_moves = true,
-                            .quantized = quantization::Role::moves,
                             .kernel_kind = "transpose",
-                            .write_onnx = rule<write_space_to_depth>}),
+                            .onnx = {attribute<&SpaceToDepth::block>("blocksize").or_else(0)}}),
     describe<SpaceToBatch>({.number = 40,
                             .name = "SpaceToBatch",
                             .arity = {3, 3},
-                            .infer = rule<infer_space_to_batch>,
-                            .run = rule<run_space_to_batch>,
                             .only_nhwc = true,
                             .quantized = quantization::Role::moves,
-                            .kernel_kind = "transpose"}),
+                            .kernel_kind = "transpose",
+                            .outside_onnx = true}),
     describe<BatchToSpace>({.number = 41,
                             .name = "BatchToSpace",
                             .arity = {3, 3},
-                            .infer = rule<infer_batch_to_space>,
-                            .run = rule<run_batch_to_space>,
                             .only_moves = true,
                             .only_nhwc = true,
-                            .quantized = quantization::Role::moves,
-                            .kernel_kind = "transpose"}),
+                            .kernel_kind = "transpose",
+                            .outside_onnx = true}),
     describe<ChannelShuffle>({.number = 42,
                               .name = "ChannelShuffle",
-                              .infer = rule<infer_channel_shuffle>,
-                              .run = rule<run_channel_shuffle>,
                               .only_moves = true,
-                              .link = rule<link_channel_shuffle>,
-                              .quantized = quantization::Role::moves,
                               .kernel_kind = "transpose",
-                              .lower_onnx = rule<lower_channel_shuffle>}),
-});
-
-constexpr auto kOnnx = std::to_array<OnnxReader>({
-    {"DepthToSpace", convert_depth_to_space},
-    {"SpaceToDepth", convert_space_to_depth},
+                              .outside_onnx = true}),
 });
 
 constexpr auto kTflite = std::to_array<TfliteReader>({
@@ -336,8 +291,6 @@ constexpr auto kTflite = std::to_array<TfliteReader>({
 
 }  // namespace
 
-OperatorFamily regrouping_family() {
-  return {.operators = kOperators, .onnx = kOnnx, .tflite = kTflite};
-}
+OperatorFamily regrouping_family() { return {.operators = kOperators, .tflite = kTflite}; }
 
 }  // namespace fleetfit::graph

@@ -2,16 +2,7 @@
 #include <array>
 #include <iterator>
 
-#include "graph/channel_links.h"
-#include "graph/evaluate/kernels.h"
-#include "graph/onnx/node_writer.h"
-#include "graph/onnx/onnx_node.h"
-#include "graph/operands.h"
-#include "graph/operators/identities.h"
-#include "graph/operators/traits.h"
-#include "graph/passes/constants.h"
-#include "graph/passes/layout_adaptation.h"
-#include "graph/tflite/conversion.h"
+#include "graph/operators/family.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -30,19 +21,17 @@ Shape with_ones(const Shape& shape, const std::set<std::size_t>& axes) {
   return result;
 }
 
-Outcomes infer_transpose(const Transpose& op, const Node&, const Operands& in) {
-  if (in.shape(0) == nullptr) return open(in.dtype(0));
-  const Shape& x = *in.shape(0);
-  if (op.perm.empty()) return one(in.dtype(0), Shape(x.rbegin(), x.rend()));
+Result<Shape> shape_of(const Transpose& op, const Shape& x) {
+  if (op.perm.empty()) return Shape(x.rbegin(), x.rend());
   if (op.perm.size() != x.size())
     return misfit("{} axes for {} dimensions", op.perm.size(), x.size());
   FLEETFIT_TRY(resolve_axes(op.perm, x.size()));
   Shape shape;
   for (const auto axis : op.perm) shape.push_back(x[resolve_axis(axis, x.size()).value()]);
-  return one(in.dtype(0), shape);
+  return shape;
 }
 
-Outcomes infer_reshape(const Reshape& op, const Node&, const Operands& in) {
+Outcomes infer(const Reshape& op, const Operands& in) {
   const auto wanted = in.ints(1);
   if (in.shape(0) == nullptr || !wanted) return open(in.dtype(0));
   const Shape& x = *in.shape(0);
@@ -72,17 +61,15 @@ Outcomes infer_reshape(const Reshape& op, const Node&, const Operands& in) {
   return one(in.dtype(0), shape);
 }
 
-Outcomes infer_flatten(const Flatten& op, const Node&, const Operands& in) {
-  if (in.shape(0) == nullptr) return open(in.dtype(0));
-  const Shape& x = *in.shape(0);
+Result<Shape> shape_of(const Flatten& op, const Shape& x) {
   const auto rank = static_cast<std::int64_t>(x.size());
   if (op.axis < -rank || op.axis > rank)
     return misfit("axis {} of a tensor of {} dimensions", op.axis, rank);
   const auto cut = x.begin() + (op.axis < 0 ? op.axis + rank : op.axis);
-  return one(in.dtype(0), Shape{elements({x.begin(), cut}), elements({cut, x.end()})});
+  return Shape{elements({x.begin(), cut}), elements({cut, x.end()})};
 }
 
-Outcomes infer_squeeze(const Squeeze&, const Node&, const Operands& in) {
+Outcomes infer(const Squeeze&, const Operands& in) {
   if (in.shape(0) == nullptr) return open(in.dtype(0));
   const Shape& x = *in.shape(0);
   if (!in.has(1)) {
@@ -101,20 +88,20 @@ Outcomes infer_squeeze(const Squeeze&, const Node&, const Operands& in) {
   return one(in.dtype(0), without_axes(x, axes));
 }
 
-Outcomes infer_unsqueeze(const Unsqueeze&, const Node&, const Operands& in) {
+Outcomes infer(const Unsqueeze&, const Operands& in) {
   const auto given = in.ints(1);
   if (in.shape(0) == nullptr || !given) return open(in.dtype(0));
   FLEETFIT_ASSIGN(const auto axes, resolve_axes(*given, in.shape(0)->size() + given->size()));
   return one(in.dtype(0), with_ones(*in.shape(0), axes));
 }
 
-Outcomes infer_dropout(const Dropout&, const Node&, const Operands& in) {
+Outcomes infer(const Dropout&, const Operands& in) {
   FLEETFIT_ASSIGN(auto outcomes, first_shape_as(in.dtype(0), in));
   outcomes.push_back({DType::boolean, outcomes.front().shape});
   return outcomes;
 }
 
-void link_transpose(const Transpose& op, ChannelLinks& links) {
+void link(const Transpose& op, ChannelLinks& links) {
   for (std::size_t a = 0; a < links.rank(links.out()); ++a) {
     const auto from = op.perm.empty() ? links.rank(links.out()) - 1 - a
                                       : axis_of(op.perm[a], links.rank(links.in(0)));
@@ -122,7 +109,7 @@ void link_transpose(const Transpose& op, ChannelLinks& links) {
   }
 }
 
-bool hands_on_transpose(const Transpose& op, const Graph& graph, const Node& node) {
+bool hands_on(const Transpose& op, const Graph& graph, const Node& node) {
   const auto& shape = graph.tensor(node.inputs.front()).shape;
   return shape && is_identity(full_perm(op, shape->size()));
 }
@@ -134,7 +121,7 @@ Values keep_elements(const Operator&, const Call& call) {
   return one(reshaped(call.input(0), call.result().shape));
 }
 
-Values run_transpose(const Transpose& op, const Call& call) {
+Values run(const Transpose& op, const Call& call) {
   const auto rank = std::ssize(call.input(0).shape);
   Ints perm = op.perm;
   if (perm.empty()) {
@@ -145,9 +132,9 @@ Values run_transpose(const Transpose& op, const Call& call) {
   return one(permuted(call.input(0), perm));
 }
 
-Values run_identity(const Identity&, const Call& call) { return one(call.input(0)); }
+Values run(const Identity&, const Call& call) { return one(call.input(0)); }
 
-Values run_dropout(const Dropout&, const Call& call) {
+Values run(const Dropout&, const Call& call) {
   std::vector<Value> results{call.input(0)};
   if (call.results.size() > 1) {
     const std::vector<std::int64_t> kept(elements(call.results[1].shape), 1);
@@ -156,44 +143,19 @@ Values run_dropout(const Dropout&, const Call& call) {
   return results;
 }
 
-Followed follow_dropout(const Dropout& op, Adaptation& adaptation) {
+Followed follow(const Dropout& op, Adaptation& adaptation) {
   if (adaptation.output_count() != 1) return std::nullopt;
   return op;
 }
 
-Result<Operator> convert_transpose(NodeReader& reader) { return Transpose{reader.ints("perm")}; }
-
-Result<Operator> convert_reshape(NodeReader& reader) {
-  if (reader.has("shape")) reader.set_input(1, "shape", reader.ints("shape"));
-  return Reshape{.allow_zero = reader.integer("allowzero", 0) != 0};
-}
-
-Result<Operator> convert_squeeze(NodeReader& reader) {
-  if (reader.has("axes")) reader.set_input(1, "axes", reader.ints("axes"));
-  return Squeeze{};
-}
-
-Result<Operator> convert_unsqueeze(NodeReader& reader) {
-  if (reader.has("axes")) reader.set_input(1, "axes", reader.ints("axes"));
-  return Unsqueeze{};
-}
-
-Result<Operator> convert_dropout(NodeReader& reader) {
+Result<Operator> read_onnx(const Dropout& op, NodeReader& reader) {
   if (reader.has_input(2)) {
     const auto training = reader.input_numbers(2);
     if (!training || training->empty() || training->front() != 0)
       return unknown(reader, "dropout in training mode");
   }
   reader.keep_inputs(1);
-  return Dropout{};
-}
-
-void write_transpose(const Transpose& op, NodeWriter& out) {
-  if (!op.perm.empty()) out.set("perm", op.perm);
-}
-
-void write_reshape(const Reshape& op, NodeWriter& out) {
-  if (op.allow_zero) out.set("allowzero", true);
+  return op;
 }
 
 constexpr std::size_t kMostDimensions = 16;
@@ -232,98 +194,54 @@ Result<Converted> convert_transpose(Conversion& c) {
   return Converted{.op = Transpose{std::move(*perm)}, .inputs = {c.input(0)}};
 }
 
+/// An operator that gives the elements of its first input another shape.
+constexpr OperatorTraits reshaping(OperatorTraits t) {
+  t.run = keep_elements;
+  t.only_moves = t.only_reshapes = true;
+  if (t.hands_on == nullptr) t.hands_on = keeps_shape_of_first;
+  t.link = linked<&ChannelLinks::reshape>;
+  t.kernel_kind = "reshape";
+  return t;
+}
+
+/// One that hands its first input on.
+constexpr OperatorTraits unchanging(OperatorTraits t) {
+  t.hands_on = always;
+  t = reshaping(t);
+  t.link = linked<&ChannelLinks::keep_shape>;
+  return t;
+}
+
 constexpr auto kOperators = std::to_array<OperatorTraits>({
     describe<Transpose>({.number = 28,
                          .name = "Transpose",
-                         .infer = rule<infer_transpose>,
-                         .run = rule<run_transpose>,
                          .only_moves = true,
-                         .hands_on = rule<hands_on_transpose>,
-                         .link = rule<link_transpose>,
-                         .quantized = quantization::Role::moves,
                          .kernel_kind = "transpose",
-                         .write_onnx = rule<write_transpose>}),
-    describe<Reshape>({.number = 29,
-                       .name = "Reshape",
-                       .arity = {2, 2},
-                       .infer = rule<infer_reshape>,
-                       .run = keep_elements,
-                       .only_moves = true,
-                       .only_reshapes = true,
-                       .hands_on = keeps_shape_of_first,
-                       .link = linked<&ChannelLinks::reshape>,
-                       .quantized = quantization::Role::moves,
-                       .kernel_kind = "reshape",
-                       .write_onnx = rule<write_reshape>,
-                       .onnx_counts = {1}}),
-    describe<Flatten>({.number = 30,
-                       .name = "Flatten",
-                       .infer = rule<infer_flatten>,
-                       .run = keep_elements,
-                       .only_moves = true,
-                       .only_reshapes = true,
-                       .hands_on = keeps_shape_of_first,
-                       .link = linked<&ChannelLinks::reshape>,
-                       .quantized = quantization::Role::moves,
-                       .kernel_kind = "reshape",
-                       .write_onnx = rule<write_axis<Flatten>>}),
-    describe<Squeeze>({.number = 31,
-                       .name = "Squeeze",
-                       .arity = {1, 2},
-                       .infer = rule<infer_squeeze>,
-                       .run = keep_elements,
-                       .only_moves = true,
-                       .only_reshapes = true,
-                       .hands_on = keeps_shape_of_first,
-                       .link = linked<&ChannelLinks::reshape>,
-                       .quantized = quantization::Role::moves,
-                       .kernel_kind = "reshape",
-                       .onnx_counts = {1}}),
-    describe<Unsqueeze>({.number = 32,
-                         .name = "Unsqueeze",
-                         .arity = {2, 2},
-                         .infer = rule<infer_unsqueeze>,
-                         .run = keep_elements,
-                         .only_moves = true,
-                         .only_reshapes = true,
-                         .hands_on = keeps_shape_of_first,
-                         .link = linked<&ChannelLinks::reshape>,
-                         .quantized = quantization::Role::moves,
-                         .kernel_kind = "reshape",
-                         .onnx_counts = {1}}),
-    describe<Identity>({.number = 50,
-                        .name = "Identity",
-                        .infer = infer_like_first,
-                        .run = rule<run_identity>,
-                        .only_moves = true,
-                        .only_reshapes = true,
-                        .hands_on = always,
-                        .link = linked<&ChannelLinks::keep_shape>,
-                        .follow = follow_unchanged,
-                        .quantized = quantization::Role::moves,
-                        .kernel_kind = "reshape"}),
-    describe<Dropout>({.number = 51,
-                       .name = "Dropout",
-                       .arity = {1, 1, 2},
-                       .infer = rule<infer_dropout>,
-                       .run = rule<run_dropout>,
-                       .only_moves = true,
-                       .only_reshapes = true,
-                       .hands_on = always,
-                       .link = linked<&ChannelLinks::keep_shape>,
-                       .follow = rule<follow_dropout>,
-                       .quantized = quantization::Role::floats,
-                       .kernel_kind = "reshape"}),
-});
-
-constexpr auto kOnnx = std::to_array<OnnxReader>({
-    {"Transpose", convert_transpose},
-    {"Reshape", convert_reshape},
-    {"Flatten", convert_axis<Flatten, 1>},
-    {"Squeeze", convert_squeeze},
-    {"Unsqueeze", convert_unsqueeze},
-    {"Identity", convert_plain<Identity>},
-    {"Dropout", convert_dropout},
+                         .onnx = {attribute<&Transpose::perm>("perm")}}),
+    describe<Reshape>(reshaping({.number = 29,
+                                 .name = "Reshape",
+                                 .arity = {2, 2},
+                                 .onnx = {attribute<&Reshape::allow_zero>("allowzero").if_set()},
+                                 .was_attribute = {"shape", 1},
+                                 .onnx_counts = {1}})),
+    describe<Flatten>(
+        reshaping({.number = 30, .name = "Flatten", .onnx = {attribute<&Flatten::axis>("axis")}})),
+    describe<Squeeze>(reshaping({.number = 31,
+                                 .name = "Squeeze",
+                                 .arity = {1, 2},
+                                 .was_attribute = {"axes", 1},
+                                 .onnx_counts = {1}})),
+    describe<Unsqueeze>(reshaping({.number = 32,
+                                   .name = "Unsqueeze",
+                                   .arity = {2, 2},
+                                   .was_attribute = {"axes", 1},
+                                   .onnx_counts = {1}})),
+    describe<Identity>(unchanging(
+        {.number = 50, .name = "Identity", .infer = infer_like_first, .follow = follow_unchanged})),
+    describe<Dropout>(unchanging({.number = 51,
+                                  .name = "Dropout",
+                                  .arity = {1, 1, 2},
+                                  .quantized = quantization::Role::floats})),
 });
 
 constexpr auto kTflite = std::to_array<TfliteReader>({
@@ -335,8 +253,6 @@ constexpr auto kTflite = std::to_array<TfliteReader>({
 
 }  // namespace
 
-OperatorFamily reshaping_family() {
-  return {.operators = kOperators, .onnx = kOnnx, .tflite = kTflite};
-}
+OperatorFamily reshaping_family() { return {.operators = kOperators, .tflite = kTflite}; }
 
 }  // namespace fleetfit::graph

@@ -6,16 +6,7 @@
 #include <unordered_map>
 
 #include "fleetfit/graph/resize.h"
-#include "graph/channel_links.h"
-#include "graph/evaluate/kernels.h"
-#include "graph/onnx/node_writer.h"
-#include "graph/onnx/onnx_node.h"
-#include "graph/operands.h"
-#include "graph/operators/identities.h"
-#include "graph/operators/traits.h"
-#include "graph/passes/constants.h"
-#include "graph/passes/layout_adaptation.h"
-#include "graph/tflite/conversion.h"
+#include "graph/operators/family.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -25,7 +16,7 @@ using namespace onnx_format;
 using namespace rewrite;
 using namespace tflite;
 
-Outcomes infer_pad(const Pad& op, const Node&, const Operands& in) {
+Outcomes infer(const Pad& op, const Operands& in) {
   const auto pads = in.ints(1);
   if (in.shape(0) == nullptr || !pads) return open(in.dtype(0));
   Shape shape = *in.shape(0);
@@ -49,7 +40,7 @@ Outcomes infer_pad(const Pad& op, const Node&, const Operands& in) {
   return one(in.dtype(0), shape);
 }
 
-Outcomes infer_resize(const Resize&, const Node&, const Operands& in) {
+Outcomes infer(const Resize&, const Operands& in) {
   if (in.shape(0) == nullptr) return open(in.dtype(0));
   Shape shape = *in.shape(0);
   if (const auto sizes = in.ints(3); sizes && !sizes->empty()) {
@@ -69,16 +60,16 @@ Outcomes infer_resize(const Resize&, const Node&, const Operands& in) {
   return one(in.dtype(0), shape);
 }
 
-void link_resize(const Resize&, ChannelLinks& links) {
+void link(const Resize&, ChannelLinks& links) {
   if (links.has(3)) return links.pin_node();
   links.same_where_equal();
 }
 
-bool hands_on_pad(const Pad&, const Graph& graph, const Node& node) {
+bool hands_on(const Pad&, const Graph& graph, const Node& node) {
   return all_equal_to<std::int64_t>(ints_of(graph, node, 1), 0);
 }
 
-bool hands_on_resize(const Resize&, const Graph& graph, const Node& node) {
+bool hands_on(const Resize&, const Graph& graph, const Node& node) {
   if (!keeps_shape(graph, node)) return false;
   // A factor a little above one may keep the shape, but not the samples.
   if (!has_input(node, 2)) return true;
@@ -87,13 +78,13 @@ bool hands_on_resize(const Resize&, const Graph& graph, const Node& node) {
   return all_equal_to<double>(constant_numbers(graph, node.inputs[2]), 1.0);
 }
 
-quantization::Role role_of_pad(const Pad& op, const Graph& graph, const Node& node) {
+quantization::Role role_of(const Pad& op, const Graph& graph, const Node& node) {
   if (op.mode != PadMode::constant || !has_input(node, 2)) return quantization::Role::moves;
   return single_value(graph, node.inputs[2]) == 0.0 ? quantization::Role::moves
                                                     : quantization::Role::floats;
 }
 
-quantization::Role role_of_resize(const Resize& op, const Graph&, const Node&) {
+quantization::Role role_of(const Resize& op, const Graph&, const Node&) {
   return op.mode == ResizeMode::cubic ? quantization::Role::floats : quantization::Role::moves;
 }
 
@@ -140,7 +131,7 @@ Values smooth(const Resize& op, const Call& call, const std::vector<ResizedAxis>
   return one(write(call.result(), numbers));
 }
 
-Values run_pad(const Pad& op, const Call& call) {
+Values run(const Pad& op, const Call& call) {
   const auto& x = call.input(0);
   const auto pads = read<std::int64_t>(call.input(1));
   FLEETFIT_ASSIGN(auto indices, padded(op.mode, pads, x.shape, call.result().shape));
@@ -152,7 +143,7 @@ Values run_pad(const Pad& op, const Call& call) {
   return one(pick(x, std::move(indices), value->data.bytes()));
 }
 
-Values run_resize(const Resize& op, const Call& call) {
+Values run(const Resize& op, const Call& call) {
   const auto& in = call.input(0).shape;
   const auto& out = call.result().shape;
   std::vector<double> scales;
@@ -170,35 +161,26 @@ Values run_resize(const Resize& op, const Call& call) {
   return op.mode == ResizeMode::nearest ? nearest(op, call, axes) : smooth(op, call, axes);
 }
 
-Followed follow_pad(const Pad& op, Adaptation& adaptation) {
+Followed follow(const Pad& op, Adaptation& adaptation) {
   if (!adaptation.reorder(1, 2)) return std::nullopt;
   return op;
 }
 
-Followed follow_resize(const Resize& op, Adaptation& adaptation) {
+Followed follow(const Resize& op, Adaptation& adaptation) {
   const bool reordered =
       adaptation.reorder(1, 2) && adaptation.reorder(2, 1) && adaptation.reorder(3, 1);
   if (!reordered) return std::nullopt;
   return op;
 }
 
-Result<Operator> convert_pad(NodeReader& reader) {
-  const auto mode = reader.text("mode", "constant");
-  Pad pad;
-  if (mode == "reflect") {
-    pad.mode = PadMode::reflect;
-  } else if (mode == "edge") {
-    pad.mode = PadMode::edge;
-  } else if (mode != "constant") {
-    return unknown(reader, fmt::format("padding of mode {}", mode));
-  }
+Result<Operator> read_onnx(const Pad& op, NodeReader& reader) {
   if (reader.opset() < 11) {
     reader.set_input(1, "pads", reader.ints(reader.has("pads") ? "pads" : "paddings"));
     if (const auto value = reader.number("value", 0); value != 0)
       reader.set_input(2, "value", std::vector<float>{value});
   }
   if (reader.node().inputs.size() > 3) return unknown(reader, "padding of chosen axes (opset 18)");
-  return pad;
+  return op;
 }
 
 Result<Operator> convert_upsample(NodeReader& reader) {
@@ -212,30 +194,8 @@ Result<Operator> convert_upsample(NodeReader& reader) {
                 .nearest = NearestMode::floor};
 }
 
-Result<Operator> convert_resize(NodeReader& reader) {
+Result<Operator> read_onnx(const Resize& op, NodeReader& reader) {
   if (reader.opset() < 11) return convert_upsample(reader);
-  static const std::unordered_map<std::string_view, CoordinateMode> kCoordinates = {
-      {"half_pixel", CoordinateMode::half_pixel},
-      {"pytorch_half_pixel", CoordinateMode::pytorch_half_pixel},
-      {"align_corners", CoordinateMode::align_corners},
-      {"asymmetric", CoordinateMode::asymmetric}};
-  static const std::unordered_map<std::string_view, NearestMode> kNearest = {
-      {"round_prefer_floor", NearestMode::round_prefer_floor},
-      {"round_prefer_ceil", NearestMode::round_prefer_ceil},
-      {"floor", NearestMode::floor},
-      {"ceil", NearestMode::ceil}};
-  static const std::unordered_map<std::string_view, ResizeMode> kModes = {
-      {"nearest", ResizeMode::nearest},
-      {"linear", ResizeMode::linear},
-      {"cubic", ResizeMode::cubic}};
-  const auto coordinates =
-      kCoordinates.find(reader.text("coordinate_transformation_mode", "half_pixel"));
-  const auto nearest = kNearest.find(reader.text("nearest_mode", "round_prefer_floor"));
-  const auto mode = kModes.find(reader.text("mode", "nearest"));
-  if (coordinates == kCoordinates.end())
-    return unknown(reader, "its coordinate transformation is not supported");
-  if (nearest == kNearest.end() || mode == kModes.end())
-    return unknown(reader, "its mode is not supported");
   if (reader.integer("exclude_outside", 0) != 0)
     return unknown(reader, "weights outside of the image are excluded");
   if (reader.has("axes") || reader.integer("antialias", 0) != 0)
@@ -247,27 +207,7 @@ Result<Operator> convert_resize(NodeReader& reader) {
   }
   reader.node().inputs.resize(std::max<std::size_t>(reader.node().inputs.size(), 2), kNoTensor);
   reader.node().inputs[1] = kNoTensor;
-  return Resize{.mode = mode->second,
-                .coordinates = coordinates->second,
-                .nearest = nearest->second,
-                .cubic_coefficient = reader.number("cubic_coeff_a", -0.75F)};
-}
-
-void write_pad(const Pad& op, NodeWriter& out) {
-  out.set("mode", op.mode == PadMode::constant ? "constant"
-                  : op.mode == PadMode::edge   ? "edge"
-                                               : "reflect");
-}
-
-void write_resize(const Resize& op, NodeWriter& out) {
-  constexpr std::array kModes = {"nearest", "linear", "cubic"};
-  constexpr std::array kCoordinates = {"half_pixel", "pytorch_half_pixel", "align_corners",
-                                       "asymmetric"};
-  constexpr std::array kNearest = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
-  out.set("mode", kModes[static_cast<std::size_t>(op.mode)]);
-  out.set("coordinate_transformation_mode", kCoordinates[static_cast<std::size_t>(op.coordinates)]);
-  out.set("nearest_mode", kNearest[static_cast<std::size_t>(op.nearest)]);
-  out.set("cubic_coeff_a", op.cubic_coefficient);
+  return op;
 }
 
 /// begin, end, begin, end, … as begins, then ends.
@@ -326,38 +266,37 @@ Result<Converted> convert_resize_nearest_neighbor(Conversion& c) {
                     .nearest = floor ? NearestMode::floor : NearestMode::round_prefer_ceil});
 }
 
+// In the order of their enums.
+constexpr std::array<std::string_view, 3> kPadModes = {"constant", "reflect", "edge"};
+constexpr std::array<std::string_view, 3> kModes = {"nearest", "linear", "cubic"};
+constexpr std::array<std::string_view, 4> kCoordinates = {"half_pixel", "pytorch_half_pixel",
+                                                          "align_corners", "asymmetric"};
+constexpr std::array<std::string_view, 4> kNearest = {"round_prefer_floor", "round_prefer_ceil",
+                                                      "floor", "ceil"};
+
 constexpr auto kOperators = std::to_array<OperatorTraits>({
     describe<Pad>({.number = 26,
                    .name = "Pad",
                    .arity = {2, 3},
-                   .infer = rule<infer_pad>,
-                   .run = rule<run_pad>,
-                   .hands_on = rule<hands_on_pad>,
                    .link = linked<&ChannelLinks::same_where_equal>,
-                   .follow = rule<follow_pad>,
-                   .quantized_of = rule<role_of_pad>,
                    .kernel_kind = "padding",
-                   .write_onnx = rule<write_pad>,
+                   .onnx = {attribute<&Pad::mode>("mode").one_of(kPadModes, "padding of mode {}")},
                    .onnx_counts = {1}}),
-    describe<Resize>({.number = 27,
-                      .name = "Resize",
-                      .arity = {1, 4},
-                      .infer = rule<infer_resize>,
-                      .run = rule<run_resize>,
-                      .hands_on = rule<hands_on_resize>,
-                      .link = rule<link_resize>,
-                      .follow = rule<follow_resize>,
-                      .quantized_of = rule<role_of_resize>,
-                      .kernel_kind = "resize",
-                      .write_onnx = rule<write_resize>,
-                      .onnx_counts = {3}}),
+    describe<Resize>(
+        {.number = 27,
+         .name = "Resize",
+         .arity = {1, 4},
+         .kernel_kind = "resize",
+         .onnx = {attribute<&Resize::mode>("mode").one_of(kModes, "its mode is not supported"),
+                  attribute<&Resize::coordinates>("coordinate_transformation_mode")
+                      .one_of(kCoordinates, "its coordinate transformation is not supported"),
+                  attribute<&Resize::nearest>("nearest_mode")
+                      .one_of(kNearest, "its mode is not supported"),
+                  attribute<&Resize::cubic_coefficient>("cubic_coeff_a")},
+         .onnx_counts = {3}}),
 });
 
-constexpr auto kOnnx = std::to_array<OnnxReader>({
-    {"Pad", convert_pad},
-    {"Upsample", convert_upsample},
-    {"Resize", convert_resize},
-});
+constexpr auto kOnnx = std::to_array<OnnxReader>({{"Upsample", convert_upsample}});
 
 constexpr auto kTflite = std::to_array<TfliteReader>({
     {"PAD", convert_pad, {2, 2}},

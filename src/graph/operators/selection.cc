@@ -1,18 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <numeric>
 
-#include "graph/channel_links.h"
-#include "graph/evaluate/kernels.h"
-#include "graph/onnx/lowering.h"
-#include "graph/onnx/node_writer.h"
-#include "graph/onnx/onnx_node.h"
-#include "graph/operands.h"
-#include "graph/operators/identities.h"
-#include "graph/operators/traits.h"
-#include "graph/passes/layout_adaptation.h"
-#include "graph/tflite/conversion.h"
+#include "graph/operators/family.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -22,52 +12,44 @@ using namespace onnx_format;
 using namespace rewrite;
 using namespace tflite;
 
-/// Number of steps from start towards end over an extent, ONNX's rules for negative and
-/// overshooting bounds.
-std::int64_t sliced_extent(std::int64_t extent, std::int64_t start, std::int64_t end,
-                           std::int64_t step) {
+/// What a slice takes of an extent: so many indices from the first on, a step between them.
+struct Taken {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+/// By ONNX's rules for bounds that are negative or overshoot. The step is not 0.
+Taken taken(std::int64_t extent, std::int64_t start, std::int64_t end, std::int64_t step) {
   const auto from_end = [extent](std::int64_t bound) { return bound < 0 ? bound + extent : bound; };
   const bool forward = step > 0;
-  const std::int64_t least = forward ? 0 : -1;
-  const std::int64_t most = forward ? extent : extent - 1;
-  start = std::clamp(from_end(start), forward ? least : 0,
-                     std::max<std::int64_t>(most, forward ? least : 0));
-  end = std::clamp(from_end(end), least, extent);
+  start = std::clamp<std::int64_t>(from_end(start), 0,
+                                   forward ? extent : std::max<std::int64_t>(extent - 1, 0));
+  end = std::clamp<std::int64_t>(from_end(end), forward ? 0 : -1, extent);
   const auto distance = forward ? end - start : start - end;
-  if (distance <= 0 || extent == 0 || step == 0) return 0;
+  if (distance <= 0 || extent == 0) return {};
   // Negating the smallest step would overflow; any step beyond the distance gives one element.
   const auto stride = forward ? step : (step == INT64_MIN ? INT64_MAX : -step);
-  return stride >= distance ? 1 : (distance + stride - 1) / stride;
+  return {start, stride >= distance ? 1 : (distance + stride - 1) / stride};
 }
 
-Outcomes infer_slice(const Slice& op, const Node&, const Operands& in) {
+Outcomes infer(const Slice& op, const Operands& in) {
   const auto starts = in.ints(1);
   const auto ends = in.ints(2);
   if (in.shape(0) == nullptr || !starts || !ends) return open(in.dtype(0));
   Shape shape = *in.shape(0);
-  Ints axes(starts->size());
-  for (std::size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<std::int64_t>(i);
-  if (in.has(3)) {
-    const auto given = in.ints(3);
-    if (!given) return open(in.dtype(0));
-    axes = *given;
-  }
-  Ints steps(starts->size(), 1);
-  if (in.has(4)) {
-    const auto given = in.ints(4);
-    if (!given) return open(in.dtype(0));
-    steps = *given;
-  }
-  if (ends->size() != starts->size() || axes.size() != starts->size() ||
-      steps.size() != starts->size()) {
+  const auto axes = in.has(3) ? in.ints(3) : std::optional(counting(std::ssize(*starts)));
+  const auto steps = in.has(4) ? in.ints(4) : std::optional(Ints(starts->size(), 1));
+  if (!axes || !steps) return open(in.dtype(0));
+  if (ends->size() != starts->size() || axes->size() != starts->size() ||
+      steps->size() != starts->size()) {
     return misfit("{} starts, {} ends, {} axes, {} steps", starts->size(), ends->size(),
-                  axes.size(), steps.size());
+                  axes->size(), steps->size());
   }
-  FLEETFIT_TRY(resolve_axes(axes, shape.size()));
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (steps[i] == 0) return misfit("a step of zero");
-    auto& extent = shape[resolve_axis(axes[i], shape.size()).value()];
-    extent = sliced_extent(extent, (*starts)[i], (*ends)[i], steps[i]);
+  FLEETFIT_TRY(resolve_axes(*axes, shape.size()));
+  for (std::size_t i = 0; i < axes->size(); ++i) {
+    if ((*steps)[i] == 0) return misfit("a step of zero");
+    auto& extent = shape[resolve_axis((*axes)[i], shape.size()).value()];
+    extent = taken(extent, (*starts)[i], (*ends)[i], (*steps)[i]).count;
   }
   FLEETFIT_ASSIGN(const auto squeezed, resolve_axes(op.squeezed, shape.size()));
   for (const auto axis : squeezed) {
@@ -77,7 +59,7 @@ Outcomes infer_slice(const Slice& op, const Node&, const Operands& in) {
   return one(in.dtype(0), without_axes(shape, squeezed));
 }
 
-Outcomes infer_gather(const Gather& op, const Node&, const Operands& in) {
+Outcomes infer(const Gather& op, const Operands& in) {
   if (in.shape(0) == nullptr || in.shape(1) == nullptr) return open(in.dtype(0));
   const Shape& x = *in.shape(0);
   FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, x.size()));
@@ -88,7 +70,7 @@ Outcomes infer_gather(const Gather& op, const Node&, const Operands& in) {
   return one(in.dtype(0), shape);
 }
 
-Outcomes infer_where(const Where&, const Node&, const Operands& in) {
+Outcomes infer(const Where&, const Operands& in) {
   for (std::size_t i = 0; i < 3; ++i) {
     if (in.shape(i) == nullptr) return open(in.dtype(1));
   }
@@ -97,7 +79,7 @@ Outcomes infer_where(const Where&, const Node&, const Operands& in) {
   return one(in.dtype(1), all);
 }
 
-Outcomes infer_expand(const Expand&, const Node&, const Operands& in) {
+Outcomes infer(const Expand&, const Operands& in) {
   const auto wanted = in.ints(1);
   if (in.shape(0) == nullptr || !wanted) return open(in.dtype(0));
   FLEETFIT_TRY(element_count(*wanted));
@@ -105,7 +87,7 @@ Outcomes infer_expand(const Expand&, const Node&, const Operands& in) {
   return one(in.dtype(0), shape);
 }
 
-Outcomes infer_tile(const Tile&, const Node&, const Operands& in) {
+Outcomes infer(const Tile&, const Operands& in) {
   const auto repeats = in.ints(1);
   if (in.shape(0) == nullptr || !repeats) return open(in.dtype(0));
   Shape shape = *in.shape(0);
@@ -119,7 +101,7 @@ Outcomes infer_tile(const Tile&, const Node&, const Operands& in) {
   return one(in.dtype(0), shape);
 }
 
-void link_slice(const Slice& op, ChannelLinks& links) {
+void link(const Slice& op, ChannelLinks& links) {
   if (!op.squeezed.empty()) return links.pin_node();
   // Which positions are taken is left to the indices: only axes that stay whole can shrink.
   for (std::size_t a = 0; a < links.rank(links.out()); ++a) {
@@ -132,18 +114,18 @@ void link_slice(const Slice& op, ChannelLinks& links) {
   }
 }
 
-void link_gather(const Gather& op, ChannelLinks& links) {
+void link(const Gather& op, ChannelLinks& links) {
   if (links.rank(links.in(1)) != 0) return links.pin_node();
   links.drop_axis(links.out(), axis_of(op.axis, links.rank(links.in(0))));
 }
 
-bool hands_on_slice(const Slice& op, const Graph& graph, const Node& node) {
+bool hands_on(const Slice& op, const Graph& graph, const Node& node) {
   if (!op.squeezed.empty() || !keeps_shape(graph, node)) return false;
   // A negative step keeps the shape, but not the order.
   return !has_input(node, 4) || all_equal_to<std::int64_t>(ints_of(graph, node, 4), 1);
 }
 
-bool hands_on_tile(const Tile&, const Graph& graph, const Node& node) {
+bool hands_on(const Tile&, const Graph& graph, const Node& node) {
   return all_equal_to<std::int64_t>(ints_of(graph, node, 1), 1);
 }
 
@@ -151,40 +133,7 @@ Ints ints_or(const Value* value, Ints otherwise) {
   return value != nullptr ? read<std::int64_t>(*value) : std::move(otherwise);
 }
 
-struct Range1d {
-  std::int64_t start = 0;
-  std::int64_t end = 0;
-  std::int64_t step = 1;
-};
-
-/// What a slice takes of an extent: bounds count from the end where negative and stop at the ends.
-Ints sliced(std::int64_t extent, Range1d range) {
-  const auto clamped = [extent](std::int64_t bound, std::int64_t low, std::int64_t high) {
-    return std::clamp(bound < 0 ? bound + extent : bound, low, high);
-  };
-  Ints indices;
-  if (extent == 0) return indices;
-  if (range.step > 0) {
-    const auto end = clamped(range.end, 0, extent);
-    auto at = clamped(range.start, 0, extent);
-    while (at < end) {
-      indices.push_back(at);
-      if (range.step >= end - at) break;  // also keeps the sum from overflowing
-      at += range.step;
-    }
-  } else {
-    const auto end = clamped(range.end, -1, extent - 1);
-    auto at = clamped(range.start, 0, extent - 1);
-    while (at > end) {
-      indices.push_back(at);
-      if (range.step <= end - at) break;
-      at += range.step;
-    }
-  }
-  return indices;
-}
-
-Values run_slice(const Slice&, const Call& call) {
+Values run(const Slice&, const Call& call) {
   const auto& x = call.input(0);
   const auto starts = read<std::int64_t>(call.input(1));
   const auto ends = read<std::int64_t>(call.input(2));
@@ -193,12 +142,14 @@ Values run_slice(const Slice&, const Call& call) {
   auto indices = everything(x.shape);
   for (std::size_t i = 0; i < starts.size(); ++i) {
     FLEETFIT_ASSIGN(const auto axis, resolve_axis(axes[i], x.shape.size()));
-    indices[axis] = sliced(x.shape[axis], {starts[i], ends[i], steps[i]});
+    const auto part = taken(x.shape[axis], starts[i], ends[i], steps[i]);
+    indices[axis] = counting(part.count);
+    for (auto& index : indices[axis]) index = part.first + index * steps[i];
   }
   return one(reshaped(pick(x, std::move(indices)), call.result().shape));
 }
 
-Values run_gather(const Gather& op, const Call& call) {
+Values run(const Gather& op, const Call& call) {
   const auto& x = call.input(0);
   FLEETFIT_ASSIGN(const auto axis, resolve_axis(op.axis, x.shape.size()));
   auto chosen = read<std::int64_t>(call.input(1));
@@ -214,7 +165,7 @@ Values run_gather(const Gather& op, const Call& call) {
   return one(reshaped(pick(x, std::move(indices)), call.result().shape));
 }
 
-Values run_where(const Where&, const Call& call) {
+Values run(const Where&, const Call& call) {
   const auto& shape = call.result().shape;
   const auto condition = broadcast(call.input(0), shape);
   const auto yes = broadcast(call.input(1), shape);
@@ -232,11 +183,11 @@ Values run_where(const Where&, const Call& call) {
   return one(reshaped(take(source, {places}), shape));
 }
 
-Values run_expand(const Expand&, const Call& call) {
+Values run(const Expand&, const Call& call) {
   return one(broadcast(call.input(0), call.result().shape));
 }
 
-Values run_tile(const Tile&, const Call& call) {
+Values run(const Tile&, const Call& call) {
   auto indices = everything(call.result().shape);
   for (std::size_t axis = 0; axis < indices.size(); ++axis) {
     for (auto& index : indices[axis]) index %= call.input(0).shape[axis];
@@ -244,7 +195,7 @@ Values run_tile(const Tile&, const Call& call) {
   return one(pick(call.input(0), std::move(indices)));
 }
 
-Followed follow_slice(const Slice& op, Adaptation& adaptation) {
+Followed follow(const Slice& op, Adaptation& adaptation) {
   if (!op.squeezed.empty() || !adaptation.place_axes()) return std::nullopt;
   return op;
 }
@@ -256,16 +207,16 @@ Followed follow_list(const Op& op, Adaptation& adaptation) {
   return op;
 }
 
-Result<Operator> convert_slice(NodeReader& reader) {
+Result<Operator> read_onnx(const Slice& op, NodeReader& reader) {
   if (reader.opset() < 10) {
     reader.set_input(1, "starts", reader.ints("starts"));
     reader.set_input(2, "ends", reader.ints("ends"));
     if (reader.has("axes")) reader.set_input(3, "axes", reader.ints("axes"));
   }
-  return Slice{};
+  return op;
 }
 
-Status lower_slice(const Slice& op, Node& node, Lowering& out) {
+Status lower_onnx(const Slice& op, Node& node, Lowering& out) {
   if (op.squeezed.empty()) return out.keep(std::move(node));
   const auto axes = op.squeezed;
   const auto cut = out.fresh(node, "cut", out.tensor(node.outputs[0]).dtype);
@@ -332,11 +283,10 @@ Result<Converted> convert_strided_slice(Conversion& c) {
     if (has_bit(options.integer("begin_mask"), i)) start = forward ? 0 : kToTheEnd;
     if (has_bit(options.integer("end_mask"), i)) end = forward ? kToTheEnd : kToTheStart;
   }
-  Ints axes(steps->size());
-  std::iota(axes.begin(), axes.end(), 0);
-  return Converted{.op = std::move(slice),
-                   .inputs = {c.input(0), c.add_ints("starts", *starts), c.add_ints("ends", *ends),
-                              c.add_ints("axes", axes), c.add_ints("steps", *steps)}};
+  return Converted{
+      .op = std::move(slice),
+      .inputs = {c.input(0), c.add_ints("starts", *starts), c.add_ints("ends", *ends),
+                 c.add_ints("axes", counting(std::ssize(*steps))), c.add_ints("steps", *steps)}};
 }
 
 Result<Converted> convert_gather(Conversion& c) {
@@ -359,46 +309,24 @@ constexpr auto kOperators = std::to_array<OperatorTraits>({
     describe<Slice>({.number = 25,
                      .name = "Slice",
                      .arity = {3, 5},
-                     .infer = rule<infer_slice>,
-                     .run = rule<run_slice>,
                      .only_moves = true,
-                     .hands_on = rule<hands_on_slice>,
-                     .link = rule<link_slice>,
-                     .follow = rule<follow_slice>,
-                     .quantized = quantization::Role::moves,
                      .kernel_kind = "split",
-                     .lower_onnx = rule<lower_slice>,
                      .onnx_counts = {1, 2, 3, 4}}),
     describe<Gather>({.number = 35,
                       .name = "Gather",
                       .arity = {2, 2},
-                      .infer = rule<infer_gather>,
-                      .run = rule<run_gather>,
                       .only_moves = true,
-                      .link = rule<link_gather>,
-                      .quantized = quantization::Role::moves,
                       .trained = {0},
                       .takes_any_factor = true,
                       .kernel_kind = "gather",
-                      .write_onnx = rule<write_axis<Gather>>}),
-    describe<Where>({.number = 18,
-                     .name = "Where",
-                     .arity = {3, 3},
-                     .infer = rule<infer_where>,
-                     .run = rule<run_where>,
-                     .link = linked<&ChannelLinks::broadcast_all>,
-                     .data_inputs = DataInputs::broadcast,
-                     .follow = follow_unchanged,
-                     .kernel_kind = "elementwise"}),
+                      .onnx = {attribute<&Gather::axis>("axis")}}),
+    describe<Where>(broadcast_elementwise({.number = 18, .name = "Where", .arity = {3, 3}})),
     describe<Expand>({.number = 33,
                       .name = "Expand",
                       .arity = {2, 2},
-                      .infer = rule<infer_expand>,
-                      .run = rule<run_expand>,
                       .only_moves = true,
                       .hands_on = keeps_shape_of_first,
                       .follow = rule<follow_list<Expand>>,
-                      .quantized = quantization::Role::moves,
                       .trained = {0},
                       .takes_any_factor = true,
                       .kernel_kind = "gather",
@@ -406,22 +334,10 @@ constexpr auto kOperators = std::to_array<OperatorTraits>({
     describe<Tile>({.number = 34,
                     .name = "Tile",
                     .arity = {2, 2},
-                    .infer = rule<infer_tile>,
-                    .run = rule<run_tile>,
                     .only_moves = true,
-                    .hands_on = rule<hands_on_tile>,
                     .follow = rule<follow_list<Tile>>,
-                    .quantized = quantization::Role::moves,
                     .kernel_kind = "gather",
                     .onnx_counts = {1}}),
-});
-
-constexpr auto kOnnx = std::to_array<OnnxReader>({
-    {"Where", convert_plain<Where>},
-    {"Slice", convert_slice},
-    {"Expand", convert_plain<Expand>},
-    {"Tile", convert_plain<Tile>},
-    {"Gather", convert_axis<Gather, 0>},
 });
 
 constexpr auto kTflite = std::to_array<TfliteReader>({
@@ -436,8 +352,6 @@ constexpr auto kTflite = std::to_array<TfliteReader>({
 
 }  // namespace
 
-OperatorFamily selection_family() {
-  return {.operators = kOperators, .onnx = kOnnx, .tflite = kTflite};
-}
+OperatorFamily selection_family() { return {.operators = kOperators, .tflite = kTflite}; }
 
 }  // namespace fleetfit::graph

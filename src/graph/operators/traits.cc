@@ -8,8 +8,10 @@ namespace {
 
 std::string_view unknown_name(const Unknown& op) { return op.type; }
 
-constexpr OperatorTraits kUnknown = describe<Unknown>(
-    {.number = 0, .name_of = rule<unknown_name>, .arity = {0, kAnyNumber, kAnyNumber}});
+constexpr OperatorTraits kUnknown{.type = kTypeOf<Unknown>,
+                                  .number = 0,
+                                  .name_of = rule<unknown_name>,
+                                  .arity = {0, kAnyNumber, kAnyNumber}};
 
 OperatorTable<OperatorTraits> collect() {
   OperatorTable<OperatorTraits> table({{&kUnknown, 1}});
@@ -26,6 +28,20 @@ std::span<const OperatorFamily> operator_families() {
       selection_family(),   resizing_family(),    reshaping_family(),     regrouping_family(),
       reduction_family(),   constants_family()};
   return kFamilies;
+}
+
+std::vector<OnnxReader> onnx_readers() {
+  std::vector<OnnxReader> readers;
+  for (const auto& family : operator_families()) {
+    for (const auto& entry : family.operators) {
+      if (entry.outside_onnx) continue;
+      if (!entry.name.empty()) readers.push_back({entry.name, entry.read_onnx});
+      for (const auto name : entry.kinds.names.first(entry.kinds.in_onnx))
+        readers.push_back({name, entry.read_onnx});
+    }
+    readers.insert(readers.end(), family.onnx.begin(), family.onnx.end());
+  }
+  return readers;
 }
 
 const OperatorTraits& traits(const Operator& op) {
@@ -46,7 +62,8 @@ bool Operator::operator==(const Operator& other) const {
 
 std::string_view type_name(const Operator& op) {
   const auto& entry = traits(op);
-  return entry.name_of != nullptr ? entry.name_of(op) : entry.name;
+  if (entry.name_of != nullptr) return entry.name_of(op);
+  return entry.kinds.names.empty() ? entry.name : entry.kinds.names[entry.kinds.get(op)];
 }
 
 // --- Facts

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -14,6 +15,7 @@
 #include "fleetfit/graph/graph.h"
 #include "fleetfit/graph/operator_facts.h"
 #include "fleetfit/graph/operator_table.h"
+#include "graph/onnx/onnx_fields.h"
 
 /// The table of operators: what is known of each type beside its fields. Code that treats operators
 /// alike asks the table, so that a new one is described in its family's file and nowhere else.
@@ -28,8 +30,6 @@ struct Call;
 }
 namespace onnx_format {
 class Lowering;
-class NodeReader;
-class NodeWriter;
 }  // namespace onnx_format
 namespace quantization {
 enum class Role : std::uint8_t {
@@ -85,6 +85,32 @@ enum class DataInputs : std::uint8_t {
   broadcast,  ///< all, brought together by numpy's rules
 };
 
+/// The names of an operator that is many in one: those of the values of a field, an enum or a
+/// bool, in their order.
+struct KindNames {
+  std::span<const std::string_view> names;
+  std::size_t in_onnx = 0;  ///< ONNX has the first so many
+  std::size_t (*get)(const Operator&) = nullptr;
+  void (*set)(Operator&, std::size_t) = nullptr;
+};
+
+template <auto member>
+struct KindOf;
+template <class Op, class T, T Op::* member>
+struct KindOf<member> {
+  static std::size_t get(const Operator& op) {
+    return static_cast<std::size_t>(std::get_if<Op>(&op)->*member);
+  }
+  static void set(Operator& op, std::size_t kind) {
+    std::get_if<Op>(&op)->*member = static_cast<T>(kind);
+  }
+};
+template <auto member, std::size_t n>
+constexpr KindNames names_by(const std::array<std::string_view, n>& names,
+                             std::size_t in_onnx = n) {
+  return {names, in_onnx, KindOf<member>::get, KindOf<member>::set};
+}
+
 /// What is left out is so for most operators. Functions get operators of their own type alone.
 struct OperatorTraits {
   std::size_t type = 0;  ///< kTypeOf; set by `describe`
@@ -92,7 +118,8 @@ struct OperatorTraits {
   /// Stands for the type in structure_id: never changes, and no other type ever gets it.
   std::size_t number = 0;
   std::string_view name;
-  std::string_view (*name_of)(const Operator&) = nullptr;  ///< of types with several names
+  KindNames kinds;                                         ///< of types with several names
+  std::string_view (*name_of)(const Operator&) = nullptr;  ///< the same, where no field says it
   Arity arity;
   Arity (*arity_of)(const Operator&) = nullptr;
 
@@ -113,7 +140,8 @@ struct OperatorTraits {
   DataInputs data_inputs = DataInputs::first;
   /// The operator that does to tensors in another layout what this one does; null: there is none.
   std::optional<Operator> (*follow)(const Operator&, rewrite::Adaptation&) = nullptr;
-  quantization::Role quantized = quantization::Role::floats;
+  /// Left out: `moves` for what only moves, else `floats`.
+  std::optional<quantization::Role> quantized;
   quantization::Role (*quantized_of)(const Operator&, const Graph&, const Node&) = nullptr;
 
   // --- What it costs.
@@ -130,19 +158,16 @@ struct OperatorTraits {
   std::span<const std::string_view> activation_names;
 
   // --- How ONNX has it.
-  /// Attributes, and what ONNX keeps in further inputs.
+  bool outside_onnx = false;  ///< ONNX has no operator of this name
+  onnx_format::OnnxFields onnx;
+  onnx_format::FormerAttribute was_attribute;
+  Result<Operator> (*read_onnx)(onnx_format::NodeReader&) = nullptr;  ///< set by `describe`
+  /// Attributes that come before those of the fields, and what ONNX keeps in further inputs.
   void (*write_onnx)(const Operator&, onnx_format::NodeWriter&) = nullptr;
   /// Writes the node in terms of what ONNX has; null: it has it.
   Status (*lower_onnx)(const Operator&, Node&, onnx_format::Lowering&) = nullptr;
   InputSet onnx_counts;  ///< inputs that ONNX wants in 64 bits
 };
-
-/// The entry of a type of operators.
-template <class Op>
-constexpr OperatorTraits describe(OperatorTraits traits) {
-  traits.type = kTypeOf<Op>;
-  return traits;
-}
 
 template <auto function>
 struct OfOneType;
@@ -152,11 +177,12 @@ struct OfOneType<function> {
     return function(*std::get_if<Op>(&op), std::forward<Args>(args)...);
   }
 };
-/// A function of operators of one type, as the table wants it.
+/// A function of operators of one type that several types share, as the table wants it.
 template <auto function>
 inline constexpr auto rule = &OfOneType<function>::call;
 
-/// How a format's operators are read. Each gives `Unknown`, with a reason, where nothing fits.
+/// How operators of a format are read that an entry does not describe. Each gives `Unknown`, with a
+/// reason, where nothing fits.
 struct OnnxReader {
   std::string_view type;
   Result<Operator> (*convert)(onnx_format::NodeReader&);
@@ -190,6 +216,9 @@ OperatorFamily reduction_family();
 OperatorFamily constants_family();
 
 std::span<const OperatorFamily> operator_families();
+
+/// How ONNX's operators are read: as entries describe them, or as families say beside them.
+std::vector<OnnxReader> onnx_readers();
 
 const OperatorTraits& traits(const Operator& op);
 

@@ -1,6 +1,7 @@
 #include "graph/operators/windows.h"
 
 #include <algorithm>
+#include <array>
 
 #include "fleetfit/graph/shape_inference.h"
 
@@ -95,13 +96,13 @@ Padding resolve_padding(const Window& window, const Ints& extents) {
 namespace onnx_format {
 namespace {
 
+constexpr std::array<std::string_view, 4> kAutoPads = {"NOTSET", "SAME_UPPER", "SAME_LOWER",
+                                                       "VALID"};
+
 Result<AutoPad> auto_pad(const NodeReader& reader) {
-  const auto text = reader.text("auto_pad", "NOTSET");
-  if (text == "NOTSET") return AutoPad::explicit_pads;
-  if (text == "SAME_UPPER") return AutoPad::same_upper;
-  if (text == "SAME_LOWER") return AutoPad::same_lower;
-  if (text == "VALID") return AutoPad::valid;
-  return bad_attribute("auto_pad");
+  const auto found = std::ranges::find(kAutoPads, reader.text("auto_pad", kAutoPads[0]));
+  if (found == kAutoPads.end()) return bad_attribute("auto_pad");
+  return static_cast<AutoPad>(found - kAutoPads.begin());
 }
 
 }  // namespace
@@ -141,9 +142,7 @@ void write_window(const Window& window, NodeWriter& out) {
     pads.insert(pads.end(), window.pads_end.begin(), window.pads_end.end());
     out.set("pads", pads);
   } else {
-    out.set("auto_pad", window.auto_pad == AutoPad::same_upper   ? "SAME_UPPER"
-                        : window.auto_pad == AutoPad::same_lower ? "SAME_LOWER"
-                                                                 : "VALID");
+    out.set("auto_pad", kAutoPads[static_cast<std::size_t>(window.auto_pad)]);
   }
 }
 

@@ -1,3 +1,4 @@
+#include "fleetfit/graph/shape_inference.h"
 #include "graph/passes/all_passes.h"
 #include "graph/passes/channel_affine.h"
 #include "graph/passes/constants.h"
@@ -52,33 +53,50 @@ std::optional<ChannelAffine> affine_of(ElementwiseKind kind, const std::vector<d
   return affine;
 }
 
-bool fold_into_layer(Rewriter& rewriter, int index) {
+void fold_arithmetic(Rewriter& rewriter, int index) {
   const auto& graph = rewriter.graph();
   const auto& node = rewriter.node(index);
   const auto* op = std::get_if<Elementwise>(&node.op);
-  if (op == nullptr || node.inputs.size() != 2 || touches_quantized(graph, node)) return false;
+  if (op == nullptr || node.inputs.size() != 2 || touches_quantized(graph, node)) return;
   const bool constant_first = graph.tensor(node.inputs[0]).is_constant();
   const auto x = node.inputs[constant_first ? 1 : 0];
   const int layer = rewriter.maker(x);
-  if (layer == kNoNode || !rewriter.read_once(x)) return false;
+  if (layer == kNoNode || !rewriter.read_once(x)) return;
   const auto channels = absorbing_channels(graph, rewriter.node(layer));
-  if (!channels) return false;
+  if (!channels) return;
   const auto constant =
       per_channel(graph, node.inputs[constant_first ? 0 : 1], *graph.tensor(x).shape, *channels);
-  if (!constant) return false;
+  if (!constant) return;
   const auto affine = affine_of(op->kind, *constant, constant_first);
-  if (!affine) return false;
+  if (!affine) return;
   absorb(rewriter, layer, *affine);
   rewriter.take_over(layer, index);
-  return true;
+}
+
+void fold_norm(Rewriter& rewriter, int index) {
+  const auto& graph = rewriter.graph();
+  const auto& node = rewriter.node(index);
+  const auto* op = std::get_if<BatchNorm>(&node.op);
+  if (op == nullptr || node.inputs.size() < 5 || touches_quantized(graph, node)) return;
+  const auto x = node.inputs.front();
+  const int layer = rewriter.maker(x);
+  if (layer == kNoNode || !rewriter.read_once(x) || !rewriter.only_first_output_needed(index))
+    return;
+  if (std::holds_alternative<BatchNorm>(rewriter.node(layer).op)) return;
+  const auto channels = absorbing_channels(graph, rewriter.node(layer));
+  if (!channels || channels->axis != channel_axis(*graph.tensor(x).shape, op->layout)) return;
+  const auto constants = constants_of_batch_norm(graph, node);
+  if (!constants) return;
+  const auto affine = constants->affine();
+  if (static_cast<std::int64_t>(affine.scale.size()) != channels->count) return;
+  absorb(rewriter, layer, affine);
+  rewriter.take_over(layer, index);
 }
 
 }  // namespace
 
-Result<bool> fold_affine(Graph& graph) {
-  Rewriter rewriter(graph);
-  for (int n = 0; n < rewriter.node_count(); ++n) fold_into_layer(rewriter, n);
-  return rewriter.finish();
-}
+Result<bool> fold_affine(Graph& graph) { return rewrite_nodes(graph, fold_arithmetic); }
+
+Result<bool> fold_batch_norm(Graph& graph) { return rewrite_nodes(graph, fold_norm); }
 
 }  // namespace fleetfit::graph::rewrite

@@ -114,11 +114,9 @@ bool fold(Graph& graph, const Node& node) {
 }  // namespace
 
 Result<bool> fold_constants(Graph& graph) {
-  Rewriter rewriter(graph);
-  for (int n = 0; n < rewriter.node_count(); ++n) {
+  return rewrite_nodes(graph, [&](Rewriter& rewriter, int n) {
     if (fold(graph, rewriter.node(n))) rewriter.remove(n);
-  }
-  return rewriter.finish();
+  });
 }
 
 }  // namespace fleetfit::graph::rewrite

@@ -41,22 +41,19 @@ bool keeps_rounding(const Graph& graph, TensorId before, TensorId after, Activat
 }  // namespace
 
 Result<bool> fuse_activations(Graph& graph) {
-  Rewriter rewriter(graph);
-  for (int n = 0; n < rewriter.node_count(); ++n) {
+  return rewrite_nodes(graph, [&](Rewriter& rewriter, int n) {
     const auto& node = rewriter.node(n);
     const auto* activate = std::get_if<Activate>(&node.op);
-    if (activate == nullptr || node.activation) continue;
+    if (activate == nullptr || node.activation) return;
     const auto x = node.inputs.front();
     const int origin = rewriter.maker(x);
-    if (origin == kNoNode || !rewriter.read_once(x) || rewriter.node(origin).activation) continue;
-    if (!can_apply(rewriter.node(origin).op) || rewriter.node(origin).outputs.front() != x)
-      continue;
-    if (!keeps_rounding(graph, x, node.outputs.front(), activate->function.kind)) continue;
+    if (origin == kNoNode || !rewriter.read_once(x) || rewriter.node(origin).activation) return;
+    if (!can_apply(rewriter.node(origin).op) || rewriter.node(origin).outputs.front() != x) return;
+    if (!keeps_rounding(graph, x, node.outputs.front(), activate->function.kind)) return;
     const auto function = activate->function;
     rewriter.take_over(origin, n);
     rewriter.node(origin).activation = function;
-  }
-  return rewriter.finish();
+  });
 }
 
 }  // namespace fleetfit::graph::rewrite

@@ -1,5 +1,7 @@
 #include <utility>
 
+#include "fleetfit/graph/operator_facts.h"
+#include "graph/operators/traits.h"
 #include "graph/passes/constants.h"
 #include "graph/passes/layout_forms.h"
 
@@ -93,18 +95,6 @@ std::optional<TensorId> moved_weights(LayoutForms& forms, const Node& node, cons
   return computed_weights(forms, id, *move);
 }
 
-const Layout* layout_of(const Operator& op) {
-  return std::visit(
-      [](const auto& known) -> const Layout* {
-        if constexpr (requires { known.layout; }) {
-          return &known.layout;
-        } else {
-          return nullptr;
-        }
-      },
-      op);
-}
-
 void set_layout(Operator& op, Layout layout) {
   std::visit(
       [&](auto& known) {
@@ -116,8 +106,9 @@ void set_layout(Operator& op, Layout layout) {
 }  // namespace
 
 bool move_image_operator(LayoutForms& forms, const Node& node) {
-  const auto* layout = layout_of(node.op);
-  if (layout == nullptr || *layout == forms.wanted() || node.outputs.size() != 1) return false;
+  // What exists in NHWC alone has no such field.
+  if (traits(node.op).only_nhwc || node.outputs.size() != 1) return false;
+  if (layout_of(node.op).value_or(forms.wanted()) == forms.wanted()) return false;
   const auto& shape = forms.graph().tensor(node.inputs.front()).shape;
   if (!shape || !forms.graph().tensor(node.outputs.front()).shape) return false;
   auto moved = node;

@@ -31,14 +31,6 @@ bool acts_as_reshape(const Graph& graph, const Node& node) {
   return shape && keeps_element_order(*shape, full_perm(*transpose, shape->size()));
 }
 
-bool is_pure_move(const Graph& graph, const Node& node) {
-  const auto& before = graph.tensor(node.inputs.front());
-  const auto& after = graph.tensor(node.outputs.front());
-  const bool per_axis = before.quantization && before.quantization->axis;
-  return !node.activation && !per_axis && before.shape && after.shape &&
-         before.dtype == after.dtype && before.quantization == after.quantization;
-}
-
 // What Reshape has to say to go from `from` to `to` at once. The leading extent is copied where
 // it stays, so that the batch stays open.
 Ints target_shape(const Shape& from, const Shape& to) {
@@ -48,7 +40,7 @@ Ints target_shape(const Shape& from, const Shape& to) {
   return target;
 }
 
-bool merge_transposes(Rewriter& rewriter, int first, int second) {
+void merge_transposes(Rewriter& rewriter, int first, int second) {
   auto& graph = rewriter.graph();
   const auto x = rewriter.node(first).inputs.front();
   const auto rank = graph.tensor(x).shape->size();
@@ -62,10 +54,9 @@ bool merge_transposes(Rewriter& rewriter, int first, int second) {
     rewriter.set_inputs(second, {x});
   }
   rewriter.remove_unread(between);
-  return true;
 }
 
-bool merge_reshapes(Rewriter& rewriter, int first, int second) {
+void merge_reshapes(Rewriter& rewriter, int first, int second) {
   auto& graph = rewriter.graph();
   const auto x = rewriter.node(first).inputs.front();
   const auto between = rewriter.node(second).inputs.front();
@@ -82,36 +73,32 @@ bool merge_reshapes(Rewriter& rewriter, int first, int second) {
     rewriter.set_inputs(second, {x, shape});
   }
   rewriter.remove_unread(between);
-  return true;
 }
 
-bool merge_with_maker(Rewriter& rewriter, int second) {
+void merge_with_maker(Rewriter& rewriter, int second) {
   const auto& graph = rewriter.graph();
   const auto& node = rewriter.node(second);
-  if (node.inputs.empty() || node.inputs.front() == kNoTensor) return false;
+  if (node.inputs.empty() || node.inputs.front() == kNoTensor) return;
   const int first = rewriter.maker(node.inputs.front());
-  if (first == kNoNode || !is_pure_move(graph, node)) return false;
+  if (first == kNoNode || !is_pure_move(graph, node)) return;
   const auto& origin = rewriter.node(first);
   if (origin.inputs.empty() || origin.inputs.front() == kNoTensor || !is_pure_move(graph, origin))
-    return false;
-  if (std::holds_alternative<Transpose>(node.op) && std::holds_alternative<Transpose>(origin.op))
-    return merge_transposes(rewriter, first, second);
-  if (acts_as_reshape(graph, node) && acts_as_reshape(graph, origin))
-    return merge_reshapes(rewriter, first, second);
-  return false;
+    return;
+  if (std::holds_alternative<Transpose>(node.op) && std::holds_alternative<Transpose>(origin.op)) {
+    merge_transposes(rewriter, first, second);
+  } else if (acts_as_reshape(graph, node) && acts_as_reshape(graph, origin)) {
+    merge_reshapes(rewriter, first, second);
+  }
 }
 
 }  // namespace
 
 Result<bool> merge_moves(Graph& graph) {
-  Rewriter rewriter(graph);
-  for (int n = 0; n < rewriter.node_count(); ++n) {
+  return rewrite_nodes(graph, [](Rewriter& rewriter, int n) {
     const auto& op = rewriter.node(n).op;
-    if (rewriter.removed(n)) continue;
     if (changes_only_shape(op) || std::holds_alternative<Transpose>(op))
       merge_with_maker(rewriter, n);
-  }
-  return rewriter.finish();
+  });
 }
 
 }  // namespace fleetfit::graph::rewrite

@@ -55,48 +55,33 @@ std::optional<ChannelShuffle> as_shuffle(const Shape& image, const Swap& swap) {
   return std::nullopt;
 }
 
-bool is_plain_move(const Graph& graph, const Node& node) {
-  const auto& before = graph.tensor(node.inputs.front());
-  const auto& after = graph.tensor(node.outputs.front());
-  return !node.activation && before.shape && after.shape &&
-         before.quantization == after.quantization &&
-         !(before.quantization && before.quantization->axis);
-}
-
-bool recognize(Rewriter& rewriter, int last) {
+void recognize(Rewriter& rewriter, int last) {
   const auto& graph = rewriter.graph();
-  if (!std::holds_alternative<Reshape>(rewriter.node(last).op)) return false;
+  if (!std::holds_alternative<Reshape>(rewriter.node(last).op)) return;
   const auto swapped = rewriter.node(last).inputs.front();
   const int middle = rewriter.maker_of<Transpose>(swapped);
-  if (middle == kNoNode || !rewriter.read_once(swapped)) return false;
+  if (middle == kNoNode || !rewriter.read_once(swapped)) return;
   const auto split = rewriter.node(middle).inputs.front();
   const int first = rewriter.maker_of<Reshape>(split);
-  if (first == kNoNode || !rewriter.read_once(split)) return false;
+  if (first == kNoNode || !rewriter.read_once(split)) return;
   for (const int n : {first, middle, last}) {
-    if (!is_plain_move(graph, rewriter.node(n))) return false;
+    if (!is_pure_move(graph, rewriter.node(n))) return;
   }
   const auto x = rewriter.node(first).inputs.front();
-  if (!same_shape(graph, x, rewriter.node(last).outputs.front())) return false;
+  if (!same_shape(graph, x, rewriter.node(last).outputs.front())) return;
   const auto& shape = *graph.tensor(split).shape;
   const auto& transpose = std::get<Transpose>(rewriter.node(middle).op);
   const auto swap = as_swap(shape, full_perm(transpose, shape.size()));
-  if (!swap) return false;
+  if (!swap) return;
   const auto shuffle = as_shuffle(*graph.tensor(x).shape, *swap);
-  if (!shuffle) return false;
+  if (!shuffle) return;
   rewriter.node(last).op = *shuffle;
   rewriter.set_inputs(last, {x});
   rewriter.remove_unread(swapped);
-  return true;
 }
 
 }  // namespace
 
-Result<bool> recognize_channel_shuffle(Graph& graph) {
-  Rewriter rewriter(graph);
-  for (int n = 0; n < rewriter.node_count(); ++n) {
-    if (!rewriter.removed(n)) recognize(rewriter, n);
-  }
-  return rewriter.finish();
-}
+Result<bool> recognize_channel_shuffle(Graph& graph) { return rewrite_nodes(graph, recognize); }
 
 }  // namespace fleetfit::graph::rewrite

@@ -163,15 +163,15 @@ Follower follower(const Rewriter& rewriter, const Graph& graph, int index, Eleme
   return {reader, constant};
 }
 
-bool recognize(Rewriter& rewriter, int index) {
+void recognize(Rewriter& rewriter, int index) {
   auto& graph = rewriter.graph();
   LayerNormMatch match(rewriter, graph);
   if (!match.match(index) || !is_plain_float(graph, match.x) || !graph.tensor(match.x).shape)
-    return false;
-  if (!rewriter.are_private(match.nodes)) return false;
+    return;
+  if (!rewriter.are_private(match.nodes)) return;
   const Shape shape = *graph.tensor(match.x).shape;
   const auto axis = first_normalized(match.axes, shape.size());
-  if (!axis) return false;
+  if (!axis) return;
   const Shape inner(shape.begin() + static_cast<std::ptrdiff_t>(*axis), shape.end());
 
   int last = index;
@@ -191,18 +191,14 @@ bool recognize(Rewriter& rewriter, int index) {
       static_cast<std::int64_t>(*axis) - static_cast<std::int64_t>(shape.size()), match.epsilon};
   rewriter.set_inputs(last, std::move(inputs));
   for (const auto id : replaced) rewriter.remove_unread(id);
-  return true;
 }
 
 }  // namespace
 
 Result<bool> recognize_layer_norm(Graph& graph) {
-  Rewriter rewriter(graph);
-  for (int n = 0; n < rewriter.node_count(); ++n) {
-    if (!rewriter.removed(n) && std::holds_alternative<Elementwise>(rewriter.node(n).op))
-      recognize(rewriter, n);
-  }
-  return rewriter.finish();
+  return rewrite_nodes(graph, [](Rewriter& rewriter, int n) {
+    if (std::holds_alternative<Elementwise>(rewriter.node(n).op)) recognize(rewriter, n);
+  });
 }
 
 }  // namespace fleetfit::graph::rewrite

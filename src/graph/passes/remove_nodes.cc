@@ -75,15 +75,13 @@ Result<bool> remove_dead_nodes(Graph& graph) {
 }
 
 Result<bool> remove_identities(Graph& graph) {
-  Rewriter rewriter(graph);
-  for (int n = 0; n < rewriter.node_count(); ++n) {
+  return rewrite_nodes(graph, [&](Rewriter& rewriter, int n) {
     const auto& node = rewriter.node(n);
-    if (node.inputs.empty() || node.inputs.front() == kNoTensor || node.activation) continue;
+    if (node.inputs.empty() || node.inputs.front() == kNoTensor || node.activation) return;
     const auto hands_on = traits(node.op).hands_on;
-    if (hands_on == nullptr || !hands_on(node.op, graph, node)) continue;
+    if (hands_on == nullptr || !hands_on(node.op, graph, node)) return;
     if (rewriter.only_first_output_needed(n)) rewriter.bypass(n, node.inputs.front());
-  }
-  return rewriter.finish();
+  });
 }
 
 }  // namespace fleetfit::graph::rewrite

@@ -209,6 +209,14 @@ bool is_plain_float(const Graph& graph, TensorId id) {
   return id != kNoTensor && graph.tensor(id).dtype == DType::f32 && !graph.tensor(id).quantization;
 }
 
+bool is_pure_move(const Graph& graph, const Node& node) {
+  const auto& before = graph.tensor(node.inputs.front());
+  const auto& after = graph.tensor(node.outputs.front());
+  const bool per_axis = before.quantization && before.quantization->axis;
+  return !node.activation && !per_axis && before.shape && after.shape &&
+         before.dtype == after.dtype && before.quantization == after.quantization;
+}
+
 bool same_shape(const Graph& graph, TensorId a, TensorId b) {
   const auto& shape = graph.tensor(a).shape;
   return shape && shape == graph.tensor(b).shape;

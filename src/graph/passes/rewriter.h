@@ -100,6 +100,21 @@ class Rewriter {
   bool changed_ = false;
 };
 
+/// Calls `change` with the rewriter and the index of each node that is still there when its turn
+/// comes; says whether anything changed.
+template <class Change>
+Result<bool> rewrite_nodes(Graph& graph, Change change) {
+  Rewriter rewriter(graph);
+  for (int n = 0; n < rewriter.node_count(); ++n) {
+    if (!rewriter.removed(n)) change(rewriter, n);
+  }
+  return rewriter.finish();
+}
+
+/// Whether a node with one data input only moves its elements: shapes are known, and type and
+/// quantization, which is not by axis, stay.
+bool is_pure_move(const Graph& graph, const Node& node);
+
 /// Whether an input or output of the node is quantized: rounding happens here.
 bool touches_quantized(const Graph& graph, const Node& node);
 

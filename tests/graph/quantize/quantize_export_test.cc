@@ -8,7 +8,7 @@
 #include "fleetfit/graph/export.h"
 #include "fleetfit/graph/import.h"
 #include "fleetfit/graph/zoo.h"
-#include "graph/onnx/lower_to_onnx.h"
+#include "graph/onnx/lowering.h"
 #include "tests/graph/quantize/quantize_testing.h"
 
 namespace fleetfit::graph {
