@@ -2,9 +2,8 @@
 #include <array>
 #include <cstring>
 
+#include "engine/own/copies.h"
 #include "engine/own/own.h"
-#include "engine/own/picked_copy.h"
-#include "engine/own/strided_copy.h"
 
 namespace fleetfit::engine::own {
 namespace {
