@@ -41,8 +41,6 @@ std::size_t tightest_gap(const std::vector<Placed>& taken, std::size_t bytes) {
 
 constexpr int kUnused = -1;
 
-std::size_t index(int tensor) { return static_cast<std::size_t>(tensor); }
-
 /// The tensor that holds the memory of another, and where in it that one begins.
 Place root_of(const Plan& plan, int tensor) {
   Place place{tensor, 0};

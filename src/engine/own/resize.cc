@@ -135,16 +135,11 @@ KernelPtr make_resize(const Task& task, const graph::Resize& op) {
   return keeps_stored(task) ? make_nearest_resize(task, op) : nullptr;
 }
 
-KernelPtr make_stored_resize(const Task& task, const graph::Resize& op) {
-  const bool copies = op.mode == graph::ResizeMode::nearest && keeps_stored(task);
-  return copies ? make_nearest_resize(task, op) : nullptr;
-}
-
 }  // namespace
 
 std::span<const OwnKernels> resize_kernels() {
   static constexpr std::array kEntries{
-      kernels<graph::Resize, make_resize>({.stored = make_of<graph::Resize, make_stored_resize>}),
+      kernels<graph::Resize, make_resize>({.stored = make_of<graph::Resize, make_resize>}),
   };
   return kEntries;
 }

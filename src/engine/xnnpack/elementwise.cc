@@ -96,9 +96,6 @@ KernelPtr stored(const Task& task, const char* name, const Pair& pair) {
   return std::move(parts).kernel(kActivated);
 }
 
-using S = std::int8_t;
-using U = std::uint8_t;
-
 constexpr Way<ElementwiseKind, Pair> kPairs[] = {
     {ElementwiseKind::add, DType::f32, "add f32", bounded<FLEETFIT_XNN(add_nd_f32)>},
     {ElementwiseKind::sub, DType::f32, "subtract f32", bounded<FLEETFIT_XNN(subtract_nd_f32)>},
@@ -108,12 +105,12 @@ constexpr Way<ElementwiseKind, Pair> kPairs[] = {
     {ElementwiseKind::max, DType::f32, "maximum f32", unbounded<FLEETFIT_XNN(maximum_nd_f32)>},
     {ElementwiseKind::squared_difference, DType::f32, "squared difference f32",
      unbounded<FLEETFIT_XNN(squared_difference_nd_f32)>},
-    {ElementwiseKind::add, DType::i8, "add qs8", stored<S, FLEETFIT_XNN(add_nd_qs8)>},
-    {ElementwiseKind::sub, DType::i8, "subtract qs8", stored<S, FLEETFIT_XNN(subtract_nd_qs8)>},
-    {ElementwiseKind::mul, DType::i8, "multiply qs8", stored<S, FLEETFIT_XNN(multiply_nd_qs8)>},
-    {ElementwiseKind::add, DType::u8, "add qu8", stored<U, FLEETFIT_XNN(add_nd_qu8)>},
-    {ElementwiseKind::sub, DType::u8, "subtract qu8", stored<U, FLEETFIT_XNN(subtract_nd_qu8)>},
-    {ElementwiseKind::mul, DType::u8, "multiply qu8", stored<U, FLEETFIT_XNN(multiply_nd_qu8)>},
+    {ElementwiseKind::add, DType::i8, "add qs8", stored<S8, FLEETFIT_XNN(add_nd_qs8)>},
+    {ElementwiseKind::sub, DType::i8, "subtract qs8", stored<S8, FLEETFIT_XNN(subtract_nd_qs8)>},
+    {ElementwiseKind::mul, DType::i8, "multiply qs8", stored<S8, FLEETFIT_XNN(multiply_nd_qs8)>},
+    {ElementwiseKind::add, DType::u8, "add qu8", stored<U8, FLEETFIT_XNN(add_nd_qu8)>},
+    {ElementwiseKind::sub, DType::u8, "subtract qu8", stored<U8, FLEETFIT_XNN(subtract_nd_qu8)>},
+    {ElementwiseKind::mul, DType::u8, "multiply qu8", stored<U8, FLEETFIT_XNN(multiply_nd_qu8)>},
 };
 
 // --- Functions of stored numbers
@@ -157,20 +154,20 @@ KernelPtr stored_clamp(const Task& task, const char* name, const graph::Activati
 }
 
 constexpr Way<ActivationKind, graph::Activation> kStoredActivations[] = {
-    {ActivationKind::relu, DType::i8, "clamp s8", stored_clamp<S, FLEETFIT_XNN(clamp_nc_s8)>},
-    {ActivationKind::clip, DType::i8, "clamp s8", stored_clamp<S, FLEETFIT_XNN(clamp_nc_s8)>},
+    {ActivationKind::relu, DType::i8, "clamp s8", stored_clamp<S8, FLEETFIT_XNN(clamp_nc_s8)>},
+    {ActivationKind::clip, DType::i8, "clamp s8", stored_clamp<S8, FLEETFIT_XNN(clamp_nc_s8)>},
     {ActivationKind::sigmoid, DType::i8, "sigmoid qs8",
-     stored_function<S, FLEETFIT_XNN(sigmoid_nc_qs8)>},
-    {ActivationKind::tanh, DType::i8, "tanh qs8", stored_function<S, FLEETFIT_XNN(tanh_nc_qs8)>},
+     stored_function<S8, FLEETFIT_XNN(sigmoid_nc_qs8)>},
+    {ActivationKind::tanh, DType::i8, "tanh qs8", stored_function<S8, FLEETFIT_XNN(tanh_nc_qs8)>},
     {ActivationKind::elu, DType::i8, "elu qs8",
-     stored_function_of_alpha<S, FLEETFIT_XNN(elu_nc_qs8)>},
-    {ActivationKind::relu, DType::u8, "clamp u8", stored_clamp<U, FLEETFIT_XNN(clamp_nc_u8)>},
-    {ActivationKind::clip, DType::u8, "clamp u8", stored_clamp<U, FLEETFIT_XNN(clamp_nc_u8)>},
+     stored_function_of_alpha<S8, FLEETFIT_XNN(elu_nc_qs8)>},
+    {ActivationKind::relu, DType::u8, "clamp u8", stored_clamp<U8, FLEETFIT_XNN(clamp_nc_u8)>},
+    {ActivationKind::clip, DType::u8, "clamp u8", stored_clamp<U8, FLEETFIT_XNN(clamp_nc_u8)>},
     {ActivationKind::sigmoid, DType::u8, "sigmoid qu8",
-     stored_function<U, FLEETFIT_XNN(sigmoid_nc_qu8)>},
-    {ActivationKind::tanh, DType::u8, "tanh qu8", stored_function<U, FLEETFIT_XNN(tanh_nc_qu8)>},
+     stored_function<U8, FLEETFIT_XNN(sigmoid_nc_qu8)>},
+    {ActivationKind::tanh, DType::u8, "tanh qu8", stored_function<U8, FLEETFIT_XNN(tanh_nc_qu8)>},
     {ActivationKind::leaky_relu, DType::u8, "leaky relu qu8",
-     stored_function_of_alpha<U, FLEETFIT_XNN(leaky_relu_nc_qu8)>},
+     stored_function_of_alpha<U8, FLEETFIT_XNN(leaky_relu_nc_qu8)>},
 };
 
 // --- Functions of floats
@@ -264,10 +261,10 @@ KernelPtr make_softmax(const Task& task, const graph::Softmax& softmax) {
       task.node.activation) {
     return nullptr;
   }
-  return one_operator<U>(task, "softmax qu8", kActivated,
-                         create(xnn_create_softmax_nc_qu8, width, width, width, in->scale,
-                                static_cast<U>(out->zero_point), out->scale, 0U),
-                         xnn_setup_softmax_nc_qu8, rows->count);
+  return one_operator<U8>(task, "softmax qu8", kActivated,
+                          create(xnn_create_softmax_nc_qu8, width, width, width, in->scale,
+                                 static_cast<U8>(out->zero_point), out->scale, 0U),
+                          xnn_setup_softmax_nc_qu8, rows->count);
 }
 
 KernelPtr make_elementwise(const Task& task, const graph::Elementwise& op) {

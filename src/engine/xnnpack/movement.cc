@@ -131,23 +131,21 @@ KernelPtr make_conversion(const Task& task) {
   const Operand& from = task.inputs[0];
   const Operand& to = task.outputs[0];
   if (task.node.activation) return nullptr;
-  using S = std::int8_t;
-  using U = std::uint8_t;
   if (const auto out = affine(to); out && is_real(from)) {
     if (to.dtype == DType::u8) {
-      return make_converted<FLEETFIT_XNN(convert_nc_f32_qu8), float, U>(
-          task, "convert f32 qu8", out->scale, static_cast<U>(out->zero_point), U{0}, U{255});
+      return make_converted<FLEETFIT_XNN(convert_nc_f32_qu8), float, U8>(
+          task, "convert f32 qu8", out->scale, static_cast<U8>(out->zero_point), U8{0}, U8{255});
     }
-    return make_converted<FLEETFIT_XNN(convert_nc_f32_qs8), float, S>(
-        task, "convert f32 qs8", out->scale, static_cast<S>(out->zero_point), S{-128}, S{127});
+    return make_converted<FLEETFIT_XNN(convert_nc_f32_qs8), float, S8>(
+        task, "convert f32 qs8", out->scale, static_cast<S8>(out->zero_point), S8{-128}, S8{127});
   }
   if (const auto in = affine(from); in && is_real(to)) {
     if (from.dtype == DType::u8) {
-      return make_converted<FLEETFIT_XNN(convert_nc_qu8_f32), U, float>(
-          task, "convert qu8 f32", in->scale, static_cast<U>(in->zero_point));
+      return make_converted<FLEETFIT_XNN(convert_nc_qu8_f32), U8, float>(
+          task, "convert qu8 f32", in->scale, static_cast<U8>(in->zero_point));
     }
-    return make_converted<FLEETFIT_XNN(convert_nc_qs8_f32), S, float>(
-        task, "convert qs8 f32", in->scale, static_cast<S>(in->zero_point));
+    return make_converted<FLEETFIT_XNN(convert_nc_qs8_f32), S8, float>(
+        task, "convert qs8 f32", in->scale, static_cast<S8>(in->zero_point));
   }
   return same_meaning(from, to) ? make_copy(task) : nullptr;
 }
@@ -241,8 +239,8 @@ KernelPtr make_resize(const Task& task, const graph::Resize& resize) {
   }
   if (!affine(task.inputs[0]) || task.node.activation) return nullptr;
   return task.inputs[0].dtype == DType::u8
-             ? make(std::uint8_t{}, "resize bilinear u8", FLEETFIT_XNN(resize_bilinear2d_nhwc_u8))
-             : make(std::int8_t{}, "resize bilinear s8", FLEETFIT_XNN(resize_bilinear2d_nhwc_s8));
+             ? make(U8{}, "resize bilinear u8", FLEETFIT_XNN(resize_bilinear2d_nhwc_u8))
+             : make(S8{}, "resize bilinear s8", FLEETFIT_XNN(resize_bilinear2d_nhwc_s8));
 }
 
 KernelPtr make_depth_to_space(const Task& task, const graph::DepthToSpace& op) {

@@ -53,8 +53,8 @@ KernelPtr make_largest(const Task& task, const Pooling& pooling) {
                            create_function, setup);
   };
   return task.inputs[0].dtype == DType::u8
-             ? quantized(std::uint8_t{}, "max pooling u8", FLEETFIT_XNN(max_pooling2d_nhwc_u8))
-             : quantized(std::int8_t{}, "max pooling s8", FLEETFIT_XNN(max_pooling2d_nhwc_s8));
+             ? quantized(U8{}, "max pooling u8", FLEETFIT_XNN(max_pooling2d_nhwc_u8))
+             : quantized(S8{}, "max pooling s8", FLEETFIT_XNN(max_pooling2d_nhwc_s8));
 }
 
 /// `rest` is what follows the geometry in the arguments.
@@ -79,7 +79,6 @@ KernelPtr make_average(const Task& task, const Pooling& pooling) {
     return make_average_of<float, FLEETFIT_XNN(average_pooling2d_nhwc_f32)>(
         task, "average pooling f32", pooling, is_included(bounds), low, high);
   }
-  using T = std::uint8_t;
   const auto in = affine(task.inputs[0]);
   const auto out = affine(task.outputs[0]);
   // The library counts padding in here, unlike with floats.
@@ -87,11 +86,11 @@ KernelPtr make_average(const Task& task, const Pooling& pooling) {
       pooling.is_padded()) {
     return nullptr;
   }
-  const auto bounds = stored_bounds<T>(activation, *out);
+  const auto bounds = stored_bounds<U8>(activation, *out);
   if (!bounds) return nullptr;
-  return make_average_of<T, FLEETFIT_XNN(average_pooling2d_nhwc_qu8)>(
-      task, "average pooling qu8", pooling, kActivated, static_cast<T>(in->zero_point), in->scale,
-      static_cast<T>(out->zero_point), out->scale, bounds->low, bounds->high);
+  return make_average_of<U8, FLEETFIT_XNN(average_pooling2d_nhwc_qu8)>(
+      task, "average pooling qu8", pooling, kActivated, static_cast<U8>(in->zero_point), in->scale,
+      static_cast<U8>(out->zero_point), out->scale, bounds->low, bounds->high);
 }
 
 /// Padding that makes the last window fit: more than given where extents were rounded up, less
@@ -132,9 +131,9 @@ KernelPtr make_mean_of(const Task& task, std::size_t batch, std::size_t pixels,
                 in->scale, static_cast<T>(out->zero_point), out->scale, bounds->low, bounds->high);
   };
   return task.inputs[0].dtype == DType::u8
-             ? quantized(std::uint8_t{}, "global average pooling qu8",
+             ? quantized(U8{}, "global average pooling qu8",
                          FLEETFIT_XNN(global_average_pooling_nwc_qu8))
-             : quantized(std::int8_t{}, "global average pooling qs8",
+             : quantized(S8{}, "global average pooling qs8",
                          FLEETFIT_XNN(global_average_pooling_nwc_qs8));
 }
 

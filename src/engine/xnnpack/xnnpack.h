@@ -3,6 +3,7 @@
 #include <xnnpack.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -31,6 +32,9 @@ namespace fleetfit::engine::xnnpack {
 /// Whether XNNPACK's calls arrive at our functions (pthreadpool_on_gomp.cc) rather than at
 /// libpthreadpool, which would take a pool of ours for one of its own.
 bool pool_is_ours();
+
+using S8 = std::int8_t;
+using U8 = std::uint8_t;
 
 inline constexpr std::size_t kMostDimensions = XNN_MAX_TENSOR_DIMS;
 
