@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cost/convolution_shape.h"
+#include "fleetfit/graph/links.h"
 #include "fleetfit/graph/quantize.h"
 
 namespace fleetfit::cost {
@@ -34,8 +35,7 @@ class BlockedLayout {
   BlockedLayout(const Graph& graph, const BlockRules& rules, const std::vector<Kernel>& kernels)
       : graph_(graph),
         rules_(rules),
-        maker_(producers(graph)),
-        is_static_(static_tensors(graph)),
+        links_(graph),
         runs_(graph.nodes.size(), false),
         forms_(graph.tensors.size()) {
     for (const auto& kernel : kernels)
@@ -56,14 +56,12 @@ class BlockedLayout {
 
  private:
   static std::size_t slot(int index) { return static_cast<std::size_t>(index); }
-  const Node& node(int index) const { return graph_.nodes[slot(index)]; }
-
-  bool is_static(TensorId id) const { return id != kNoTensor && is_static_[slot(id)]; }
+  const Node& node(int index) const { return links_.node(index); }
 
   /// What a tensor is another name of: nodes that are in no kernel only rename.
   TensorId origin(TensorId id) const {
-    for (int made_by = maker_[slot(id)]; made_by >= 0 && !runs_[slot(made_by)];
-         made_by = maker_[slot(id)]) {
+    for (int made_by = links_.maker(id); made_by >= 0 && !runs_[slot(made_by)];
+         made_by = links_.maker(id)) {
       const auto& inputs = node(made_by).inputs;
       if (inputs.empty() || inputs.front() == kNoTensor) break;
       id = inputs.front();
@@ -76,9 +74,9 @@ class BlockedLayout {
     std::vector<TensorId> read;
     for (const int index : kernel.nodes) {
       for (const TensorId named : node(index).inputs) {
-        if (named == kNoTensor || is_static(named)) continue;
+        if (named == kNoTensor || links_.is_static(named)) continue;
         const TensorId id = origin(named);
-        const bool own = std::ranges::find(kernel.nodes, maker_[slot(id)]) != kernel.nodes.end();
+        const bool own = std::ranges::find(kernel.nodes, links_.maker(id)) != kernel.nodes.end();
         if (!own && std::ranges::find(read, id) == read.end()) read.push_back(id);
       }
     }
@@ -124,7 +122,7 @@ class BlockedLayout {
 
   bool has_constant_float_weights(const Node& conv) const {
     const TensorId weights = conv.inputs[1];
-    return is_static(weights) && graph_.tensor(weights).dtype == DType::f32;
+    return links_.is_static(weights) && graph_.tensor(weights).dtype == DType::f32;
   }
 
   bool fits_in_groups(const ConvolutionShape& shape) const {
@@ -140,7 +138,7 @@ class BlockedLayout {
       const Node& one = node(index);
       const bool by_constant =
           std::holds_alternative<Elementwise>(one.op) &&
-          std::ranges::any_of(one.inputs, [&](TensorId id) { return is_static(id); });
+          std::ranges::any_of(one.inputs, [&](TensorId id) { return links_.is_static(id); });
       return !by_constant && rules_.follow.contains(std::string(type_name(one.op)));
     };
     if (!std::ranges::all_of(kernel.nodes, known)) return false;
@@ -158,8 +156,7 @@ class BlockedLayout {
 
   const Graph& graph_;
   const BlockRules& rules_;
-  std::vector<int> maker_;
-  std::vector<bool> is_static_;
+  Links links_;
   std::vector<bool> runs_;  // of each node: whether it is in a kernel
   std::vector<Forms> forms_;
 };

@@ -42,27 +42,39 @@ std::int64_t height(const Ints& extents) {
   return product;
 }
 
-const Node* maker_of(const Graph& graph, TensorId id) {
-  const auto made = std::ranges::find_if(graph.nodes, [&](const Node& node) {
-    return std::ranges::find(node.outputs, id) != node.outputs.end();
-  });
-  return made == graph.nodes.end() ? nullptr : &*made;
-}
+std::int64_t divided_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
 
-bool is_static(const Graph& graph, TensorId id) {
-  if (id == kNoTensor || graph.tensor(id).is_constant()) return true;
-  const Node* maker = maker_of(graph, id);
-  return maker != nullptr && !maker->inputs.empty() &&
-         !std::holds_alternative<Unknown>(maker->op) &&
-         std::ranges::all_of(maker->inputs, [&](TensorId in) { return is_static(graph, in); });
-}
+constexpr std::int64_t kSlice = 4;  // channels that a GPU reads at once
+constexpr std::int64_t kTile = 4;   // pixels along one side of a Winograd tile
+
+struct Quantity {
+  std::string_view name;
+  std::int64_t (*of)(const ConvolutionShape&);
+};
+
+constexpr Quantity kQuantities[] = {
+    {"groups", [](const ConvolutionShape& s) { return s.groups; }},
+    {"kernel_height", [](const ConvolutionShape& s) { return s.kernel_height; }},
+    {"kernel_width", [](const ConvolutionShape& s) { return s.kernel_width; }},
+    {"stride", [](const ConvolutionShape& s) { return s.stride; }},
+    {"dilation", [](const ConvolutionShape& s) { return s.dilation; }},
+    {"input_channels", [](const ConvolutionShape& s) { return s.input_channels; }},
+    {"output_channels", [](const ConvolutionShape& s) { return s.output_channels; }},
+    {"input_channels_per_group",
+     [](const ConvolutionShape& s) { return s.input_channels / s.groups; }},
+    {"output_channels_per_group",
+     [](const ConvolutionShape& s) { return s.output_channels / s.groups; }},
+    {"input_slices",
+     [](const ConvolutionShape& s) { return divided_up(s.input_channels, kSlice); }},
+    {"output_slices",
+     [](const ConvolutionShape& s) { return divided_up(s.output_channels, kSlice); }},
+    {"output_tiles",
+     [](const ConvolutionShape& s) {
+       return divided_up(s.output_height, kTile) * divided_up(s.output_width, kTile);
+     }},
+};
 
 }  // namespace
-
-bool static_input(const Graph& graph, const Node& node, std::size_t input) {
-  return input < node.inputs.size() && node.inputs[input] != kNoTensor &&
-         is_static(graph, node.inputs[input]);
-}
 
 std::optional<ConvolutionShape> convolution_shape(const Graph& graph, const Node& node) {
   const auto attributes = attributes_of(node.op);
@@ -87,6 +99,22 @@ std::optional<ConvolutionShape> convolution_shape(const Graph& graph, const Node
       .stride = largest(attributes->window->strides),
       .dilation = largest(attributes->window->dilations),
   };
+}
+
+std::vector<std::string_view> quantity_names() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, read] : kQuantities) names.push_back(name);
+  return names;
+}
+
+bool is_within(const Bound& bound, const Graph& graph, const Node& node) {
+  const auto shape = convolution_shape(graph, node);
+  const auto* known = std::ranges::find(kQuantities, bound.quantity, &Quantity::name);
+  if (!shape || shape->groups < 1 || known == std::end(kQuantities)) return false;
+  const std::int64_t value = known->of(*shape);
+  return (!bound.is || value == *bound.is) && (!bound.at_least || value >= *bound.at_least) &&
+         (!bound.at_most || value <= *bound.at_most) &&
+         (!bound.multiple_of || value % *bound.multiple_of == 0);
 }
 
 }  // namespace fleetfit::cost

@@ -2,7 +2,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <vector>
 
+#include "cost/rules.h"
 #include "fleetfit/graph/graph.h"
 
 namespace fleetfit::cost {
@@ -27,7 +30,10 @@ struct ConvolutionShape {
 std::optional<ConvolutionShape> convolution_shape(const graph::Graph& graph,
                                                   const graph::Node& node);
 
-/// Whether an input is there and is a constant or computed from constants alone.
-bool static_input(const graph::Graph& graph, const graph::Node& node, std::size_t input);
+/// The numbers of a convolution that rules can set bounds to.
+std::vector<std::string_view> quantity_names();
+
+/// Whether a node is a convolution of known shapes whose quantity keeps within the bound.
+bool is_within(const Bound& bound, const graph::Graph& graph, const graph::Node& node);
 
 }  // namespace fleetfit::cost

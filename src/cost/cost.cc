@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "fleetfit/graph/links.h"
 #include "fleetfit/graph/operator_facts.h"
 #include "fleetfit/graph/shape_inference.h"
 
@@ -57,14 +58,11 @@ bool all_shapes_known(const Graph& graph, const Node& node) {
 }
 
 /// Those operands of a node that are trained; each once.
-std::set<TensorId> trained_operands(const Graph& graph, const Node& node,
-                                    const std::vector<bool>& is_static) {
+std::set<TensorId> trained_operands(const Links& links, const Node& node) {
   std::set<TensorId> trained;
   for (const auto i : trained_inputs(node)) {
-    if (node.inputs[i] == kNoTensor) continue;
     const auto id = node.inputs[i];
-    const auto& tensor = graph.tensor(id);
-    if (is_static[static_cast<std::size_t>(id)] && tensor.shape && looks_trained(node, tensor))
+    if (links.is_static(id) && links.tensor(id).shape && looks_trained(node, links.tensor(id)))
       trained.insert(id);
   }
   return trained;
@@ -73,7 +71,7 @@ std::set<TensorId> trained_operands(const Graph& graph, const Node& node,
 /// Sums up a graph; weights that were seen are remembered for the total.
 class Counter {
  public:
-  explicit Counter(const Graph& graph) : graph_(graph), is_static_(static_tensors(graph)) {}
+  explicit Counter(const Graph& graph) : graph_(graph), links_(graph) {}
 
   Result<GraphCost> run() {
     for (const auto& node : graph_.nodes) {
@@ -94,16 +92,11 @@ class Counter {
   }
 
  private:
-  bool is_static(TensorId id) const { return is_static_[static_cast<std::size_t>(id)]; }
-
   Result<std::optional<NodeCost>> count(const Node& node) {
     if (std::holds_alternative<Unknown>(node.op) || !all_shapes_known(graph_, node))
       return std::optional<NodeCost>();
     NodeCost cost;
-    if (std::all_of(node.outputs.begin(), node.outputs.end(),
-                    [&](TensorId id) { return id == kNoTensor || is_static(id); })) {
-      return std::optional(cost);
-    }
+    if (links_.is_static(node)) return std::optional(cost);
     const auto products = multiply_accumulates(graph_, node);
     Count flops(products.value_or(0));
     flops *= 2;
@@ -122,8 +115,8 @@ class Counter {
     for (const auto id : std::set<TensorId>(node.inputs.begin(), node.inputs.end())) {
       if (id == kNoTensor) continue;
       const auto bytes = bytes_of(graph_.tensor(id));
-      (is_static(id) ? cost.weight_bytes : cost.input_bytes) += bytes;
-      if (is_static(id) && weighed_.insert(id).second) weights_ += bytes;
+      (links_.is_static(id) ? cost.weight_bytes : cost.input_bytes) += bytes;
+      if (links_.is_static(id) && weighed_.insert(id).second) weights_ += bytes;
     }
     for (const auto id : node.outputs) {
       if (id != kNoTensor) cost.output_bytes += bytes_of(graph_.tensor(id));
@@ -133,7 +126,7 @@ class Counter {
   }
 
   void count_params(const Node& node, NodeCost& cost) {
-    for (const auto id : trained_operands(graph_, node, is_static_)) {
+    for (const auto id : trained_operands(links_, node)) {
       const auto count = elements(*graph_.tensor(id).shape);
       cost.params += count;
       if (trained_.insert(id).second) params_ += count;
@@ -141,7 +134,7 @@ class Counter {
   }
 
   const Graph& graph_;
-  std::vector<bool> is_static_;
+  Links links_;
   std::set<TensorId> weighed_;
   std::set<TensorId> trained_;
   Count flops_;
@@ -157,17 +150,14 @@ class Counter {
 Result<GraphCost> count_cost(const Graph& graph) { return Counter(graph).run(); }
 
 std::vector<TensorId> trained_constants(const Graph& graph) {
-  const auto is_static = static_tensors(graph);
+  const Links links(graph);
   std::set<TensorId> wanted;
   // Backwards, so that what a weight is computed from is found behind it.
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
     const bool computes_weight =
         std::ranges::any_of(node->outputs, [&](TensorId id) { return wanted.contains(id); });
-    const bool computes_constant = std::ranges::all_of(node->outputs, [&](TensorId id) {
-      return id == kNoTensor || is_static[static_cast<std::size_t>(id)];
-    });
     if (computes_weight) wanted.insert(node->inputs.begin(), node->inputs.end());
-    if (!computes_constant) wanted.merge(trained_operands(graph, *node, is_static));
+    if (!links.is_static(*node)) wanted.merge(trained_operands(links, *node));
   }
   std::erase_if(wanted, [&](TensorId id) {
     if (id == kNoTensor) return true;

@@ -16,8 +16,6 @@ using namespace graph;  // the operators
 
 namespace {
 
-std::size_t slot(int index) { return static_cast<std::size_t>(index); }
-
 ImageExtents image_extents(const Shape& shape, Layout layout) {
   const auto extent = [&](std::size_t axis) { return static_cast<double>(shape[axis]); };
   switch (shape.size()) {
@@ -58,29 +56,16 @@ Layout layout_of(const Graph& graph) {
 
 }  // namespace
 
-KernelMeter::KernelMeter(const Graph& graph)
-    : graph_(&graph),
-      maker_(producers(graph)),
-      readers_(graph),
-      is_static_(static_tensors(graph)),
-      is_output_(graph.tensors.size(), false),
-      layout_(layout_of(graph)) {
-  for (const auto id : graph.outputs) is_output_[slot(id)] = true;
-}
-
 Result<KernelMeter> KernelMeter::of(const Graph& graph) {
-  auto cost = count_cost(graph);
-  FLEETFIT_TRY(cost);
-  KernelMeter meter(graph);
-  meter.costs_ = std::move(cost->nodes);
-  return meter;
+  FLEETFIT_ASSIGN(auto cost, count_cost(graph));
+  return KernelMeter(graph, layout_of(graph), std::move(cost.nodes));
 }
 
 /// One kernel while it is measured.
 class KernelMeasurement {
  public:
   KernelMeasurement(const KernelMeter& meter, const Kernel& kernel)
-      : meter_(meter), graph_(*meter.graph_), kernel_(kernel) {}
+      : meter_(meter), links_(meter.links_), graph_(links_.graph()), kernel_(kernel) {}
 
   Result<KernelMeasures> run() {
     FLEETFIT_TRY(check());
@@ -98,7 +83,7 @@ class KernelMeasurement {
   }
 
  private:
-  const Node& node(int index) const { return graph_.nodes[slot(index)]; }
+  const Node& node(int index) const { return links_.node(index); }
   const Node& anchor() const { return node(kernel_.nodes.front()); }
   double count(TensorId id) const {
     return static_cast<double>(elements(*graph_.tensor(id).shape));
@@ -110,7 +95,7 @@ class KernelMeasurement {
   Status check() const {
     if (kernel_.nodes.empty()) return fail(ErrorCode::invalid_input, "a kernel without nodes");
     for (const int index : kernel_.nodes) {
-      if (index < 0 || slot(index) >= graph_.nodes.size()) {
+      if (index < 0 || index >= std::ssize(graph_.nodes)) {
         return fail(ErrorCode::invalid_input,
                     fmt::format("a kernel has node {}; the network has {} nodes", index,
                                 graph_.nodes.size()));
@@ -129,24 +114,25 @@ class KernelMeasurement {
     return {};
   }
 
-  int maker(TensorId id) const { return meter_.maker_[slot(id)]; }
-  bool is_static(TensorId id) const { return meter_.is_static_[slot(id)]; }
+  /// The operator that unpacked a tensor from 8 bits; null for another tensor.
+  const Node* unpacking(TensorId id) const {
+    const int made_by = links_.maker(id);
+    if (made_by < 0 || !std::holds_alternative<DequantizeLinear>(node(made_by).op)) return nullptr;
+    return &node(made_by);
+  }
 
   /// The nodes of the kernel that work before the anchor.
   void find_upstream(int index) {
     if (!upstream_.insert(index).second) return;
     for (const TensorId id : node(index).inputs) {
-      if (id != kNoTensor && maker(id) >= 0 && members_.contains(maker(id)))
-        find_upstream(maker(id));
+      if (members_.contains(links_.maker(id))) find_upstream(links_.maker(id));
     }
   }
 
   /// A tensor that is unpacked from 8 bits for several kernels is read packed by each of them.
   TensorId as_stored(TensorId id) const {
-    if (!computes_packed()) return id;
-    const int made_by = maker(id);
-    if (made_by < 0 || !std::holds_alternative<DequantizeLinear>(node(made_by).op)) return id;
-    return node(made_by).inputs[0];
+    const Node* by = computes_packed() ? unpacking(id) : nullptr;
+    return by == nullptr ? id : by->inputs[0];
   }
 
   bool computes_packed() const {
@@ -160,7 +146,8 @@ class KernelMeasurement {
     std::set<TensorId> seen;
     for (const int index : kernel_.nodes) {
       for (const TensorId id : node(index).inputs) {
-        if (id == kNoTensor || is_static(id) || members_.contains(maker(id))) continue;
+        if (id == kNoTensor || links_.is_static(id) || members_.contains(links_.maker(id)))
+          continue;
         if (!seen.insert(as_stored(id)).second) continue;
         measures_.input_size += count(id);
         measures_.input_bytes += bytes(as_stored(id));
@@ -171,9 +158,9 @@ class KernelMeasurement {
   }
 
   bool leaves(TensorId id) const {
-    return meter_.is_output_[slot(id)] ||
-           std::ranges::any_of(meter_.readers_[slot(id)],
-                               [&](int reader) { return !members_.contains(reader); });
+    return links_.is_output(id) || std::ranges::any_of(links_.readers(id), [&](int reader) {
+             return !members_.contains(reader);
+           });
   }
 
   void measure_outputs() {
@@ -191,12 +178,10 @@ class KernelMeasurement {
 
   void measure_weights() {
     for (const TensorId id : std::set(anchor().inputs.begin(), anchor().inputs.end())) {
-      if (id == kNoTensor || !is_static(id) || !holds_weights(id)) continue;
-      const int made_by = maker(id);
-      const bool unpacked =
-          made_by >= 0 && std::holds_alternative<DequantizeLinear>(node(made_by).op);
+      if (!links_.is_static(id) || !holds_weights(id)) continue;
+      const Node* by = unpacking(id);
       measures_.weight_size += count(id);
-      measures_.weight_bytes += bytes(unpacked ? node(made_by).inputs[0] : id);
+      measures_.weight_bytes += bytes(by == nullptr ? id : by->inputs[0]);
     }
   }
 
@@ -220,7 +205,7 @@ class KernelMeasurement {
   TensorId main_input() const {
     TensorId best = kNoTensor;
     for (const TensorId id : anchor().inputs) {
-      if (id == kNoTensor || is_static(id)) continue;
+      if (id == kNoTensor || links_.is_static(id)) continue;
       if (best == kNoTensor || count(id) > count(best)) best = id;
     }
     return best == kNoTensor ? anchor().outputs[0] : best;
@@ -229,11 +214,9 @@ class KernelMeasurement {
   bool is_shifted(TensorId id) const {
     if (const auto& quantization = graph_.tensor(id).quantization)
       return std::ranges::any_of(quantization->zero_points, [](auto zero) { return zero != 0; });
-    const int made_by = maker(id);
-    if (made_by < 0 || !std::holds_alternative<DequantizeLinear>(node(made_by).op)) return false;
-    const auto& inputs = node(made_by).inputs;
-    if (inputs.size() <= 2 || inputs[2] == kNoTensor) return false;
-    const auto& zero = graph_.tensor(inputs[2]).data;
+    const Node* by = unpacking(id);
+    if (by == nullptr || by->inputs.size() <= 2 || by->inputs[2] == kNoTensor) return false;
+    const auto& zero = graph_.tensor(by->inputs[2]).data;
     return zero && std::ranges::any_of(zero->bytes(), [](std::byte b) { return b != std::byte{}; });
   }
 
@@ -271,7 +254,7 @@ class KernelMeasurement {
   }
 
   void measure_work() {
-    const auto& cost = meter_.costs_[slot(kernel_.nodes.front())];
+    const auto& cost = meter_.costs_[static_cast<std::size_t>(kernel_.nodes.front())];
     const double products = cost ? static_cast<double>(cost->flops) / 2 : 0;
     measures_.flops = 2 * products;
     if (products > 0) {
@@ -284,6 +267,7 @@ class KernelMeasurement {
   }
 
   const KernelMeter& meter_;
+  const Links& links_;
   const Graph& graph_;
   const Kernel& kernel_;
   std::set<int> members_;

@@ -5,6 +5,7 @@
 
 #include "fleetfit/cost/cost.h"
 #include "fleetfit/cost/kernels.h"
+#include "fleetfit/graph/links.h"
 
 namespace fleetfit::cost {
 
@@ -61,15 +62,13 @@ class KernelMeter {
   Result<KernelMeasures> measure(const Kernel& kernel) const;
 
  private:
-  explicit KernelMeter(const graph::Graph& graph);
+  KernelMeter(const graph::Graph& graph, graph::Layout layout,
+              std::vector<std::optional<NodeCost>> costs)
+      : links_(graph), layout_(layout), costs_(std::move(costs)) {}
 
-  const graph::Graph* graph_;
+  graph::Links links_;
+  graph::Layout layout_;
   std::vector<std::optional<NodeCost>> costs_;
-  std::vector<int> maker_;
-  graph::Consumers readers_;
-  std::vector<bool> is_static_;
-  std::vector<bool> is_output_;
-  graph::Layout layout_ = graph::Layout::nchw;
 
   friend class KernelMeasurement;
 };

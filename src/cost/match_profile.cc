@@ -7,6 +7,7 @@
 
 #include "cost/prepare.h"
 #include "fleetfit/cost/kernels.h"
+#include "fleetfit/graph/links.h"
 
 namespace fleetfit::cost {
 namespace {
@@ -46,16 +47,10 @@ bool can_be_part(std::string_view type, std::string_view kind) {
   return kind == "elementwise" || kind == "mean" || kind == "reduce";
 }
 
-class Matcher {
+/// Finds the nodes of a graph by what runtimes call them.
+class NodeNames {
  public:
-  Matcher(const Graph& graph, std::span<const ProfileEntry> profile)
-      : graph_(graph),
-        profile_(profile),
-        maker_(producers(graph)),
-        readers_(graph),
-        runs_(nodes_that_run(graph)),
-        owner_(graph.nodes.size(), kNone),
-        nodes_(profile.size()) {
+  explicit NodeNames(const Graph& graph) : graph_(graph) {
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       by_name_.emplace(graph.nodes[i].name, static_cast<int>(i));
       for (const TensorId id : graph.nodes[i].outputs) {
@@ -63,6 +58,88 @@ class Matcher {
       }
     }
   }
+
+  /// By its own name.
+  std::optional<int> find(std::string_view name) const { return found_in(by_name_, name); }
+
+  /// ONNX Runtime calls some kernels after what they make, and nodes without a name after their
+  /// type and place in the file: Conv_17.
+  std::optional<int> find_any(std::string_view name) const {
+    if (const auto whole = find(name)) return whole;
+    if (const auto made = found_in(by_result_, name)) return made;
+    const auto cut = name.rfind('_');
+    if (cut == std::string_view::npos) return std::nullopt;
+    int number = kNone;
+    const auto digits = name.substr(cut + 1);
+    const auto [rest, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error != std::errc() || rest != digits.data() + digits.size() || number < 0 ||
+        static_cast<std::size_t>(number) >= graph_.nodes.size()) {
+      return std::nullopt;
+    }
+    const Node& node = graph_.nodes[static_cast<std::size_t>(number)];
+    return type_name(node.op) == name.substr(0, cut) ? std::optional(number) : std::nullopt;
+  }
+
+  /// Runtimes add to names: Conv_1_token_5, Conv_1_nchwc, MatMul_3/MatMulAddFusion.
+  std::optional<int> find_beginning(std::string_view name) const {
+    for (auto cut = name.find_last_of(kMarks); cut != std::string_view::npos;
+         cut = name.find_last_of(kMarks)) {
+      name = name.substr(0, cut);
+      if (const auto found = find(name)) return found;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr std::string_view kMarks = "_/.: ";
+  using Index = std::map<std::string, int, std::less<>>;
+
+  static std::optional<int> found_in(const Index& index, std::string_view name) {
+    const auto found = index.find(name);
+    return found == index.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  const Graph& graph_;
+  Index by_name_;
+  Index by_result_;  // by the names of what nodes make
+};
+
+/// Nodes that are left when constants are folded and what does nothing is dropped.
+std::vector<bool> nodes_that_run(const Graph& graph) {
+  std::vector<bool> runs(graph.nodes.size(), false);
+  const auto clean = prepare_graph(graph, {});
+  if (!clean) return std::vector<bool>(graph.nodes.size(), true);
+  for (const auto& origins : clean->origins) {
+    for (const int index : origins) runs[static_cast<std::size_t>(index)] = true;
+  }
+  return runs;
+}
+
+/// Helpers belong to the kernel; entries of other types are kept as what could not be matched.
+void take_helpers(std::vector<ProfileEntry>& waiting, ProfiledKernel& kernel) {
+  std::vector<ProfileEntry> rest;
+  for (auto& entry : waiting) {
+    if (is_helper_type(entry.type)) {
+      kernel.ms += entry.ms;
+      kernel.helper_ms += entry.ms;
+    } else {
+      rest.push_back(std::move(entry));
+    }
+  }
+  waiting = std::move(rest);
+}
+
+class Matcher {
+ public:
+  Matcher(const Graph& graph, std::span<const ProfileEntry> profile)
+      : graph_(graph),
+        profile_(profile),
+        names_(graph),
+        links_(graph),
+        runs_(nodes_that_run(graph)),
+        owner_(graph.nodes.size(), kNone),
+        nodes_(profile.size()) {}
 
   MatchedProfile match() {
     for (std::size_t e = 0; e < profile_.size(); ++e) claim_named(e);
@@ -74,18 +151,7 @@ class Matcher {
   }
 
  private:
-  /// Nodes that are left when constants are folded and what does nothing is dropped.
-  static std::vector<bool> nodes_that_run(const Graph& graph) {
-    std::vector<bool> runs(graph.nodes.size(), false);
-    const auto clean = prepare_graph(graph, {});
-    if (!clean) return std::vector<bool>(graph.nodes.size(), true);
-    for (const auto& origins : clean->origins) {
-      for (const int index : origins) runs[static_cast<std::size_t>(index)] = true;
-    }
-    return runs;
-  }
-
-  const Node& node(int index) const { return graph_.nodes[static_cast<std::size_t>(index)]; }
+  const Node& node(int index) const { return links_.node(index); }
   int owner(int index) const { return owner_[static_cast<std::size_t>(index)]; }
   bool is_free(int index) const {
     return runs_[static_cast<std::size_t>(index)] && owner(index) == kNone;
@@ -102,57 +168,18 @@ class Matcher {
   void claim_named(std::size_t entry) {
     std::string_view name = profile_[entry].name;
     constexpr std::string_view kFused = "fused ";
-    if (name.starts_with(kFused) && !find(name)) name.remove_prefix(kFused.size());
-    if (const auto whole = find(name)) return claim_if_fits(*whole, entry);
-    if (const auto made = find_by_result(name)) return claim_if_fits(*made, entry);
-    if (const auto counted = find_by_number(name)) return claim_if_fits(*counted, entry);
+    if (name.starts_with(kFused) && !names_.find(name)) name.remove_prefix(kFused.size());
+    if (const auto known = names_.find_any(name)) return claim_if_fits(*known, entry);
     if (name.find('+') != std::string_view::npos) {
       for (std::size_t begin = 0; begin <= name.size();) {
         const auto end = std::min(name.find('+', begin), name.size());
-        const auto part = find(name.substr(begin, end - begin));
+        const auto part = names_.find(name.substr(begin, end - begin));
         if (part && owner(*part) == kNone) claim(*part, entry);
         begin = end + 1;
       }
     }
     if (!nodes_[entry].empty()) return;
-    if (const auto longest = find_beginning(name)) claim_if_fits(*longest, entry);
-  }
-
-  std::optional<int> find(std::string_view name) const {
-    const auto found = by_name_.find(name);
-    return found == by_name_.end() ? std::nullopt : std::optional(found->second);
-  }
-
-  /// ONNX Runtime calls some kernels after what they make.
-  std::optional<int> find_by_result(std::string_view name) const {
-    const auto found = by_result_.find(name);
-    return found == by_result_.end() ? std::nullopt : std::optional(found->second);
-  }
-
-  /// It calls nodes without a name after their type and place in the file: Conv_17.
-  std::optional<int> find_by_number(std::string_view name) const {
-    const auto cut = name.rfind('_');
-    if (cut == std::string_view::npos) return std::nullopt;
-    int number = kNone;
-    const auto digits = name.substr(cut + 1);
-    const auto [rest, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error != std::errc() || rest != digits.data() + digits.size() || number < 0 ||
-        static_cast<std::size_t>(number) >= graph_.nodes.size()) {
-      return std::nullopt;
-    }
-    return type_name(node(number).op) == name.substr(0, cut) ? std::optional(number) : std::nullopt;
-  }
-
-  /// Runtimes add to names: Conv_1_token_5, Conv_1_nchwc, MatMul_3/MatMulAddFusion.
-  std::optional<int> find_beginning(std::string_view name) const {
-    while (!name.empty()) {
-      const auto cut = name.find_last_of("_/.: ");
-      if (cut == std::string_view::npos) return std::nullopt;
-      name = name.substr(0, cut);
-      if (const auto found = find(name)) return found;
-    }
-    return std::nullopt;
+    if (const auto longest = names_.find_beginning(name)) claim_if_fits(*longest, entry);
   }
 
   /// A transpose that is called after a convolution is there for it and does not stand for it.
@@ -192,8 +219,8 @@ class Matcher {
   std::vector<int> private_makers(int index, std::size_t entry) const {
     std::vector<int> makers;
     for (const TensorId id : node(index).inputs) {
-      const int maker = id == kNoTensor ? kNone : maker_[static_cast<std::size_t>(id)];
-      if (maker != kNone && is_free(maker) && is_private(maker, entry)) makers.push_back(maker);
+      const int maker = links_.maker(id);
+      if (maker >= 0 && is_free(maker) && is_private(maker, entry)) makers.push_back(maker);
     }
     return makers;
   }
@@ -223,9 +250,7 @@ class Matcher {
   /// Whether only nodes of this entry read what a node makes.
   bool is_private(int index, std::size_t entry) const {
     return std::ranges::all_of(node(index).outputs, [&](TensorId id) {
-      if (id == kNoTensor) return true;
-      if (std::ranges::find(graph_.outputs, id) != graph_.outputs.end()) return false;
-      return std::ranges::all_of(readers_[static_cast<std::size_t>(id)], [&](int reader) {
+      return !links_.is_output(id) && std::ranges::all_of(links_.readers(id), [&](int reader) {
         return owner(reader) == static_cast<int>(entry);
       });
     });
@@ -252,8 +277,7 @@ class Matcher {
   std::optional<int> unnamed_reader(std::size_t entry) const {
     for (const int index : nodes_[entry]) {
       for (const TensorId id : node(index).outputs) {
-        if (id == kNoTensor) continue;
-        for (const int reader : readers_[static_cast<std::size_t>(id)]) {
+        for (const int reader : links_.readers(id)) {
           if (is_free(reader)) return reader;
         }
       }
@@ -267,8 +291,8 @@ class Matcher {
     if (!is_free(index) || !can_be_absorbed(kind(index)) || goes_with_reader(index)) return;
     int latest = kNone;
     for (const TensorId id : node(index).inputs) {
-      const int maker = id == kNoTensor ? kNone : maker_[static_cast<std::size_t>(id)];
-      if (maker != kNone) latest = std::max(latest, owner(maker));
+      const int maker = links_.maker(id);
+      if (maker >= 0) latest = std::max(latest, owner(maker));
     }
     if (latest != kNone) claim(index, static_cast<std::size_t>(latest));
   }
@@ -282,9 +306,9 @@ class Matcher {
 
   /// Whether all that reads a node is named nowhere and goes with somebody else.
   bool only_absorbed_read(int index) const {
-    return std::ranges::all_of(
-        readers_[static_cast<std::size_t>(node(index).outputs[0])],
-        [&](int reader) { return is_free(reader) && can_be_absorbed(kind(reader)); });
+    return std::ranges::all_of(links_.readers(node(index).outputs[0]), [&](int reader) {
+      return is_free(reader) && can_be_absorbed(kind(reader));
+    });
   }
 
   void claim_leader(int index) {
@@ -292,10 +316,8 @@ class Matcher {
     // What is packed after nothing that ran was a view.
     if (std::holds_alternative<graph::QuantizeLinear>(node(index).op)) return;
     for (const TensorId id : node(index).outputs) {
-      if (id == kNoTensor) continue;
-      for (const int reader : readers_[static_cast<std::size_t>(id)]) {
-        if (owner(reader) == kNone) continue;
-        return claim(index, static_cast<std::size_t>(owner(reader)));
+      for (const int reader : links_.readers(id)) {
+        if (owner(reader) != kNone) return claim(index, static_cast<std::size_t>(owner(reader)));
       }
     }
   }
@@ -323,20 +345,6 @@ class Matcher {
     return result;
   }
 
-  /// Helpers belong to the kernel; entries of other types are kept as what could not be matched.
-  static void take_helpers(std::vector<ProfileEntry>& waiting, ProfiledKernel& kernel) {
-    std::vector<ProfileEntry> rest;
-    for (auto& entry : waiting) {
-      if (is_helper_type(entry.type)) {
-        kernel.ms += entry.ms;
-        kernel.helper_ms += entry.ms;
-      } else {
-        rest.push_back(std::move(entry));
-      }
-    }
-    waiting = std::move(rest);
-  }
-
   ProfiledKernel kernel_of_entry(std::size_t entry) const {
     auto nodes = nodes_[entry];
     std::ranges::sort(nodes);
@@ -352,14 +360,12 @@ class Matcher {
 
   const Graph& graph_;
   std::span<const ProfileEntry> profile_;
-  std::vector<int> maker_;
-  graph::Consumers readers_;
+  NodeNames names_;
+  graph::Links links_;
   std::vector<bool> runs_;
   std::vector<int> owner_;                     // entry of each node
   std::vector<std::vector<int>> nodes_;        // of each entry
   std::map<std::size_t, std::size_t> pieces_;  // entry -> the first piece of the same operator
-  std::map<std::string, int, std::less<>> by_name_;
-  std::map<std::string, int, std::less<>> by_result_;  // by the names of what nodes make
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "fleetfit/graph/links.h"
 #include "fleetfit/graph/passes.h"
 #include "fleetfit/graph/quantize.h"
 
@@ -16,6 +17,7 @@ namespace {
 
 using graph::Graph;
 using graph::kNoTensor;
+using graph::Links;
 using graph::Node;
 using graph::TensorId;
 
@@ -94,11 +96,10 @@ Status run_preparation(Graph& graph, const std::vector<std::string>& steps) {
 }
 
 int count_operators(const Graph& graph) {
-  const auto is_static = graph::static_tensors(graph);
+  const Links links(graph);
   int count = 0;
   for (const Node& node : graph.nodes) {
-    if (is_static_node(node, is_static)) continue;
-    count += node.activation ? 2 : 1;
+    if (!links.is_static(node)) count += node.activation ? 2 : 1;
   }
   return count;
 }
@@ -112,11 +113,11 @@ struct Outline {
   };
 
   explicit Outline(const Graph& graph) : maker(producers(graph)) {
-    const auto static_tensor = static_tensors(graph);
+    const Links links(graph);
     nodes.reserve(graph.nodes.size());
     for (const Node& node : graph.nodes) {
       nodes.push_back({*number_in(node.name, kNodeMark), node.inputs, node.outputs});
-      is_static.push_back(is_static_node(node, static_tensor));
+      is_static.push_back(links.is_static(node));
     }
     for (const auto& tensor : graph.tensors) numbers.push_back(tensor_number(tensor));
   }
@@ -240,12 +241,6 @@ class OriginFinder {
 };
 
 }  // namespace
-
-bool is_static_node(const Node& node, const std::vector<bool>& is_static) {
-  return std::ranges::all_of(node.outputs, [&](TensorId id) {
-    return id == kNoTensor || is_static[static_cast<std::size_t>(id)];
-  });
-}
 
 Result<PreparedGraph> prepare_graph(const Graph& graph, const KernelRuleData& rules) {
   static constexpr std::array kCleaning{"fold_constants", "remove_identities", "remove_dead_nodes"};

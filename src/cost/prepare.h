@@ -17,7 +17,4 @@ struct PreparedGraph {
 /// Runs the passes that the rules name, and remembers what became of each node.
 Result<PreparedGraph> prepare_graph(const graph::Graph& graph, const KernelRuleData& rules);
 
-/// Whether the node computes the same in every run, so that nobody runs it.
-bool is_static_node(const graph::Node& node, const std::vector<bool>& is_static);
-
 }  // namespace fleetfit::cost

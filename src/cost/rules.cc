@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "cost/quantities.h"
+#include "cost/convolution_shape.h"
 #include "fleetfit/core/fields.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
@@ -79,9 +79,10 @@ constexpr core::Field types_field(std::string_view name) {
 Status read_bounds(const JsonView& view, std::vector<Bound>& bounds) {
   FLEETFIT_ASSIGN(const auto members, view.members());
   for (const auto& [quantity, json] : members) {
-    if (!is_quantity(quantity)) {
-      return json.error(fmt::format("there is no quantity '{}'; there are {}", quantity,
-                                    fmt::join(quantity_names(), ", ")));
+    const auto names = quantity_names();
+    if (std::ranges::find(names, quantity) == names.end()) {
+      return json.error(
+          fmt::format("there is no quantity '{}'; there are {}", quantity, fmt::join(names, ", ")));
     }
     FLEETFIT_ASSIGN(auto bound, core::read<Bound>(json));
     bound.quantity = quantity;

@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
+#include <new>
 
 namespace fleetfit::engine {
 
@@ -13,7 +15,12 @@ class AlignedMemory {
   static constexpr std::size_t kAlignment = 64;
   static constexpr std::size_t kSpareBytes = 128;
 
-  explicit AlignedMemory(std::size_t bytes);
+  explicit AlignedMemory(std::size_t bytes) : size_(bytes) {
+    const std::size_t reserved = (bytes + kSpareBytes + kAlignment - 1) / kAlignment * kAlignment;
+    data_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, reserved)));
+    if (!data_) throw std::bad_alloc();
+    std::memset(data_.get(), 0, reserved);
+  }
 
   std::byte* data() const { return data_.get(); }
   std::size_t size() const { return size_; }

@@ -19,8 +19,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Assembled = Result<std::unique_ptr<PreparedProgram>>;
 
-std::size_t index(int tensor) { return static_cast<std::size_t>(tensor); }
-
 /// Asking the system for more than there is may end the process instead of failing.
 Status check_memory(std::size_t needed) {
   const auto there = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <fstream>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -190,6 +191,28 @@ std::string attribute_text(const graph::Operator& op) {
       op);
 }
 
+/// The value of a field of the first processor in the kernel's list; "" if it has none.
+std::string processor_field(std::string_view key) {
+  std::ifstream list("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(list, line) && !line.empty()) {
+    const auto colon = line.find(':');
+    if (colon == std::string::npos || !line.starts_with(key)) continue;
+    const auto value = line.find_first_not_of(" \t", colon + 1);
+    return value == std::string::npos ? "" : line.substr(value);
+  }
+  return "";
+}
+
+std::string processor() {
+  std::string text = processor_field("model name");
+  for (const std::string_view key :
+       {"cpu family", "model\t", "stepping", "CPU implementer", "CPU part"}) {
+    if (const std::string value = processor_field(key); !value.empty()) text += " " + value;
+  }
+  return text.empty() ? "unknown CPU" : text;
+}
+
 }  // namespace
 
 std::string describe_task(const Task& task) {
@@ -266,6 +289,10 @@ KernelPtr Chooser::kernel_for(const Task& task) {
   });
   const auto chosen = std::ranges::find(labels, label) - labels.begin();
   return std::move(kernels[static_cast<std::size_t>(chosen)]);
+}
+
+std::string kernel_identity() {
+  return fmt::format("{}; {}; {}", processor(), onednn_identity(), xnnpack_identity());
 }
 
 }  // namespace fleetfit::engine

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+
+#include "fleetfit/graph/links.h"
 #include "fleetfit/graph/operator_facts.h"
 
 namespace fleetfit::engine {
@@ -14,11 +16,7 @@ using graph::TensorId;
 class Fuser {
  public:
   Fuser(const Graph& graph, Fusing fusing)
-      : graph_(graph),
-        fusing_(fusing),
-        maker_(producers(graph)),
-        readers_(graph),
-        overwritten_(graph.tensors.size(), false) {}
+      : graph_(graph), links_(graph), fusing_(fusing), overwritten_(graph.tensors.size(), false) {}
 
   std::vector<FusedNode> fuse() {
     std::vector<std::optional<FusedNode>> result(graph_.nodes.size());
@@ -26,7 +24,7 @@ class Fuser {
       const Node& node = graph_.nodes[i];
       result[i] = FusedNode{node, node.name};
       if (const auto conv = addend_of(static_cast<int>(i))) {
-        result[i] = join(graph_.nodes[static_cast<std::size_t>(*conv)], node);
+        result[i] = join(links_.node(*conv), node);
         result[static_cast<std::size_t>(*conv)].reset();
         overwritten_[static_cast<std::size_t>(result[i]->node.inputs.back())] = true;
       }
@@ -44,7 +42,7 @@ class Fuser {
  private:
   /// The convolution whose result the node adds to something that may be overwritten.
   std::optional<int> addend_of(int index) {
-    const Node& node = graph_.nodes[static_cast<std::size_t>(index)];
+    const Node& node = links_.node(index);
     const auto* op = std::get_if<graph::Elementwise>(&node.op);
     if (fusing_ != Fusing::all || op == nullptr || op->kind != graph::ElementwiseKind::add ||
         node.inputs.size() != 2) {
@@ -52,7 +50,7 @@ class Fuser {
     }
     std::optional<int> best;
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
-      const int conv = maker_[static_cast<std::size_t>(node.inputs[side])];
+      const int conv = links_.maker(node.inputs[side]);
       if (conv >= 0 && can_join(conv, index, node.inputs[1 - side]) && (!best || conv > *best))
         best = conv;
     }
@@ -67,18 +65,18 @@ class Fuser {
     const auto* op = std::get_if<graph::ChannelShuffle>(&shuffle.op);
     if (op == nullptr || op->layout != graph::Layout::nhwc || shuffle.activation) return;
     FusedNode& fused = *nodes[index];
-    const int concat = maker_[static_cast<std::size_t>(shuffle.inputs[0])];
+    const int concat = links_.maker(shuffle.inputs[0]);
     if (concat >= 0 && is_last_axis<graph::Concat>(concat, shuffle.inputs[0]) &&
-        read_once(shuffle.inputs[0])) {
-      const Node& joined = graph_.nodes[static_cast<std::size_t>(concat)];
+        links_.read_once(shuffle.inputs[0])) {
+      const Node& joined = links_.node(concat);
       fused.node.inputs = joined.inputs;
       fused.name = joined.name + "+" + fused.name;
       nodes[static_cast<std::size_t>(concat)].reset();
     }
-    if (!read_once(shuffle.outputs[0])) return;
-    const int split = readers_[static_cast<std::size_t>(shuffle.outputs[0])][0];
+    if (!links_.read_once(shuffle.outputs[0])) return;
+    const int split = links_.readers(shuffle.outputs[0])[0];
     if (is_last_axis<graph::Split>(split, shuffle.outputs[0])) {
-      const Node& cut = graph_.nodes[static_cast<std::size_t>(split)];
+      const Node& cut = links_.node(split);
       fused.node.outputs = cut.outputs;
       fused.name += "+" + cut.name;
       nodes[static_cast<std::size_t>(split)].reset();
@@ -88,7 +86,7 @@ class Fuser {
   /// Whether a node is an Op along the last axis of `tensor` that keeps numbers as they are stored.
   template <class Op>
   bool is_last_axis(int index, TensorId tensor) const {
-    const Node& node = graph_.nodes[static_cast<std::size_t>(index)];
+    const Node& node = links_.node(index);
     const auto* op = std::get_if<Op>(&node.op);
     if (op == nullptr || node.activation) return false;
     const auto rank = static_cast<std::int64_t>(graph_.tensor(tensor).shape->size());
@@ -103,20 +101,16 @@ class Fuser {
            graph_.tensor(a).quantization == graph_.tensor(b).quantization;
   }
 
-  bool read_once(TensorId id) const {
-    return readers_[static_cast<std::size_t>(id)].size() == 1 && !is_output(id);
-  }
-
   bool can_join(int conv_index, int add_index, TensorId residual) const {
-    const Node& conv = graph_.nodes[static_cast<std::size_t>(conv_index)];
-    const Node& add = graph_.nodes[static_cast<std::size_t>(add_index)];
+    const Node& conv = links_.node(conv_index);
+    const Node& add = links_.node(add_index);
     if (!std::holds_alternative<graph::Conv>(conv.op) || conv.activation ||
         reads_overwritten(conv) || !has_fixed_weights(conv) || has_weight_zero_point(conv))
       return false;
     const TensorId result = conv.outputs[0];
     // A convolution that reads what it adds to would overwrite what it has yet to read.
     const bool reads_residual = std::ranges::find(conv.inputs, residual) != conv.inputs.end();
-    return read_once(result) && result != residual && !reads_residual &&
+    return links_.read_once(result) && result != residual && !reads_residual &&
            may_be_overwritten(residual, add_index) && lie_alike(residual, result) &&
            lie_alike(result, add.outputs[0]);
   }
@@ -142,27 +136,20 @@ class Fuser {
   }
 
   bool may_be_overwritten(TensorId id, int by) const {
-    return maker_[static_cast<std::size_t>(id)] >= 0 && !is_output(id) && !renamed(id) &&
-           readers_[static_cast<std::size_t>(id)].back() == by;
+    return links_.maker(id) >= 0 && !links_.is_output(id) && !renamed(id) &&
+           links_.readers(id).back() == by;
   }
 
   /// Whether the tensor may share memory with another one, whose readers are not looked at here.
   bool renamed(TensorId id) const {
-    const auto is_movement = [&](int index) {
-      return graph::shares_memory(graph_.nodes[static_cast<std::size_t>(index)].op);
-    };
-    return is_movement(maker_[static_cast<std::size_t>(id)]) ||
-           std::ranges::any_of(readers_[static_cast<std::size_t>(id)], is_movement);
+    const auto is_movement = [&](int index) { return graph::shares_memory(links_.node(index).op); };
+    return is_movement(links_.maker(id)) || std::ranges::any_of(links_.readers(id), is_movement);
   }
 
   bool lie_alike(TensorId a, TensorId b) const {
     const auto& first = graph_.tensor(a);
     const auto& second = graph_.tensor(b);
     return first.dtype == second.dtype && first.shape == second.shape;
-  }
-
-  bool is_output(TensorId id) const {
-    return std::ranges::find(graph_.outputs, id) != graph_.outputs.end();
   }
 
   static FusedNode join(const Node& conv, const Node& add) {
@@ -175,9 +162,8 @@ class Fuser {
   }
 
   const Graph& graph_;
+  graph::Links links_;
   Fusing fusing_;
-  std::vector<int> maker_;
-  graph::Consumers readers_;
   std::vector<bool> overwritten_;  // by a convolution that adds in place
 };
 

@@ -9,6 +9,7 @@
 
 #include "fleetfit/core/result.h"
 #include "fleetfit/graph/graph.h"
+#include "fleetfit/graph/operator_table.h"
 
 namespace fleetfit::engine {
 
@@ -69,5 +70,53 @@ class Kernel {
 };
 
 using KernelPtr = std::unique_ptr<Kernel>;
+
+/// Makes a kernel; gives nothing for a task that it does not cover.
+using MakeKernel = KernelPtr (*)(const Task&);
+
+/// A function of operators of one type as a function of tasks with such an operator.
+template <class Op, KernelPtr (*make)(const Task&, const Op&)>
+KernelPtr make_of(const Task& task) {
+  return make(task, *std::get_if<Op>(&task.node.op));
+}
+
+/// The kernels that a library has for one type of operators.
+struct KernelEntry {
+  std::size_t type = 0;  ///< graph::kTypeOf
+  MakeKernel make = nullptr;
+};
+
+template <class Op, KernelPtr (*make)(const Task&, const Op&)>
+constexpr KernelEntry entry() {
+  return {graph::kTypeOf<Op>, make_of<Op, make>};
+}
+
+/// Of a function that does not look at the operator.
+template <class Op>
+constexpr KernelEntry entry(MakeKernel make) {
+  return {graph::kTypeOf<Op>, make};
+}
+
+// --- Questions that those who make kernels ask.
+
+bool has_input(const Task& task, std::size_t i);
+
+/// Whether no tensor of the task is in blocks or empty.
+bool all_plain(const Task& task);
+
+/// f32 that stands for itself.
+bool is_real(const Operand& operand);
+
+/// Whether all present inputs and outputs are.
+bool all_real(const Task& task);
+
+/// i8 or u8 with one scale for the whole tensor.
+bool is_quantized(const Operand& operand);
+
+/// The values of a constant of type int32 or int64.
+std::optional<graph::Ints> constant_ints(const Operand& operand);
+
+/// An axis counted from either end, as an index; nothing if there is no such dimension.
+std::optional<std::size_t> resolve_axis(std::int64_t axis, std::size_t rank);
 
 }  // namespace fleetfit::engine

@@ -30,6 +30,9 @@ struct PlannedStep {
   std::string name;  ///< of all nodes that it stands for
 };
 
+/// The place of a tensor among those of its plan.
+inline std::size_t index(int tensor) { return static_cast<std::size_t>(tensor); }
+
 /// A graph as steps over tensors with known formats, in order of execution.
 struct Plan {
   std::vector<PlannedTensor> tensors;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fleetfit/cost/kernel_edges.h"
+#include "fleetfit/cost/kernels.h"
 
 namespace fleetfit::predict {
 namespace {

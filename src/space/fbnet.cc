@@ -5,7 +5,6 @@
 
 #include "fleetfit/graph/blocks.h"
 #include "space/all_spaces.h"
-#include "space/imagenet.h"
 
 namespace fleetfit::space {
 namespace {
@@ -71,15 +70,9 @@ TensorId skip(NetBuilder& net, TensorId x, const Stage& stage) {
 
 TensorId build_block(NetBuilder& net, TensorId x, Choice choice, const Stage& stage) {
   if (choice == kSkip) return skip(net, x, stage);
-  const graph::SearchedLayer& layer = kCandidates[choice].layer;
-  return graph::inverted_residual(net, x,
-                                  {.kernel = layer.kernel,
-                                   .stride = stage.stride,
-                                   .expanded = layer.expansion * net.channels(x),
-                                   .out = stage.out,
-                                   .groups = layer.groups,
-                                   .activation = graph::kRelu,
-                                   .expand_unwidened = true});
+  return graph::searched_stages(net, x, {},
+                                {{stage.out, stage.stride, {kCandidates[choice].layer}}},
+                                {.activation = graph::kRelu, .expand_unwidened = true});
 }
 
 class FbNet final : public Space {
@@ -92,19 +85,18 @@ class FbNet final : public Space {
 
  protected:
   Result<graph::Graph> build(Design design) const override {
-    NetBuilder net(name(), kWeightSeed);
-    TensorId x = net.input("input", {1, kImageChannels, kImage, kImage});
-    x = net.conv_bn(x, {.out = kStem, .kernel = 3, .stride = 2}, graph::kRelu);
-    std::size_t block = 0;
-    for (Stage stage : kStages) {
-      for (std::size_t i = 0; i < stage.blocks; ++i) {
-        x = build_block(net, x, design[block++], stage);
-        stage.stride = 1;
+    return network_on_image(name(), kImage, [&](NetBuilder& net, TensorId x) {
+      x = net.conv_bn(x, {.out = kStem, .kernel = 3, .stride = 2}, graph::kRelu);
+      std::size_t block = 0;
+      for (Stage stage : kStages) {
+        for (std::size_t i = 0; i < stage.blocks; ++i) {
+          x = build_block(net, x, design[block++], stage);
+          stage.stride = 1;
+        }
       }
-    }
-    x = net.conv_bn(x, {.out = kHead}, graph::kRelu);
-    net.output(graph::classify(net, x, kClasses), "output");
-    return std::move(net).finish();
+      x = net.conv_bn(x, {.out = kHead}, graph::kRelu);
+      return graph::classify(net, x, kClasses);
+    });
   }
 };
 

@@ -10,8 +10,6 @@
 
 #include "fleetfit/graph/net_builder.h"
 #include "space/all_spaces.h"
-#include "space/genes.h"
-#include "space/imagenet.h"
 
 namespace fleetfit::space {
 namespace {
@@ -412,19 +410,18 @@ class Icpe final : public Space {
     std::vector<Block> blocks;
     for (std::size_t b = 0; b < kBlocks; ++b) blocks.emplace_back(design, b);
     const auto widths = fit_widths(kNarrow.low + design[kStemOut], blocks);
-    NetBuilder net(name(), kWeightSeed);
-    TensorId x = net.input("input", {1, kImageChannels, kImage, kImage});
-    x = net.conv_bn(
-        x, {.out = widths.channels[0], .kernel = kKernels[design[kStemKernel]], .stride = 2},
-        kActivations[design[kStemActivation]]);
-    for (std::size_t b = 0; b < kBlocks; ++b) {
-      x = build_block(net, x, blocks[b],
-                      {.out = widths.channels[b + 1], .groups = widths.groups[b]});
-    }
-    x = net.conv_bn(x, {.out = kHead.low + design[kHeadOut]},
-                    kActivations[design[kHeadActivation]]);
-    net.output(net.linear(net.flatten(net.global_average_pool(x)), kClasses), "output");
-    return std::move(net).finish();
+    return network_on_image(name(), kImage, [&](NetBuilder& net, TensorId x) {
+      x = net.conv_bn(
+          x, {.out = widths.channels[0], .kernel = kKernels[design[kStemKernel]], .stride = 2},
+          kActivations[design[kStemActivation]]);
+      for (std::size_t b = 0; b < kBlocks; ++b) {
+        x = build_block(net, x, blocks[b],
+                        {.out = widths.channels[b + 1], .groups = widths.groups[b]});
+      }
+      x = net.conv_bn(x, {.out = kHead.low + design[kHeadOut]},
+                      kActivations[design[kHeadActivation]]);
+      return net.linear(net.flatten(net.global_average_pool(x)), kClasses);
+    });
   }
 
  private:

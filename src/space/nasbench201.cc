@@ -12,12 +12,10 @@ namespace {
 using graph::NetBuilder;
 using graph::TensorId;
 
-constexpr std::int64_t kImage = 32;
-constexpr std::int64_t kImageChannels = 3;
-constexpr std::int64_t kClasses = 10;
+constexpr std::int64_t kSmallImage = 32;
+constexpr std::int64_t kSmallClasses = 10;
 constexpr int kCellsOfStage = 5;
 constexpr std::array<std::int64_t, 3> kStageChannels = {16, 32, 64};
-constexpr std::uint64_t kWeightSeed = 1;
 
 struct Edge {
   std::size_t from;
@@ -130,16 +128,15 @@ class NasBench201 final : public Space {
 
  protected:
   Result<graph::Graph> build(Design design) const override {
-    NetBuilder net(name(), kWeightSeed);
-    TensorId x = net.input("input", {1, kImageChannels, kImage, kImage});
-    x = net.conv_bn(x, {.out = kStageChannels.front(), .kernel = 3});
-    for (const auto channels : kStageChannels) {
-      if (channels != net.channels(x)) x = residual_block(net, x, channels);
-      for (int i = 0; i < kCellsOfStage; ++i) x = build_cell(net, design, x);
-    }
-    x = net.activate(net.batch_norm(x), graph::kRelu);
-    net.output(net.linear(net.flatten(net.global_average_pool(x)), kClasses), "output");
-    return std::move(net).finish();
+    return network_on_image(name(), kSmallImage, [&](NetBuilder& net, TensorId x) {
+      x = net.conv_bn(x, {.out = kStageChannels.front(), .kernel = 3});
+      for (const auto channels : kStageChannels) {
+        if (channels != net.channels(x)) x = residual_block(net, x, channels);
+        for (int i = 0; i < kCellsOfStage; ++i) x = build_cell(net, design, x);
+      }
+      x = net.activate(net.batch_norm(x), graph::kRelu);
+      return net.linear(net.flatten(net.global_average_pool(x)), kSmallClasses);
+    });
   }
 };
 

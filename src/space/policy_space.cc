@@ -1,5 +1,3 @@
-#include "space/policy_space.h"
-
 #include <fmt/format.h>
 
 #include <array>
@@ -7,6 +5,7 @@
 
 #include "fleetfit/graph/quantize.h"
 #include "fleetfit/graph/shrink.h"
+#include "space/all_spaces.h"
 
 namespace fleetfit::space {
 namespace {

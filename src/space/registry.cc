@@ -6,10 +6,10 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 
 #include "fleetfit/space/space.h"
 #include "space/all_spaces.h"
-#include "space/policy_space.h"
 
 namespace fleetfit::space {
 namespace {
@@ -57,6 +57,37 @@ Result<const Space*> find_space(std::string_view name) {
               fmt::format("there is no space '{}'; there are {}, each also with +precision, "
                           "+pruning or +precision+pruning behind it",
                           name, fmt::join(names, ", ")));
+}
+
+Result<Population> sample_designs(const Space& space, const SampleOptions& options) {
+  const auto there_are = space.size().exact();
+  if (there_are && (options.first > *there_are || options.count > *there_are - options.first)) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("the space {} has {} designs, {} from number {} on were asked for",
+                            space.name(), *there_are, options.count, options.first));
+  }
+  // Candidates have a stream each; those that were drawn before are passed over.
+  const auto streams = core::Random(options.seed).split(space.name());
+  const std::size_t genes = space.genes().size();
+  Population designs(genes);
+  std::set<std::vector<Choice>> seen;
+  std::vector<Choice> design(genes);
+  for (std::uint64_t candidate = 0; designs.size() < options.count; ++candidate) {
+    auto random = streams.split(candidate);
+    space.sample(random, design);
+    if (seen.insert(design).second && seen.size() > options.first) designs.add(design);
+  }
+  return designs;
+}
+
+Gene amounts(std::string name, std::string_view prefix, std::span<const std::int64_t> values,
+             std::string before) {
+  Gene gene{.name = std::move(name), .before = std::move(before)};
+  for (const auto value : values) {
+    gene.choices.push_back(fmt::format("{}{}", prefix, value));
+    gene.values.push_back(static_cast<double>(value));
+  }
+  return gene;
 }
 
 }  // namespace fleetfit::space

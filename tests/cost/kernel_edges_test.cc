@@ -1,4 +1,4 @@
-#include "fleetfit/cost/kernel_edges.h"
+#include "fleetfit/cost/kernels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

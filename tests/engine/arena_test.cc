@@ -1,4 +1,4 @@
-#include "engine/arena.h"
+#include "engine/memory_plan.h"
 
 #include <gtest/gtest.h>
 #include <xnnpack.h>
@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "engine/aligned_memory.h"
-#include "engine/memory_plan.h"
 
 namespace fleetfit::engine {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "engine/libraries.h"
-#include "engine/xnnpack/pthreadpool_on_gomp.h"
+#include "engine/xnnpack/xnnpack.h"
 #include "tests/engine/one_node.h"
 
 namespace fleetfit::engine {

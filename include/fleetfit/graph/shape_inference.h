@@ -25,6 +25,10 @@ struct Padding {
 };
 Padding resolve_padding(const Window& window, const Ints& spatial_extents);
 
+/// Of a transposed convolution, for these extents of its input and its output, which determine it
+/// where it is not given.
+Padding resolve_padding(const ConvTranspose& conv, const Ints& in, const Ints& out);
+
 /// Spatial extents of an image tensor, in order, and the position of its channels.
 Ints spatial_extents(const Shape& shape, Layout layout);
 std::size_t channel_axis(const Shape& shape, Layout layout);

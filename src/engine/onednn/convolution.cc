@@ -17,12 +17,8 @@ constexpr std::size_t kImage = 0;
 constexpr std::size_t kWeights = 1;
 constexpr std::size_t kBias = 2;
 
-bool has(const Task& task, std::size_t input) {
-  return input < task.inputs.size() && task.inputs[input].present;
-}
-
 bool has_bias(const Task& task) {
-  return has(task, kBias) && !(task.adds_last_input && task.inputs.size() == kBias + 1);
+  return has_input(task, kBias) && !(task.adds_last_input && task.inputs.size() == kBias + 1);
 }
 
 /// The weights as groups x outputs x inputs x kernel…, or without groups if there is one only.
@@ -312,8 +308,7 @@ KernelPtr make(const Task& task, const Problem& problem, const Chosen& chosen,
   }
   const auto shared = task.adds_last_input ? std::optional(task.inputs.size() - 1) : std::nullopt;
   return primitive_kernel(chosen, dnnl::convolution_forward(chosen),
-                          {{DNNL_ARG_SRC, Argument::Role::input, kImage, chosen.src_desc()},
-                           {DNNL_ARG_DST, Argument::Role::output, 0, chosen.dst_desc()}},
+                          {{DNNL_ARG_SRC, kImage, chosen.src_desc()}}, chosen.dst_desc(),
                           std::move(packed), shared);
 }
 

@@ -62,12 +62,6 @@ memory::dims channels_first(const graph::Shape& shape, graph::Layout layout) {
   return dims;
 }
 
-const graph::OperatorTable<KernelEntry>& table() {
-  static const graph::OperatorTable<KernelEntry> kTable{dense_kernels(), elementwise_kernels(),
-                                                        movement_kernels(), pooling_kernels()};
-  return kTable;
-}
-
 }  // namespace
 
 const dnnl::engine& cpu() {
@@ -174,18 +168,16 @@ std::size_t PrimitiveKernel::weight_bytes() const {
 void PrimitiveKernel::bind(const Bindings& bindings) {
   memories_.clear();
   arguments_.clear();
-  memories_.reserve(parts_.arguments.size() + 1);
+  memories_.reserve(parts_.inputs.size() + 2);
   const auto add = [&](int id, const memory::desc& desc, std::byte* data) {
     memories_.emplace_back(desc, cpu(), data);
     arguments_.push_back({id, memories_.back().get()});
   };
-  for (const Argument& argument : parts_.arguments) {
+  for (const Argument& argument : parts_.inputs) {
     // oneDNN's handles are not const; inputs are only read.
-    std::byte* data = argument.role == Argument::Role::input
-                          ? const_cast<std::byte*>(bindings.inputs[argument.index])
-                          : bindings.outputs[argument.index];
-    add(argument.id, argument.desc, data);
+    add(argument.id, argument.desc, const_cast<std::byte*>(bindings.inputs[argument.input]));
   }
+  add(DNNL_ARG_DST, parts_.result, bindings.outputs[0]);
   add(DNNL_ARG_SCRATCHPAD, parts_.scratchpad, bindings.scratch);
   for (const auto& [id, weight] : parts_.weights) arguments_.push_back({id, weight.memory().get()});
 }
@@ -224,7 +216,8 @@ KernelPtr make_onednn_kernel(const Task& task, std::string_view way) {
                                            : dnnl::algorithm::convolution_direct;
   try {
     if (auto convolution = onednn::make_convolution(task, algorithm)) return convolution;
-    const auto* entry = onednn::table().find(task.node.op);
+    static const graph::OperatorTable<KernelEntry> kTable{onednn::plain_kernels()};
+    const auto* entry = kTable.find(task.node.op);
     return entry != nullptr ? entry->make(task) : nullptr;
   } catch (const dnnl::error&) {
     return nullptr;  // the library says in this way that it has no such kernel

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/aligned_memory.h"
-#include "engine/kernel_entry.h"
+#include "engine/kernel.h"
 #include "fleetfit/graph/operators.h"
 
 /// What the oneDNN kernels share.
@@ -48,23 +48,23 @@ class PackedWeight {
   dnnl::memory memory_;
 };
 
-/// Which tensor of the task goes to which argument of the primitive.
+/// Which input of the task goes to which argument of the primitive.
 struct Argument {
-  enum class Role { input, output };
   int id = 0;
-  Role role = Role::input;
-  std::size_t index = 0;
+  std::size_t input = 0;
   dnnl::memory::desc desc;
 };
 
-/// A primitive with its arguments, which is what every oneDNN kernel is in the end.
+/// A primitive with its arguments, which is what every oneDNN kernel is in the end. It makes the
+/// first output of the task.
 class PrimitiveKernel final : public Kernel {
  public:
   struct Parts {
     dnnl::primitive primitive;
     std::string implementation;
     dnnl::memory::desc scratchpad;
-    std::vector<Argument> arguments;
+    std::vector<Argument> inputs;
+    dnnl::memory::desc result;
     std::vector<std::pair<int, PackedWeight>> weights;
     std::optional<std::size_t> shares_input;
   };
@@ -94,14 +94,14 @@ bool is_slow(const std::string& implementation);
 /// Puts a kernel together from what the library chose; nothing if that is slow.
 template <class Description>
 KernelPtr primitive_kernel(const Description& chosen, dnnl::primitive primitive,
-                           std::vector<Argument> arguments,
+                           std::vector<Argument> inputs, dnnl::memory::desc result,
                            std::vector<std::pair<int, PackedWeight>> weights = {},
                            std::optional<std::size_t> shares_input = std::nullopt) {
   const std::string implementation = chosen.impl_info_str();
   if (is_slow(implementation)) return nullptr;
-  return std::make_unique<PrimitiveKernel>(
-      PrimitiveKernel::Parts{std::move(primitive), implementation, chosen.scratchpad_desc(),
-                             std::move(arguments), std::move(weights), shares_input});
+  return std::make_unique<PrimitiveKernel>(PrimitiveKernel::Parts{
+      std::move(primitive), implementation, chosen.scratchpad_desc(), std::move(inputs),
+      std::move(result), std::move(weights), shares_input});
 }
 
 // Convolutions can be done in more than one way.
@@ -112,10 +112,7 @@ KernelPtr make_convolution(const Task& task, dnnl::algorithm algorithm);
 
 KernelPtr make_quantized_gemm(const Task& task, const graph::Gemm& gemm);
 
-// What the other files have kernels for.
-std::span<const KernelEntry> dense_kernels();
-std::span<const KernelEntry> elementwise_kernels();
-std::span<const KernelEntry> movement_kernels();
-std::span<const KernelEntry> pooling_kernels();
+/// For all other operators.
+std::span<const KernelEntry> plain_kernels();
 
 }  // namespace fleetfit::engine::onednn

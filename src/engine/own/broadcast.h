@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "engine/own/own.h"
-#include "engine/own/rows.h"
-#include "engine/threads.h"
 
 namespace fleetfit::engine::own {
 
@@ -18,20 +16,26 @@ class Broadcast {
   static constexpr std::size_t kMostOperands = 8;
   using Offsets = std::array<std::int64_t, kMostOperands>;
 
+  /// Some rows of the result.
+  struct Panel {
+    Extents extents;
+    Offsets offsets;   ///< of the operands' first elements
+    std::int64_t out;  ///< offset of the result's first element
+  };
+
   /// Nothing if there are too many operands or one does not fit.
   static std::optional<Broadcast> make(const std::vector<Shape>& operands, const Shape& result);
 
   /// An operand's part of a panel.
   template <class T>
-  RowsOf<T> rows(const T* data, std::size_t operand, const Offsets& offsets) const {
-    return {data + offsets[operand], inner_.steps[operand], rows_.steps[operand]};
+  RowsOf<T> rows(const T* data, std::size_t operand, const Panel& panel) const {
+    return {data + panel.offsets[operand], inner_.steps[operand], rows_.steps[operand]};
   }
 
   /// Whether an operand lies as the result does.
   bool is_whole(std::size_t operand) const;
 
-  /// Calls body(extents, offsets, out) for every panel, on all threads: offsets of the operands and
-  /// of the result's first element.
+  /// Calls body(panel) for every panel, on all threads.
   template <class Body>
   void for_each_panel(const Body& body) const;
 
@@ -42,11 +46,6 @@ class Broadcast {
   struct Dim {
     std::int64_t extent = 1;
     Offsets steps = {};
-  };
-  struct Panel {
-    Extents extents;
-    Offsets offsets;
-    std::int64_t out;
   };
 
   static bool follows(const Dim& outer, const Dim& inner, std::size_t operands);
@@ -64,13 +63,23 @@ class Broadcast {
 
 template <class Body>
 void Broadcast::for_each_panel(const Body& body) const {
-  parallel(planes_ * panels_per_plane(), grain_of(rows_per_panel_ * count_per_panel_),
-           [&](std::int64_t begin, std::int64_t end) {
-             for (std::int64_t i = begin; i < end; ++i) {
-               const Panel at = panel(i);
-               body(at.extents, at.offsets, at.out);
-             }
-           });
+  parallel_each(planes_ * panels_per_plane(), rows_per_panel_ * count_per_panel_,
+                [&](std::int64_t i) { body(panel(i)); });
+}
+
+/// One after the other, the rows that `operand(i)` gives of each of `count` operands.
+template <class Rows>
+void combine_operands(graph::ElementwiseKind kind, std::size_t count, const Rows& operand,
+                      const graph::Activation& activation, const Extents& extents, float* out) {
+  combine_rows(kind, operand(0), operand(1), out, extents);
+  for (std::size_t i = 2; i < count; ++i) {
+    combine_rows(kind, {out, 1, extents.count}, operand(i), out, extents);
+  }
+  const std::int64_t elements = extents.rows * extents.count;
+  if (kind == graph::ElementwiseKind::mean) {
+    scale_row(out, 1.0F / static_cast<float>(count), out, elements);
+  }
+  if (activation) activate_row(activation, out, out, elements);
 }
 
 }  // namespace fleetfit::engine::own

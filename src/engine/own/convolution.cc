@@ -5,12 +5,10 @@
 #include <cstring>
 #include <numeric>
 
+#include "engine/own/copies.h"
 #include "engine/own/own.h"
 #include "engine/own/product.h"
-#include "engine/own/rows.h"
-#include "engine/own/strided_copy.h"
 #include "engine/own/window.h"
-#include "engine/threads.h"
 
 namespace fleetfit::engine::own {
 namespace {
@@ -98,15 +96,13 @@ struct Convolution {
   void run(const float* x, const float* weights, const float* bias, float* to, float* room) const {
     const std::int64_t parts = (out.pixels() + kPixels - 1) / kPixels;
     const std::int64_t count = in.batch * parts;
-    parallel(slots, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t slot = begin; slot < end; ++slot) {
-        for (std::int64_t i = count * slot / slots; i < count * (slot + 1) / slots; ++i) {
-          const std::int64_t n = i / parts;
-          const std::int64_t first = i % parts * kPixels;
-          convolve(x + n * in.pixels() * in.channels, weights, bias,
-                   to + n * out.pixels() * out.channels, first,
-                   std::min(kPixels, out.pixels() - first), room + slot * kPixels * depth());
-        }
+    parallel_each(slots, kWorthAThread, [&](std::int64_t slot) {
+      for (std::int64_t i = count * slot / slots; i < count * (slot + 1) / slots; ++i) {
+        const std::int64_t n = i / parts;
+        const std::int64_t first = i % parts * kPixels;
+        convolve(x + n * in.pixels() * in.channels, weights, bias,
+                 to + n * out.pixels() * out.channels, first,
+                 std::min(kPixels, out.pixels() - first), room + slot * kPixels * depth());
       }
     });
   }
@@ -114,23 +110,19 @@ struct Convolution {
   /// One channel of input for each of output: `weights` has a row of channels for each tap.
   void run_depthwise(const float* x, const float* weights, const float* bias, float* to) const {
     const std::int64_t channels = in.channels;
-    parallel(in.batch * out.pixels(), grain_of(window.taps() * channels),
-             [&](std::int64_t begin, std::int64_t end) {
-               for (std::int64_t i = begin; i < end; ++i) {
-                 const float* image = x + i / out.pixels() * in.pixels() * channels;
-                 float* sums = to + i * channels;
-                 if (bias == nullptr) {
-                   std::fill_n(sums, channels, 0.0F);
-                 } else {
-                   std::copy_n(bias, channels, sums);
-                 }
-                 for_each_tap(i % out.pixels(), [&](std::int64_t tap, std::int64_t from) {
-                   if (from < 0) return;
-                   add_product_row(image + from * channels, weights + tap * channels, sums,
-                                   channels);
-                 });
-               }
-             });
+    parallel_each(in.batch * out.pixels(), window.taps() * channels, [&](std::int64_t i) {
+      const float* image = x + i / out.pixels() * in.pixels() * channels;
+      float* sums = to + i * channels;
+      if (bias == nullptr) {
+        std::fill_n(sums, channels, 0.0F);
+      } else {
+        std::copy_n(bias, channels, sums);
+      }
+      for_each_tap(i % out.pixels(), [&](std::int64_t tap, std::int64_t from) {
+        if (from < 0) return;
+        add_product_row(image + from * channels, weights + tap * channels, sums, channels);
+      });
+    });
   }
 
   bool is_depthwise() const { return groups == in.channels && out.channels == groups; }
@@ -222,23 +214,6 @@ KernelPtr make_any(const Task& task, Convolution c, Layout layout) {
       gathered + in_bytes + out_bytes, held);
 }
 
-/// Padding before the image of a transposed convolution, which what is known of the output
-/// determines where the pads are not given.
-graph::Padding leading_pads(const graph::ConvTranspose& op, const Ints& in, const Ints& out) {
-  const graph::Window& w = op.window;
-  const bool given = op.output_shape.empty() && w.auto_pad == graph::AutoPad::explicit_pads;
-  if (given) return {w.pads_begin, w.pads_end};
-  graph::Padding padding{{}, Ints(in.size(), 0)};
-  for (std::size_t i = 0; i < w.kernel.size(); ++i) {
-    const auto unpadded =
-        (in[i] - 1) * w.strides[i] + op.output_padding[i] + (w.kernel[i] - 1) * w.dilations[i] + 1;
-    const auto total = std::max<std::int64_t>(0, unpadded - out[i]);
-    padding.begin.push_back(w.auto_pad == graph::AutoPad::same_upper ? total / 2
-                                                                     : total - total / 2);
-  }
-  return padding;
-}
-
 KernelPtr make_convolution(const Task& task, const graph::Conv& op) {
   const auto in = image_shape(task.inputs[0].shape, op.layout);
   const auto out = image_shape(task.outputs[0].shape, op.layout);
@@ -254,8 +229,9 @@ KernelPtr make_transposed_convolution(const Task& task, const graph::ConvTranspo
   const auto in = image_shape(task.inputs[0].shape, op.layout);
   const auto out = image_shape(task.outputs[0].shape, op.layout);
   if (!in || !out) return nullptr;
-  const auto padding = leading_pads(op, graph::spatial_extents(task.inputs[0].shape, op.layout),
-                                    graph::spatial_extents(task.outputs[0].shape, op.layout));
+  const auto padding =
+      graph::resolve_padding(op, graph::spatial_extents(task.inputs[0].shape, op.layout),
+                             graph::spatial_extents(task.outputs[0].shape, op.layout));
   return make_any(task,
                   {.in = *in,
                    .out = *out,

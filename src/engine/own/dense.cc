@@ -6,8 +6,6 @@
 #include "engine/own/broadcast.h"
 #include "engine/own/own.h"
 #include "engine/own/product.h"
-#include "engine/own/rows.h"
-#include "engine/threads.h"
 
 namespace fleetfit::engine::own {
 namespace {
@@ -54,11 +52,12 @@ MatrixView steps_of(std::int64_t columns, bool transposed, std::int64_t rows) {
 
 /// out += beta * c, with c repeated to the shape of out.
 void add_broadcast(const Broadcast& plan, float beta, const float* c, float* out) {
-  plan.for_each_panel([&](const Extents& extents, const Broadcast::Offsets& at, std::int64_t to) {
+  plan.for_each_panel([&](const Broadcast::Panel& at) {
     auto rows = plan.rows(c, 0, at);
-    float* sums = out + to;
-    for (std::int64_t row = 0; row < extents.rows; ++row) {
-      for (std::int64_t i = 0; i < extents.count; ++i) *sums++ += beta * rows.data[i * rows.step];
+    float* sums = out + at.out;
+    for (std::int64_t row = 0; row < at.extents.rows; ++row) {
+      for (std::int64_t i = 0; i < at.extents.count; ++i)
+        *sums++ += beta * rows.data[i * rows.step];
       rows.data += rows.row_step;
     }
   });
@@ -155,22 +154,18 @@ KernelPtr make_matmul(const Task& task, const graph::MatMul& op) {
       task, "matmul",
       [=](const Memory& memory) {
         auto* panels = reinterpret_cast<float*>(memory.scratch);
-        parallel(matrices, 1, [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t i = begin; i < end; ++i) {
-            pack({memory.in<float>(1) + i * right.rows * right.columns, right.steps.row_step,
-                  right.steps.column_step},
-                 product.depth, product.columns, panels + i * packed);
-          }
+        parallel_each(matrices, kWorthAThread, [&](std::int64_t i) {
+          pack({memory.in<float>(1) + i * right.rows * right.columns, right.steps.row_step,
+                right.steps.column_step},
+               product.depth, product.columns, panels + i * packed);
         });
-        parallel(std::ssize(left.numbers), 1, [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t i = begin; i < end; ++i) {
-            const auto n = static_cast<std::size_t>(i);
-            multiply(
-                product,
-                {left.matrix(memory.in<float>(0), n), left.steps.row_step, left.steps.column_step},
-                panels + right.numbers[n] * packed,
-                memory.out<float>() + i * product.rows * product.columns, product.columns);
-          }
+        parallel_each(std::ssize(left.numbers), kWorthAThread, [&](std::int64_t i) {
+          const auto n = static_cast<std::size_t>(i);
+          multiply(
+              product,
+              {left.matrix(memory.in<float>(0), n), left.steps.row_step, left.steps.column_step},
+              panels + right.numbers[n] * packed,
+              memory.out<float>() + i * product.rows * product.columns, product.columns);
         });
       },
       bytes_of_floats(packed * matrices));
@@ -212,15 +207,13 @@ struct Attention {
 
   void attend_all(const float* q, const float* k, const float* v, float* out, float* room) const {
     const std::int64_t count = batch * heads;
-    parallel(slots, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t slot = begin; slot < end; ++slot) {
-        for (std::int64_t i = count * slot / slots; i < count * (slot + 1) / slots; ++i) {
-          const std::int64_t n = i / heads;
-          const std::int64_t column = i % heads * head_width();
-          attend(q + n * queries * width + column, k + n * keys * width + column,
-                 v + n * keys * width + column, out + n * queries * width + column,
-                 room + slot * slot_floats());
-        }
+    parallel_each(slots, kWorthAThread, [&](std::int64_t slot) {
+      for (std::int64_t i = count * slot / slots; i < count * (slot + 1) / slots; ++i) {
+        const std::int64_t n = i / heads;
+        const std::int64_t column = i % heads * head_width();
+        attend(q + n * queries * width + column, k + n * keys * width + column,
+               v + n * keys * width + column, out + n * queries * width + column,
+               room + slot * slot_floats());
       }
     });
   }

@@ -1,17 +1,17 @@
-// Tensors combined element by element, with numpy's broadcasting.
+// Tensors element by element: combined with numpy's broadcasting, and functions of one.
 #include <array>
 #include <cstring>
 #include <type_traits>
 
 #include "engine/own/broadcast.h"
 #include "engine/own/own.h"
-#include "engine/own/quantized.h"
-#include "engine/own/rows.h"
+#include "fleetfit/graph/arithmetic.h"
 
 namespace fleetfit::engine::own {
 namespace {
 
 using graph::ElementwiseKind;
+using graph::UnaryKind;
 
 std::vector<Shape> shapes_of(const std::vector<Operand>& operands) {
   std::vector<Shape> shapes;
@@ -35,92 +35,36 @@ KernelPtr combine_floats(const Task& task, ElementwiseKind kind, const Broadcast
   const std::size_t operands = task.inputs.size();
   const graph::Activation activation = task.node.activation;
   return function_kernel(task, "combine", [=](const Memory& memory) {
-    broadcast.for_each_panel(
-        [&](const Extents& extents, const Broadcast::Offsets& at, std::int64_t to) {
-          float* out = memory.out<float>() + to;
-          const auto operand = [&](std::size_t i) {
-            return broadcast.rows(memory.in<float>(i), i, at);
-          };
-          combine_rows(kind, operand(0), operand(1), out, extents);
-          for (std::size_t i = 2; i < operands; ++i) {
-            combine_rows(kind, {out, 1, extents.count}, operand(i), out, extents);
-          }
-          const std::int64_t count = extents.rows * extents.count;
-          if (kind == ElementwiseKind::mean) {
-            scale_row(out, 1.0F / static_cast<float>(operands), out, count);
-          }
-          if (activation) activate_row(activation, out, out, count);
-        });
+    broadcast.for_each_panel([&](const Broadcast::Panel& at) {
+      const auto operand = [&](std::size_t i) {
+        return broadcast.rows(memory.in<float>(i), i, at);
+      };
+      combine_operands(kind, operands, operand, activation, at.extents,
+                       memory.out<float>() + at.out);
+    });
   });
 }
 
 KernelPtr compare_floats(const Task& task, ElementwiseKind kind, const Broadcast& broadcast) {
   if (task.outputs[0].dtype != DType::boolean || task.node.activation) return nullptr;
   return function_kernel(task, "compare", [=](const Memory& memory) {
-    broadcast.for_each_panel(
-        [&](const Extents& extents, const Broadcast::Offsets& at, std::int64_t to) {
-          compare_rows(kind, broadcast.rows(memory.in<float>(0), 0, at),
-                       broadcast.rows(memory.in<float>(1), 1, at), memory.out<std::uint8_t>() + to,
-                       extents);
-        });
+    broadcast.for_each_panel([&](const Broadcast::Panel& at) {
+      compare_rows(kind, broadcast.rows(memory.in<float>(0), 0, at),
+                   broadcast.rows(memory.in<float>(1), 1, at), memory.out<std::uint8_t>() + at.out,
+                   at.extents);
+    });
   });
 }
 
 // --- Whole numbers and truth values, mostly of shapes.
-
-/// Wraps around, as only unsigned arithmetic may. `b` is not 0 where it divides.
-std::int64_t combine(ElementwiseKind kind, std::int64_t a, std::int64_t b) {
-  const auto x = static_cast<std::uint64_t>(a);
-  const auto y = static_cast<std::uint64_t>(b);
-  switch (kind) {
-    case ElementwiseKind::add:
-    case ElementwiseKind::sum:
-      return static_cast<std::int64_t>(x + y);
-    case ElementwiseKind::sub:
-      return static_cast<std::int64_t>(x - y);
-    case ElementwiseKind::mul:
-      return static_cast<std::int64_t>(x * y);
-    case ElementwiseKind::div:
-      return b == -1 ? static_cast<std::int64_t>(0 - x) : a / b;
-    case ElementwiseKind::mod: {
-      const std::int64_t rest = b == -1 ? 0 : a % b;
-      return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-    }
-    case ElementwiseKind::min:
-      return std::min(a, b);
-    case ElementwiseKind::max:
-      return std::max(a, b);
-    case ElementwiseKind::equal:
-      return a == b;
-    case ElementwiseKind::greater:
-      return a > b;
-    case ElementwiseKind::less:
-      return a < b;
-    case ElementwiseKind::greater_or_equal:
-      return a >= b;
-    case ElementwiseKind::less_or_equal:
-      return a <= b;
-    case ElementwiseKind::logical_and:
-      return a != 0 && b != 0;
-    case ElementwiseKind::logical_or:
-      return a != 0 || b != 0;
-    case ElementwiseKind::logical_xor:
-      return (a != 0) != (b != 0);
-    case ElementwiseKind::squared_difference:
-      return static_cast<std::int64_t>((x - y) * (x - y));
-    case ElementwiseKind::pow:
-    case ElementwiseKind::mean:
-      break;
-  }
-  return 0;
-}
 
 template <class In, class Out>
 void combine_panel(ElementwiseKind kind, RowsOf<In> a, RowsOf<In> b, Out* out,
                    const Extents& extents) {
   for (std::int64_t row = 0; row < extents.rows; ++row) {
     for (std::int64_t i = 0; i < extents.count; ++i) {
-      *out++ = static_cast<Out>(combine(kind, a.data[i * a.step], b.data[i * b.step]));
+      *out++ = static_cast<Out>(
+          graph::interpreter::combine<std::int64_t>(kind, a.data[i * a.step], b.data[i * b.step]));
     }
     a.data += a.row_step;
     b.data += b.row_step;
@@ -129,18 +73,17 @@ void combine_panel(ElementwiseKind kind, RowsOf<In> a, RowsOf<In> b, Out* out,
 
 template <class In, class Out>
 KernelPtr combine_integers(const Task& task, ElementwiseKind kind, const Broadcast& broadcast) {
-  const bool divides = kind == ElementwiseKind::div || kind == ElementwiseKind::mod;
+  const bool divides = graph::interpreter::divides(kind);
   const std::int64_t divisors = graph::elements(task.inputs[1].shape);
   return function_kernel(task, "combine integers", [=](const Memory& memory) -> Status {
     const In* right = memory.in<In>(1);
     if (divides && std::find(right, right + divisors, In{0}) != right + divisors) {
       return fail(ErrorCode::invalid_input, "division by zero");
     }
-    broadcast.for_each_panel(
-        [&](const Extents& extents, const Broadcast::Offsets& at, std::int64_t to) {
-          combine_panel(kind, broadcast.rows(memory.in<In>(0), 0, at), broadcast.rows(right, 1, at),
-                        memory.out<Out>() + to, extents);
-        });
+    broadcast.for_each_panel([&](const Broadcast::Panel& at) {
+      combine_panel(kind, broadcast.rows(memory.in<In>(0), 0, at), broadcast.rows(right, 1, at),
+                    memory.out<Out>() + at.out, at.extents);
+    });
     return {};
   });
 }
@@ -176,22 +119,21 @@ KernelPtr combine_whole(const Task& task, ElementwiseKind kind, const Broadcast&
 template <class T>
 KernelPtr choose(const Task& task, const Broadcast& broadcast) {
   return function_kernel(task, "where", [=](const Memory& memory) {
-    broadcast.for_each_panel(
-        [&](const Extents& extents, const Broadcast::Offsets& at, std::int64_t to) {
-          auto condition = broadcast.rows(memory.in<std::uint8_t>(0), 0, at);
-          auto yes = broadcast.rows(memory.in<T>(1), 1, at);
-          auto no = broadcast.rows(memory.in<T>(2), 2, at);
-          T* out = memory.out<T>() + to;
-          for (std::int64_t row = 0; row < extents.rows; ++row) {
-            for (std::int64_t i = 0; i < extents.count; ++i) {
-              *out++ = condition.data[i * condition.step] != 0 ? yes.data[i * yes.step]
-                                                               : no.data[i * no.step];
-            }
-            condition.data += condition.row_step;
-            yes.data += yes.row_step;
-            no.data += no.row_step;
-          }
-        });
+    broadcast.for_each_panel([&](const Broadcast::Panel& at) {
+      auto condition = broadcast.rows(memory.in<std::uint8_t>(0), 0, at);
+      auto yes = broadcast.rows(memory.in<T>(1), 1, at);
+      auto no = broadcast.rows(memory.in<T>(2), 2, at);
+      T* out = memory.out<T>() + at.out;
+      for (std::int64_t row = 0; row < at.extents.rows; ++row) {
+        for (std::int64_t i = 0; i < at.extents.count; ++i) {
+          *out++ = condition.data[i * condition.step] != 0 ? yes.data[i * yes.step]
+                                                           : no.data[i * no.step];
+        }
+        condition.data += condition.row_step;
+        yes.data += yes.row_step;
+        no.data += no.row_step;
+      }
+    });
   });
 }
 
@@ -215,16 +157,8 @@ KernelPtr make_where(const Task& task, const graph::Where&) {
   }
   const auto broadcast = Broadcast::make(shapes_of(task.inputs), task.outputs[0].shape);
   if (!broadcast) return nullptr;
-  switch (graph::size_of(task.inputs[1].dtype)) {
-    case 1:
-      return choose<std::uint8_t>(task, *broadcast);
-    case 4:
-      return choose<std::uint32_t>(task, *broadcast);
-    case 8:
-      return choose<std::uint64_t>(task, *broadcast);
-    default:
-      return nullptr;
-  }
+  return with_word(graph::size_of(task.inputs[1].dtype),
+                   [&]<class T>(T) { return choose<T>(task, *broadcast); });
 }
 
 KernelPtr make_prelu(const Task& task, const graph::PRelu&) {
@@ -232,9 +166,86 @@ KernelPtr make_prelu(const Task& task, const graph::PRelu&) {
   const auto broadcast = Broadcast::make(shapes_of(task.inputs), task.outputs[0].shape);
   if (!broadcast) return nullptr;
   return function_kernel(task, "prelu", [=, plan = *broadcast](const Memory& memory) {
-    plan.for_each_panel([&](const Extents& extents, const Broadcast::Offsets& at, std::int64_t to) {
+    plan.for_each_panel([&](const Broadcast::Panel& at) {
       slope_rows(plan.rows(memory.in<float>(0), 0, at), plan.rows(memory.in<float>(1), 1, at),
-                 memory.out<float>() + to, extents);
+                 memory.out<float>() + at.out, at.extents);
+    });
+  });
+}
+
+// --- Functions of one tensor.
+
+template <class Visit>
+KernelPtr with_type(DType type, const Visit& visit) {
+  switch (type) {
+    case DType::f32:
+      return visit(float{});
+    case DType::f64:
+      return visit(double{});
+    case DType::i8:
+      return visit(std::int8_t{});
+    case DType::u8:
+      return visit(std::uint8_t{});
+    case DType::i32:
+      return visit(std::int32_t{});
+    case DType::i64:
+      return visit(std::int64_t{});
+    case DType::boolean:
+      return visit(graph::interpreter::Truth{});
+    default:
+      return nullptr;
+  }
+}
+
+KernelPtr negate_truth(const Task& task) {
+  return kernel_by_rows(task, "not", graph::elements(task.inputs[0].shape), 1,
+                        [](const Memory& memory, std::int64_t first, std::int64_t count) {
+                          const auto* x = memory.in<std::uint8_t>() + first;
+                          auto* out = memory.out<std::uint8_t>() + first;
+                          for (std::int64_t i = 0; i < count; ++i) out[i] = x[i] == 0 ? 1 : 0;
+                        });
+}
+
+KernelPtr make_activate(const Task& task, const graph::Activate& op) {
+  if (!all_real(task)) return nullptr;
+  const graph::Activation first = op.function;
+  const graph::Activation then = task.node.activation;
+  return kernel_by_rows(task, "activate", graph::elements(task.inputs[0].shape), 4,
+                        [=](const Memory& memory, std::int64_t begin, std::int64_t count) {
+                          float* out = memory.out<float>() + begin;
+                          activate_row(first, memory.in<float>() + begin, out, count);
+                          if (then) activate_row(then, out, out, count);
+                        });
+}
+
+KernelPtr make_unary(const Task& task, const graph::Unary& op) {
+  if (op.kind == UnaryKind::logical_not && task.inputs[0].dtype == DType::boolean) {
+    return task.node.activation ? nullptr : negate_truth(task);
+  }
+  if (!all_real(task)) return nullptr;
+  const UnaryKind kind = op.kind;
+  const graph::Activation then = task.node.activation;
+  return kernel_by_rows(task, "unary", graph::elements(task.inputs[0].shape), 4,
+                        [=](const Memory& memory, std::int64_t begin, std::int64_t count) {
+                          float* out = memory.out<float>() + begin;
+                          unary_row(kind, memory.in<float>() + begin, out, count);
+                          if (then) activate_row(then, out, out, count);
+                        });
+}
+
+KernelPtr make_cast(const Task& task, const graph::Cast&) {
+  if (task.node.activation || task.inputs[0].quantization || task.outputs[0].quantization) {
+    return nullptr;
+  }
+  return with_type(task.inputs[0].dtype, [&]<class From>(From) {
+    return with_type(task.outputs[0].dtype, [&]<class To>(To) {
+      return kernel_by_rows(task, "cast", graph::elements(task.inputs[0].shape), 2,
+                            [](const Memory& memory, std::int64_t begin, std::int64_t count) {
+                              const From* x = memory.in<From>() + begin;
+                              To* out = memory.out<To>() + begin;
+                              for (std::int64_t i = 0; i < count; ++i)
+                                out[i] = graph::interpreter::convert_plain<To>(x[i]);
+                            });
     });
   });
 }
@@ -243,6 +254,9 @@ KernelPtr make_prelu(const Task& task, const graph::PRelu&) {
 
 std::span<const OwnKernels> elementwise_kernels() {
   static constexpr std::array kEntries{
+      kernels<graph::Activate, make_activate>({.stored = make_quantized_table, .activates = true}),
+      kernels<graph::Unary, make_unary>({.stored = make_quantized_table, .activates = true}),
+      kernels<graph::Cast, make_cast>({.on_reals = false}),
       kernels<graph::Elementwise, make_elementwise>(
           {.stored = make_of<graph::Elementwise, make_quantized_elementwise>, .activates = true}),
       kernels<graph::Where, make_where>(),

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "engine/own/own.h"
-#include "engine/threads.h"
 #include "fleetfit/core/vectorize.h"
 
 namespace fleetfit::engine::own {
@@ -117,14 +116,12 @@ KernelPtr make_picking(const Task& task, const Channels& channels) {
   const std::int64_t pixels = graph::elements(task.inputs[0].shape) / channels.in[0];
   return function_kernel(
       task, "joined shuffle", [=, from = origins(channels)](const Memory& memory) {
-        parallel(pixels, grain_of(channels.total()), [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t pixel = begin; pixel < end; ++pixel) {
-            for (std::size_t o = 0; o < from.size(); ++o) {
-              T* out = memory.out<T>(o) + pixel * channels.out[o];
-              for (const Picked& picked : from[o]) {
-                *out++ =
-                    memory.in<T>(picked.input)[pixel * channels.in[picked.input] + picked.channel];
-              }
+        parallel_each(pixels, channels.total(), [&](std::int64_t pixel) {
+          for (std::size_t o = 0; o < from.size(); ++o) {
+            T* out = memory.out<T>(o) + pixel * channels.out[o];
+            for (const Picked& picked : from[o]) {
+              *out++ =
+                  memory.in<T>(picked.input)[pixel * channels.in[picked.input] + picked.channel];
             }
           }
         });
@@ -147,16 +144,7 @@ KernelPtr make_joined_shuffle(const Task& task, const graph::ChannelShuffle& op)
   if (even && parts.size() == channels.out.size() && (bytes == 1 || bytes == 4)) {
     return make_interleaving(task, channels, parts);
   }
-  switch (bytes) {
-    case 1:
-      return make_picking<std::uint8_t>(task, channels);
-    case 2:
-      return make_picking<std::uint16_t>(task, channels);
-    case 4:
-      return make_picking<std::uint32_t>(task, channels);
-    default:
-      return make_picking<std::uint64_t>(task, channels);
-  }
+  return with_word(bytes, [&]<class T>(T) { return make_picking<T>(task, channels); });
 }
 
 }  // namespace fleetfit::engine::own

@@ -1,13 +1,13 @@
 // Operators that copy elements and never look at them.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <numeric>
 
+#include "engine/own/copies.h"
 #include "engine/own/own.h"
-#include "engine/own/picked_copy.h"
-#include "engine/own/quantized.h"
-#include "engine/own/strided_copy.h"
-#include "engine/threads.h"
 
 namespace fleetfit::engine::own {
 namespace {
@@ -99,12 +99,6 @@ Moves cut(const Task& task, std::size_t axis) {
   return moves;
 }
 
-template <class Make>
-Moves along_axis(std::int64_t axis, const Shape& shape, const Make& make) {
-  const auto index = resolve_axis(axis, shape.size());
-  return index ? make(*index) : std::nullopt;
-}
-
 /// The first index that a slice takes. How many follow is known from the result's shape.
 std::int64_t first_index(std::int64_t start, std::int64_t extent, std::int64_t step) {
   if (start < 0) start += extent;
@@ -115,8 +109,7 @@ Moves slice(const Task& task, const graph::Slice& op) {
   const Shape& shape = task.inputs[0].shape;
   const auto starts = constant_ints(task.inputs[1]);
   if (!starts) return std::nullopt;
-  Ints axes(starts->size());
-  std::iota(axes.begin(), axes.end(), std::int64_t{0});
+  Ints axes = counting(std::ssize(*starts));
   Ints steps(starts->size(), 1);
   for (auto [position, values] : {std::pair(3U, &axes), std::pair(4U, &steps)}) {
     if (!has_input(task, position)) continue;
@@ -229,14 +222,14 @@ Moves whole_of(const Task& task, const Op&) {
 
 template <class Op>
 Moves join_along(const Task& task, const Op& op) {
-  return along_axis(op.axis, task.outputs[0].shape,
-                    [&](std::size_t axis) { return join(task, axis); });
+  const auto axis = resolve_axis(op.axis, task.outputs[0].shape.size());
+  return axis ? join(task, *axis) : std::nullopt;
 }
 
 template <class Op>
 Moves cut_along(const Task& task, const Op& op) {
-  return along_axis(op.axis, task.inputs[0].shape,
-                    [&](std::size_t axis) { return cut(task, axis); });
+  const auto axis = resolve_axis(op.axis, task.inputs[0].shape.size());
+  return axis ? cut(task, *axis) : std::nullopt;
 }
 
 KernelPtr make_shuffle(const Task& task, const graph::ChannelShuffle& op) {
@@ -248,6 +241,50 @@ KernelPtr make_stored_concat(const Task& task, const graph::Concat& op) {
   constexpr auto kCopies = make_copies<graph::Concat, join_along<graph::Concat>>;
   return keeps_stored(task) ? make_movement<graph::Concat, kCopies>(task)
                             : make_quantized_concat(task, op);
+}
+
+/// Copies slices of an axis by indices that are known only when it runs.
+struct Gathering {
+  Along source;
+  std::int64_t slice_bytes = 0;
+  std::int64_t count = 0;  ///< of indices
+
+  /// The index that is out of range, if one is.
+  template <class Index>
+  std::optional<std::int64_t> run(const std::byte* from, const Index* indices,
+                                  std::byte* to) const {
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (indices[i] < -source.extent || indices[i] >= source.extent) return indices[i];
+    }
+    parallel_each(source.outer * count, slice_bytes / 4 + 4, [&](std::int64_t i) {
+      std::int64_t index = indices[i % count];
+      if (index < 0) index += source.extent;
+      std::memcpy(to + i * slice_bytes, from + (i / count * source.extent + index) * slice_bytes,
+                  static_cast<std::size_t>(slice_bytes));
+    });
+    return std::nullopt;
+  }
+};
+
+KernelPtr make_gather(const Task& task, const graph::Gather& op) {
+  const Operand& x = task.inputs[0];
+  const DType index_type = task.inputs[1].dtype;
+  const auto axis = resolve_axis(op.axis, x.shape.size());
+  if (!axis || (index_type != DType::i32 && index_type != DType::i64)) return nullptr;
+  const Along source = along(x.shape, *axis);
+  const Gathering gathering{
+      .source = source,
+      .slice_bytes = source.inner * static_cast<std::int64_t>(graph::size_of(x.dtype)),
+      .count = graph::elements(task.inputs[1].shape)};
+  return function_kernel(task, "gather", [=](const Memory& memory) -> Status {
+    const auto wrong =
+        index_type == DType::i32
+            ? gathering.run(memory.inputs[0], memory.in<std::int32_t>(1), memory.outputs[0])
+            : gathering.run(memory.inputs[0], memory.in<std::int64_t>(1), memory.outputs[0]);
+    if (!wrong) return {};
+    return fail(ErrorCode::invalid_input,
+                fmt::format("there is no index {} among {}", *wrong, gathering.source.extent));
+  });
 }
 
 /// Copies that follow from the operator by `moves`.
@@ -283,6 +320,7 @@ std::span<const OwnKernels> movement_kernels() {
       copied<graph::Stack, join_along<graph::Stack>>(),
       copied<graph::Split, cut_along<graph::Split>>(),
       copied<graph::Unstack, cut_along<graph::Unstack>>(),
+      movement<graph::Gather, make_gather>(),
   };
   return kEntries;
 }

@@ -4,8 +4,6 @@
 #include <cmath>
 
 #include "engine/own/own.h"
-#include "engine/own/rows.h"
-#include "engine/threads.h"
 
 namespace fleetfit::engine::own {
 namespace {
@@ -96,26 +94,21 @@ KernelPtr make_softmax(const Task& task, const graph::Softmax& op) {
   const bool log = op.log;
   if (a.inner == 1) {
     return function_kernel(task, "softmax", [=](const Memory& memory) {
-      parallel(a.outer, grain_of(a.extent * 4), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          softmax_row(log, memory.in<float>() + i * a.extent, memory.out<float>() + i * a.extent,
-                      a.extent);
-        }
+      parallel_each(a.outer, a.extent * 4, [&](std::int64_t i) {
+        softmax_row(log, memory.in<float>() + i * a.extent, memory.out<float>() + i * a.extent,
+                    a.extent);
       });
     });
   }
   const std::int64_t parts = (a.inner + kMostColumns - 1) / kMostColumns;
   return function_kernel(task, "softmax", [=](const Memory& memory) {
-    parallel(a.outer * parts, grain_of(a.extent * kMostColumns * 4),
-             [&](std::int64_t begin, std::int64_t end) {
-               for (std::int64_t i = begin; i < end; ++i) {
-                 const std::int64_t first = i % parts * kMostColumns;
-                 const std::int64_t at = i / parts * a.extent * a.inner + first;
-                 const Columns columns{a.extent, a.inner, std::min(kMostColumns, a.inner - first)};
-                 const auto run = log ? log_softmax_columns : softmax_columns;
-                 run(columns, memory.in<float>() + at, memory.out<float>() + at);
-               }
-             });
+    parallel_each(a.outer * parts, a.extent * kMostColumns * 4, [&](std::int64_t i) {
+      const std::int64_t first = i % parts * kMostColumns;
+      const std::int64_t at = i / parts * a.extent * a.inner + first;
+      const Columns columns{a.extent, a.inner, std::min(kMostColumns, a.inner - first)};
+      const auto run = log ? log_softmax_columns : softmax_columns;
+      run(columns, memory.in<float>() + at, memory.out<float>() + at);
+    });
   });
 }
 
@@ -134,16 +127,14 @@ KernelPtr make_layer_norm(const Task& task, const graph::LayerNorm& op) {
   const float epsilon = op.epsilon;
   return function_kernel(task, "layer norm", [=](const Memory& memory) {
     const float* shift = shifts ? memory.in<float>(2) : nullptr;
-    parallel(a.outer, grain_of(count * 3), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const float* x = memory.in<float>() + i * count;
-        float* out = memory.out<float>() + i * count;
-        const Moments m = moments_of(x, count, epsilon);
-        normalize_row(x, m.mean, m.factor, out, count);
-        affine_row(out, memory.in<float>(1), shift, out, count);
-        if (wants_mean) memory.out<float>(1)[i] = m.mean;
-        if (wants_factor) memory.out<float>(2)[i] = m.factor;
-      }
+    parallel_each(a.outer, count * 3, [&](std::int64_t i) {
+      const float* x = memory.in<float>() + i * count;
+      float* out = memory.out<float>() + i * count;
+      const Moments m = moments_of(x, count, epsilon);
+      normalize_row(x, m.mean, m.factor, out, count);
+      affine_row(out, memory.in<float>(1), shift, out, count);
+      if (wants_mean) memory.out<float>(1)[i] = m.mean;
+      if (wants_factor) memory.out<float>(2)[i] = m.factor;
     });
   });
 }
@@ -154,14 +145,12 @@ KernelPtr make_instance_norm(const Task& task, const graph::InstanceNorm& op) {
   if (!fills(task.inputs[1], a.extent) || !fills(task.inputs[2], a.extent)) return nullptr;
   const float epsilon = op.epsilon;
   return function_kernel(task, "instance norm", [=](const Memory& memory) {
-    parallel(a.outer * a.extent, grain_of(a.inner * 3), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const float* x = memory.in<float>() + i * a.inner;
-        const Moments m = moments_of(x, a.inner, epsilon);
-        const float factor = m.factor * memory.in<float>(1)[i % a.extent];
-        affine_row(x, factor, memory.in<float>(2)[i % a.extent] - m.mean * factor,
-                   memory.out<float>() + i * a.inner, a.inner);
-      }
+    parallel_each(a.outer * a.extent, a.inner * 3, [&](std::int64_t i) {
+      const float* x = memory.in<float>() + i * a.inner;
+      const Moments m = moments_of(x, a.inner, epsilon);
+      const float factor = m.factor * memory.in<float>(1)[i % a.extent];
+      affine_row(x, factor, memory.in<float>(2)[i % a.extent] - m.mean * factor,
+                 memory.out<float>() + i * a.inner, a.inner);
     });
   });
 }
@@ -182,15 +171,13 @@ KernelPtr make_batch_norm(const Task& task, const graph::BatchNorm& op) {
         }
         const std::int64_t count = a.inner == 1 ? a.extent : a.inner;
         const std::int64_t rows = a.inner == 1 ? a.outer : a.outer * a.extent;
-        parallel(rows, grain_of(count), [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t i = begin; i < end; ++i) {
-            const float* x = memory.in<float>() + i * count;
-            float* out = memory.out<float>() + i * count;
-            if (a.inner == 1) {
-              affine_row(x, factors, offsets, out, count);
-            } else {
-              affine_row(x, factors[i % a.extent], offsets[i % a.extent], out, count);
-            }
+        parallel_each(rows, count, [&](std::int64_t i) {
+          const float* x = memory.in<float>() + i * count;
+          float* out = memory.out<float>() + i * count;
+          if (a.inner == 1) {
+            affine_row(x, factors, offsets, out, count);
+          } else {
+            affine_row(x, factors[i % a.extent], offsets[i % a.extent], out, count);
           }
         });
       },
@@ -203,11 +190,9 @@ KernelPtr make_lp_normalization(const Task& task, const graph::LpNormalization& 
   const Along a = along(task.inputs[0].shape, *axis);
   const std::int64_t p = op.p;
   return function_kernel(task, "norm", [=](const Memory& memory) {
-    parallel(a.outer * a.inner, grain_of(a.extent * 4), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t at = i / a.inner * a.extent * a.inner + i % a.inner;
-        divide_by_norm(p, memory.in<float>() + at, memory.out<float>() + at, a.extent, a.inner);
-      }
+    parallel_each(a.outer * a.inner, a.extent * 4, [&](std::int64_t i) {
+      const std::int64_t at = i / a.inner * a.extent * a.inner + i % a.inner;
+      divide_by_norm(p, memory.in<float>() + at, memory.out<float>() + at, a.extent, a.inner);
     });
   });
 }
@@ -226,22 +211,19 @@ KernelPtr make_lrn(const Task& task, const graph::Lrn& op) {
   const std::int64_t rows = a.inner == 1 ? a.outer : a.outer * a.extent;
   const std::int64_t segments = (row + kSegment - 1) / kSegment;
   return function_kernel(task, "lrn", [=](const Memory& memory) {
-    parallel(rows * segments, grain_of(std::min(row, kSegment) * op.size),
-             [&](std::int64_t begin, std::int64_t end) {
-               for (std::int64_t i = begin; i < end; ++i) {
-                 const std::int64_t first = i % segments * kSegment;
-                 const std::int64_t count = std::min(kSegment, row - first);
-                 const std::int64_t at = i / segments;
-                 if (a.inner == 1) {
-                   normalize_channels(n, memory.in<float>() + at * row,
-                                      memory.out<float>() + at * row, first, count);
-                 } else {
-                   const std::int64_t image = at / a.extent * a.extent * a.inner;
-                   normalize_pixels(n, memory.in<float>() + image, memory.out<float>() + image,
-                                    at % a.extent, a.inner, first, count);
-                 }
-               }
-             });
+    parallel_each(rows * segments, std::min(row, kSegment) * op.size, [&](std::int64_t i) {
+      const std::int64_t first = i % segments * kSegment;
+      const std::int64_t count = std::min(kSegment, row - first);
+      const std::int64_t at = i / segments;
+      if (a.inner == 1) {
+        normalize_channels(n, memory.in<float>() + at * row, memory.out<float>() + at * row, first,
+                           count);
+      } else {
+        const std::int64_t image = at / a.extent * a.extent * a.inner;
+        normalize_pixels(n, memory.in<float>() + image, memory.out<float>() + image, at % a.extent,
+                         a.inner, first, count);
+      }
+    });
   });
 }
 

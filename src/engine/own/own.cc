@@ -3,22 +3,16 @@
 #include <algorithm>
 
 #include "engine/libraries.h"
-#include "engine/own/quantized.h"
 
 namespace fleetfit::engine {
 namespace own {
 namespace {
 
-bool is_plain(const Operand& operand) {
-  return !operand.present ||
-         (operand.format == Format::plain && graph::elements(operand.shape) > 0);
-}
-
 const OwnKernels* kernels_of(const Task& task) {
   static const graph::OperatorTable<OwnKernels> kTable{
-      convolution_kernels(), dense_kernels(),         elementwise_kernels(), gather_kernels(),
-      movement_kernels(),    normalization_kernels(), padding_kernels(),     pooling_kernels(),
-      quantized_kernels(),   reduction_kernels(),     resize_kernels(),      unary_kernels()};
+      convolution_kernels(),   dense_kernels(),   elementwise_kernels(), movement_kernels(),
+      normalization_kernels(), padding_kernels(), pooling_kernels(),     quantized_kernels(),
+      reduction_kernels(),     resize_kernels()};
   return kTable.find(task.node.op);
 }
 
@@ -59,14 +53,38 @@ bool keeps_stored(const Task& task) {
          });
 }
 
+Memory memory_of(const Task& task, const Bindings& bindings) {
+  Memory memory{
+      .inputs = bindings.inputs, .outputs = bindings.outputs, .scratch = bindings.scratch};
+  memory.inputs.resize(task.inputs.size(), nullptr);
+  for (std::size_t i = 0; i < task.inputs.size(); ++i) {
+    if (task.inputs[i].constant) memory.inputs[i] = task.inputs[i].constant->bytes().data();
+  }
+  return memory;
+}
+
+Ints strides_of(const Shape& shape) {
+  Ints strides(shape.size(), 1);
+  for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
+  return strides;
+}
+
+Along along(const Shape& shape, std::size_t axis) {
+  const auto at = shape.begin() + static_cast<std::ptrdiff_t>(axis);
+  return {graph::elements(Shape(shape.begin(), at)), *at,
+          graph::elements(Shape(at + 1, shape.end()))};
+}
+
+std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+std::int64_t grain_of(std::int64_t cost) {
+  return std::max<std::int64_t>(1, kWorthAThread / std::max<std::int64_t>(1, cost));
+}
+
 }  // namespace own
 
 KernelPtr make_own_kernel(const Task& task) {
-  if (!std::ranges::all_of(task.inputs, own::is_plain) ||
-      !std::ranges::all_of(task.outputs, own::is_plain)) {
-    return nullptr;
-  }
-  return task.outputs.empty() ? nullptr : own::make_kernel(task);
+  return all_plain(task) && !task.outputs.empty() ? own::make_kernel(task) : nullptr;
 }
 
 }  // namespace fleetfit::engine

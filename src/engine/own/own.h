@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/kernel_entry.h"
+#include "engine/kernel.h"
+#include "engine/own/rows.h"
+#include "engine/threads.h"
 #include "fleetfit/graph/operators.h"
 
 /// What our own kernels share.
@@ -81,25 +83,6 @@ KernelPtr function_kernel(const Task& task, std::string name, Run run, std::size
                                                weights);
 }
 
-// --- Questions that factories ask.
-
-bool has_input(const Task& task, std::size_t i);
-
-/// f32 that stands for itself.
-bool is_real(const Operand& operand);
-
-/// i8 or u8 with one scale for the whole tensor.
-bool is_quantized(const Operand& operand);
-
-/// Whether all present inputs and outputs are.
-bool all_real(const Task& task);
-
-/// The values of a constant of type int32 or int64.
-std::optional<Ints> constant_ints(const Operand& operand);
-
-/// An axis counted from either end, as an index; nothing if there is no such dimension.
-std::optional<std::size_t> resolve_axis(std::int64_t axis, std::size_t rank);
-
 /// The distance in elements of neighbours along each axis.
 Ints strides_of(const Shape& shape);
 
@@ -111,14 +94,55 @@ struct Along {
 };
 Along along(const Shape& shape, std::size_t axis);
 
+/// Calls `visit` with a zero of a whole number of 1, 2, 4 or 8 bytes, as which elements of any type
+/// can be copied.
+template <class Visit>
+auto with_word(std::size_t bytes, const Visit& visit) {
+  switch (bytes) {
+    case 1:
+      return visit(std::uint8_t{});
+    case 2:
+      return visit(std::uint16_t{});
+    case 4:
+      return visit(std::uint32_t{});
+    default:
+      return visit(std::uint64_t{});
+  }
+}
+
 /// Bytes rounded up, so that what follows in scratch memory is aligned.
 std::size_t aligned(std::size_t bytes);
 inline std::size_t bytes_of_floats(std::int64_t count) {
   return aligned(static_cast<std::size_t>(count) * sizeof(float));
 }
 
+/// Waking a thread takes some microseconds, in which it could take this many steps.
+inline constexpr std::int64_t kWorthAThread = 16384;
+
 /// Elements of a loop that are worth a thread, if each costs as many steps.
 std::int64_t grain_of(std::int64_t cost);
+
+/// Calls `body(i)` for each of them, on all threads; each costs as many steps.
+template <class Body>
+void parallel_each(std::int64_t count, std::int64_t cost, const Body& body) {
+  parallel(count, grain_of(cost), [&body](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) body(i);
+  });
+}
+
+/// A kernel that calls `row(memory, first, count)` for neighbours among as many elements; each
+/// costs as many steps.
+template <class Row>
+KernelPtr kernel_by_rows(const Task& task, const char* name, std::int64_t count, std::int64_t cost,
+                         Row row) {
+  return function_kernel(task, name, [=](const Memory& memory) {
+    parallel(count, grain_of(cost),
+             [&](std::int64_t begin, std::int64_t end) { row(memory, begin, end - begin); });
+  });
+}
+
+/// What the stored numbers of a quantized operand mean.
+Scale scale_of(const Operand& operand);
 
 /// The kernel with an activation of its first output behind it. Nothing if there is no kernel, or
 /// if the output does not hold floats.
@@ -149,6 +173,8 @@ constexpr OwnKernels kernels(OwnKernels further = {}) {
 /// Whether results may be copies of stored numbers: all of them mean the same.
 bool keeps_stored(const Task& task);
 
+bool touches_quantized(const Task& task);
+
 /// What copies stored numbers, whatever they mean, if all of them mean the same.
 template <class Op, KernelPtr (*make)(const Task&, const Op&)>
 KernelPtr make_movement(const Task& task) {
@@ -161,6 +187,15 @@ constexpr OwnKernels movement() {
   return {.type = graph::kTypeOf<Op>, .plain = kMake, .stored = kMake};
 }
 
+// Each of these gives nothing for a task that it does not cover.
+
+KernelPtr make_quantized_elementwise(const Task& task, const graph::Elementwise& op);
+/// Functions of one element: a table of what each stored number becomes.
+KernelPtr make_quantized_table(const Task& task);
+KernelPtr make_quantized_concat(const Task& task, const graph::Concat& op);
+/// Anything else: brings operands to floats, runs a kernel of floats, and rounds what it gives.
+KernelPtr make_on_reals(const Task& task, MakeKernel make);
+
 /// A shuffle with several inputs joins them, with several outputs it is cut into them.
 KernelPtr make_joined_shuffle(const Task& task, const graph::ChannelShuffle& op);
 
@@ -168,7 +203,6 @@ KernelPtr make_joined_shuffle(const Task& task, const graph::ChannelShuffle& op)
 std::span<const OwnKernels> convolution_kernels();
 std::span<const OwnKernels> dense_kernels();
 std::span<const OwnKernels> elementwise_kernels();
-std::span<const OwnKernels> gather_kernels();
 std::span<const OwnKernels> movement_kernels();
 std::span<const OwnKernels> normalization_kernels();
 std::span<const OwnKernels> padding_kernels();
@@ -176,6 +210,5 @@ std::span<const OwnKernels> pooling_kernels();
 std::span<const OwnKernels> quantized_kernels();
 std::span<const OwnKernels> reduction_kernels();
 std::span<const OwnKernels> resize_kernels();
-std::span<const OwnKernels> unary_kernels();
 
 }  // namespace fleetfit::engine::own

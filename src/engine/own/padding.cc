@@ -2,9 +2,8 @@
 #include <array>
 #include <cstring>
 
+#include "engine/own/copies.h"
 #include "engine/own/own.h"
-#include "engine/own/picked_copy.h"
-#include "engine/own/strided_copy.h"
 
 namespace fleetfit::engine::own {
 namespace {
@@ -51,8 +50,6 @@ std::optional<std::vector<std::byte>> fill_of(const Task& task) {
   return std::vector<std::byte>(bytes.begin(), bytes.end());
 }
 
-bool has_nothing_to_pad_with(const Shape& from) { return graph::elements(from) == 0; }
-
 /// What both operators on blocks of space know.
 struct Blocks {
   Ints block;
@@ -76,7 +73,7 @@ KernelPtr make_pad(const Task& task, const graph::Pad& op) {
   const auto pads = constant_ints(task.inputs[1]);
   auto fill = fill_of(task);
   const Shape& shape = task.inputs[0].shape;
-  if (!pads || !fill || pads->size() != 2 * shape.size() || has_nothing_to_pad_with(shape)) {
+  if (!pads || !fill || pads->size() != 2 * shape.size() || graph::elements(shape) == 0) {
     return nullptr;
   }
   PickedCopy copy(shape, padded(op.mode, *pads, shape, task.outputs[0].shape), *std::move(fill));

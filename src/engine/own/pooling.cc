@@ -4,9 +4,7 @@
 #include <limits>
 
 #include "engine/own/own.h"
-#include "engine/own/rows.h"
 #include "engine/own/window.h"
-#include "engine/threads.h"
 
 namespace fleetfit::engine::own {
 namespace {
@@ -101,25 +99,18 @@ KernelPtr make_pool(const Task& task, const graph::Pool& op) {
   if (op.layout == Layout::nhwc) {
     return function_kernel(task, "pool", [=](const Memory& memory) {
       const std::int64_t pixels = p.out.pixels();
-      parallel(
-          p.in.batch * pixels, grain_of(cost * p.in.channels),
-          [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) {
-              const float* image = memory.in<float>() + i / pixels * p.in.pixels() * p.in.channels;
-              pool_channels(p, image, memory.out<float>() + i * p.in.channels, p.cover(i % pixels));
-            }
-          });
+      parallel_each(p.in.batch * pixels, cost * p.in.channels, [&](std::int64_t i) {
+        const float* image = memory.in<float>() + i / pixels * p.in.pixels() * p.in.channels;
+        pool_channels(p, image, memory.out<float>() + i * p.in.channels, p.cover(i % pixels));
+      });
     });
   }
   return function_kernel(task, "pool", [=](const Memory& memory) {
     const std::int64_t pixels = p.out.pixels();
-    parallel(p.in.batch * p.in.channels * pixels, grain_of(cost * 2),
-             [&](std::int64_t begin, std::int64_t end) {
-               for (std::int64_t i = begin; i < end; ++i) {
-                 memory.out<float>()[i] = pool_one(
-                     p, memory.in<float>() + i / pixels * p.in.pixels(), p.cover(i % pixels));
-               }
-             });
+    parallel_each(p.in.batch * p.in.channels * pixels, cost * 2, [&](std::int64_t i) {
+      memory.out<float>()[i] =
+          pool_one(p, memory.in<float>() + i / pixels * p.in.pixels(), p.cover(i % pixels));
+    });
   });
 }
 

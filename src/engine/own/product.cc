@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "engine/own/own.h"
-#include "engine/threads.h"
 #include "fleetfit/core/vectorize.h"
 
 namespace fleetfit::engine::own {
@@ -71,17 +70,15 @@ std::int64_t packed_floats(std::int64_t depth, std::int64_t columns) {
 
 void pack(const MatrixView& b, std::int64_t depth, std::int64_t columns, float* packed) {
   const std::int64_t panels = (columns + kWidth - 1) / kWidth;
-  parallel(panels, grain_of(depth * kWidth), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t panel = begin; panel < end; ++panel) {
-      const std::int64_t width = std::min(kWidth, columns - panel * kWidth);
-      const float* from = b.data + panel * kWidth * b.column_step;
-      float* to = packed + panel * depth * kWidth;
-      for (std::int64_t k = 0; k < depth; ++k, to += kWidth) {
-        for (std::int64_t j = 0; j < width; ++j) {
-          to[j] = from[k * b.row_step + j * b.column_step];
-        }
-        std::fill(to + width, to + kWidth, 0.0F);
+  parallel_each(panels, depth * kWidth, [&](std::int64_t panel) {
+    const std::int64_t width = std::min(kWidth, columns - panel * kWidth);
+    const float* from = b.data + panel * kWidth * b.column_step;
+    float* to = packed + panel * depth * kWidth;
+    for (std::int64_t k = 0; k < depth; ++k, to += kWidth) {
+      for (std::int64_t j = 0; j < width; ++j) {
+        to[j] = from[k * b.row_step + j * b.column_step];
       }
+      std::fill(to + width, to + kWidth, 0.0F);
     }
   });
 }
@@ -91,23 +88,21 @@ void multiply(const Product& product, const MatrixView& a, const float* packed_b
   const std::int64_t panels = (product.columns + kWidth - 1) / kWidth;
   const std::int64_t row_parts = (product.rows + kRowsOfPart - 1) / kRowsOfPart;
   const std::int64_t cost = std::min(product.rows, kRowsOfPart) * product.depth;
-  parallel(panels * row_parts, grain_of(cost), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t panel = i % panels;
-      const std::int64_t row = i / panels * kRowsOfPart;
-      const std::int64_t column = panel * kWidth;
-      const Tile tile{.a = a.data + row * a.row_step,
-                      .row_step = a.row_step,
-                      .depth_step = a.column_step,
-                      .depth = product.depth,
-                      .panel = packed_b + column * product.depth,
-                      .alpha = product.alpha,
-                      .bias = product.bias == nullptr ? nullptr : product.bias + column,
-                      .out = out + row * out_step + column,
-                      .out_step = out_step,
-                      .width = std::min(kWidth, product.columns - column)};
-      multiply_rows(tile, std::min(kRowsOfPart, product.rows - row));
-    }
+  parallel_each(panels * row_parts, cost, [&](std::int64_t i) {
+    const std::int64_t panel = i % panels;
+    const std::int64_t row = i / panels * kRowsOfPart;
+    const std::int64_t column = panel * kWidth;
+    const Tile tile{.a = a.data + row * a.row_step,
+                    .row_step = a.row_step,
+                    .depth_step = a.column_step,
+                    .depth = product.depth,
+                    .panel = packed_b + column * product.depth,
+                    .alpha = product.alpha,
+                    .bias = product.bias == nullptr ? nullptr : product.bias + column,
+                    .out = out + row * out_step + column,
+                    .out_step = out_step,
+                    .width = std::min(kWidth, product.columns - column)};
+    multiply_rows(tile, std::min(kRowsOfPart, product.rows - row));
   });
 }
 

@@ -1,13 +1,11 @@
 // Between real numbers and the whole ones that stand for them.
-#include "engine/own/quantized.h"
+#include "engine/own/own.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "engine/own/broadcast.h"
-#include "engine/own/byte_table.h"
-#include "engine/threads.h"
 #include "fleetfit/graph/evaluate.h"
 
 namespace fleetfit::engine::own {
@@ -69,12 +67,8 @@ void for_each_piece(const Scaling& scaling, std::int64_t elements, const Row& ro
     });
     return;
   }
-  parallel(elements / scaling.run, grain_of(scaling.run),
-           [&](std::int64_t begin, std::int64_t end) {
-             for (std::int64_t i = begin; i < end; ++i) {
-               row(scaling.of_run(i), i * scaling.run, scaling.run);
-             }
-           });
+  parallel_each(elements / scaling.run, scaling.run,
+                [&](std::int64_t i) { row(scaling.of_run(i), i * scaling.run, scaling.run); });
 }
 
 /// The part of a panel that an operand gives, as floats in `buffer`, of kPanel elements.
@@ -119,6 +113,58 @@ std::optional<ByteTable> table_of(const Task& task) {
   return table;
 }
 
+KernelPtr make_requantize(const Task& task, const graph::Requantize&) {
+  const Operand& from = task.inputs[0];
+  const Operand& to = task.outputs[0];
+  if (task.node.activation) return nullptr;
+  const std::int64_t elements = graph::elements(from.shape);
+  if (is_real(from) && is_quantized(to)) {
+    return kernel_by_rows(
+        task, "quantize", elements, 1,
+        [scale = scale_of(to)](const Memory& memory, std::int64_t first, std::int64_t count) {
+          quantize_row(scale, memory.in<float>() + first, memory.out<std::uint8_t>() + first,
+                       count);
+        });
+  }
+  if (is_quantized(from) && is_real(to)) {
+    return kernel_by_rows(
+        task, "dequantize", elements, 1,
+        [scale = scale_of(from)](const Memory& memory, std::int64_t first, std::int64_t count) {
+          dequantize_row(scale, memory.in<std::uint8_t>() + first, memory.out<float>() + first,
+                         count);
+        });
+  }
+  if (!is_quantized(from) || !is_quantized(to)) return nullptr;
+  return kernel_by_rows(task, "requantize", elements, 1,
+                        [before = scale_of(from), after = scale_of(to)](
+                            const Memory& memory, std::int64_t first, std::int64_t count) {
+                          requantize_row(before, memory.in<std::uint8_t>() + first, after,
+                                         memory.out<std::uint8_t>() + first, count);
+                        });
+}
+
+KernelPtr make_quantize_linear(const Task& task, const graph::QuantizeLinear& op) {
+  const auto scaling = scaling_of(task, task.outputs[0].dtype, op.axis);
+  if (!scaling || !is_real(task.inputs[0]) || task.node.activation) return nullptr;
+  const std::int64_t count = graph::elements(task.inputs[0].shape);
+  return function_kernel(task, "quantize", [=, scaling = *scaling](const Memory& memory) {
+    for_each_piece(scaling, count, [&](const Scale& scale, std::int64_t first, std::int64_t n) {
+      quantize_row(scale, memory.in<float>() + first, memory.out<std::uint8_t>() + first, n);
+    });
+  });
+}
+
+KernelPtr make_dequantize_linear(const Task& task, const graph::DequantizeLinear& op) {
+  const auto scaling = scaling_of(task, task.inputs[0].dtype, op.axis);
+  if (!scaling || !is_real(task.outputs[0]) || task.node.activation) return nullptr;
+  const std::int64_t count = graph::elements(task.inputs[0].shape);
+  return function_kernel(task, "dequantize", [=, scaling = *scaling](const Memory& memory) {
+    for_each_piece(scaling, count, [&](const Scale& scale, std::int64_t first, std::int64_t n) {
+      dequantize_row(scale, memory.in<std::uint8_t>() + first, memory.out<float>() + first, n);
+    });
+  });
+}
+
 }  // namespace
 
 Scale scale_of(const Operand& operand) {
@@ -152,26 +198,18 @@ KernelPtr make_quantized_elementwise(const Task& task, const graph::Elementwise&
   return function_kernel(
       task, "combine quantized",
       [=, plan = *broadcast, scales = std::move(scales)](const Memory& memory) {
-        plan.for_each_panel(
-            [&](const Extents& extents, const Broadcast::Offsets& at, std::int64_t to) {
-              float left[Broadcast::kPanel];
-              float right[Broadcast::kPanel];
-              const auto operand = [&](std::size_t i, float* buffer) {
-                return real_rows(scales[i], plan.rows(memory.in<std::uint8_t>(i), i, at), extents,
-                                 buffer);
-              };
-              float sums[Broadcast::kPanel];
-              combine_rows(kind, operand(0, left), operand(1, right), sums, extents);
-              for (std::size_t i = 2; i < scales.size(); ++i) {
-                combine_rows(kind, {sums, 1, extents.count}, operand(i, right), sums, extents);
-              }
-              const std::int64_t count = extents.rows * extents.count;
-              if (kind == ElementwiseKind::mean) {
-                scale_row(sums, 1.0F / static_cast<float>(scales.size()), sums, count);
-              }
-              if (activation) activate_row(activation, sums, sums, count);
-              quantize_row(result, sums, memory.out<std::uint8_t>() + to, count);
-            });
+        plan.for_each_panel([&](const Broadcast::Panel& at) {
+          float left[Broadcast::kPanel];
+          float right[Broadcast::kPanel];
+          const auto operand = [&](std::size_t i) {
+            return real_rows(scales[i], plan.rows(memory.in<std::uint8_t>(i), i, at), at.extents,
+                             i == 0 ? left : right);
+          };
+          float sums[Broadcast::kPanel];
+          combine_operands(kind, scales.size(), operand, activation, at.extents, sums);
+          quantize_row(result, sums, memory.out<std::uint8_t>() + at.out,
+                       at.extents.rows * at.extents.count);
+        });
       });
 }
 
@@ -182,71 +220,13 @@ KernelPtr make_quantized_table(const Task& task) {
   }
   const auto table = table_of(task);
   if (!table) return nullptr;
-  const std::int64_t count = graph::elements(task.inputs[0].shape);
-  return function_kernel(task, "table", [=, table = *table](const Memory& memory) {
-    parallel(count, grain_of(1), [&](std::int64_t begin, std::int64_t end) {
-      look_up(table, memory.in<std::uint8_t>() + begin, memory.out<std::uint8_t>() + begin,
-              end - begin);
-    });
-  });
-}
-
-namespace {
-
-KernelPtr make_requantize(const Task& task, const graph::Requantize&) {
-  const Operand& from = task.inputs[0];
-  const Operand& to = task.outputs[0];
-  if (task.node.activation) return nullptr;
-  const std::int64_t count = graph::elements(from.shape);
-  if (is_real(from) && is_quantized(to)) {
-    return function_kernel(task, "quantize", [=, scale = scale_of(to)](const Memory& memory) {
-      parallel(count, grain_of(1), [&](std::int64_t begin, std::int64_t end) {
-        quantize_row(scale, memory.in<float>() + begin, memory.out<std::uint8_t>() + begin,
-                     end - begin);
+  return kernel_by_rows(
+      task, "table", graph::elements(task.inputs[0].shape), 1,
+      [table = *table](const Memory& memory, std::int64_t first, std::int64_t count) {
+        look_up(table, memory.in<std::uint8_t>() + first, memory.out<std::uint8_t>() + first,
+                count);
       });
-    });
-  }
-  if (is_quantized(from) && is_real(to)) {
-    return function_kernel(task, "dequantize", [=, scale = scale_of(from)](const Memory& memory) {
-      parallel(count, grain_of(1), [&](std::int64_t begin, std::int64_t end) {
-        dequantize_row(scale, memory.in<std::uint8_t>() + begin, memory.out<float>() + begin,
-                       end - begin);
-      });
-    });
-  }
-  if (!is_quantized(from) || !is_quantized(to)) return nullptr;
-  return function_kernel(task, "requantize",
-                         [=, before = scale_of(from), after = scale_of(to)](const Memory& memory) {
-                           parallel(count, grain_of(1), [&](std::int64_t begin, std::int64_t end) {
-                             requantize_row(before, memory.in<std::uint8_t>() + begin, after,
-                                            memory.out<std::uint8_t>() + begin, end - begin);
-                           });
-                         });
 }
-
-KernelPtr make_quantize_linear(const Task& task, const graph::QuantizeLinear& op) {
-  const auto scaling = scaling_of(task, task.outputs[0].dtype, op.axis);
-  if (!scaling || !is_real(task.inputs[0]) || task.node.activation) return nullptr;
-  const std::int64_t count = graph::elements(task.inputs[0].shape);
-  return function_kernel(task, "quantize", [=, scaling = *scaling](const Memory& memory) {
-    for_each_piece(scaling, count, [&](const Scale& scale, std::int64_t first, std::int64_t n) {
-      quantize_row(scale, memory.in<float>() + first, memory.out<std::uint8_t>() + first, n);
-    });
-  });
-}
-
-KernelPtr make_dequantize_linear(const Task& task, const graph::DequantizeLinear& op) {
-  const auto scaling = scaling_of(task, task.inputs[0].dtype, op.axis);
-  if (!scaling || !is_real(task.outputs[0]) || task.node.activation) return nullptr;
-  const std::int64_t count = graph::elements(task.inputs[0].shape);
-  return function_kernel(task, "dequantize", [=, scaling = *scaling](const Memory& memory) {
-    for_each_piece(scaling, count, [&](const Scale& scale, std::int64_t first, std::int64_t n) {
-      dequantize_row(scale, memory.in<std::uint8_t>() + first, memory.out<float>() + first, n);
-    });
-  });
-}
-
-}  // namespace
 
 KernelPtr make_quantized_concat(const Task& task, const graph::Concat& op) {
   const auto axis = resolve_axis(op.axis, task.outputs[0].shape.size());
@@ -270,12 +250,10 @@ KernelPtr make_quantized_concat(const Task& task, const graph::Concat& op) {
   const std::int64_t outer = all.outer;
   return function_kernel(
       task, "concat, requantize", [=, parts = std::move(parts)](const Memory& memory) {
-        parallel(outer, grain_of(row), [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t i = begin; i < end; ++i) {
-            for (std::size_t p = 0; p < parts.size(); ++p) {
-              requantize_row(parts[p].scale, memory.in<std::uint8_t>(p) + i * parts[p].row, result,
-                             memory.out<std::uint8_t>() + i * row + parts[p].to, parts[p].row);
-            }
+        parallel_each(outer, row, [&](std::int64_t i) {
+          for (std::size_t p = 0; p < parts.size(); ++p) {
+            requantize_row(parts[p].scale, memory.in<std::uint8_t>(p) + i * parts[p].row, result,
+                           memory.out<std::uint8_t>() + i * row + parts[p].to, parts[p].row);
           }
         });
       });

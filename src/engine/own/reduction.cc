@@ -4,10 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "engine/own/copies.h"
 #include "engine/own/own.h"
-#include "engine/own/rows.h"
-#include "engine/own/strided_copy.h"
-#include "engine/threads.h"
 
 namespace fleetfit::engine::own {
 namespace {
@@ -43,29 +41,25 @@ float reduced_row(ReduceKind kind, const float* x, std::int64_t count) {
 
 void reduce_rows(ReduceKind kind, const float* x, float* out, std::int64_t rows,
                  std::int64_t count) {
-  parallel(rows, grain_of(count), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) out[i] = reduced_row(kind, x + i * count, count);
-  });
+  parallel_each(rows, count,
+                [&](std::int64_t i) { out[i] = reduced_row(kind, x + i * count, count); });
 }
 
 /// Over the middle one of three dimensions.
 void reduce_columns(ReduceKind kind, const Along& a, const float* x, float* out) {
   constexpr std::int64_t kWidth = 128;
   const std::int64_t parts = (a.inner + kWidth - 1) / kWidth;
-  parallel(a.outer * parts, grain_of(a.extent * std::min(kWidth, a.inner)),
-           [&](std::int64_t begin, std::int64_t end) {
-             for (std::int64_t i = begin; i < end; ++i) {
-               const std::int64_t first = i % parts * kWidth;
-               const std::int64_t width = std::min(kWidth, a.inner - first);
-               const float* from = x + i / parts * a.extent * a.inner + first;
-               float* to = out + i / parts * a.inner + first;
-               start_reduction(kind, from, to, width);
-               for (std::int64_t k = 1; k < a.extent; ++k) {
-                 continue_reduction(kind, from + k * a.inner, to, width);
-               }
-               for (std::int64_t j = 0; j < width; ++j) to[j] = finished(kind, to[j], a.extent);
-             }
-           });
+  parallel_each(a.outer * parts, a.extent * std::min(kWidth, a.inner), [&](std::int64_t i) {
+    const std::int64_t first = i % parts * kWidth;
+    const std::int64_t width = std::min(kWidth, a.inner - first);
+    const float* from = x + i / parts * a.extent * a.inner + first;
+    float* to = out + i / parts * a.inner + first;
+    start_reduction(kind, from, to, width);
+    for (std::int64_t k = 1; k < a.extent; ++k) {
+      continue_reduction(kind, from + k * a.inner, to, width);
+    }
+    for (std::int64_t j = 0; j < width; ++j) to[j] = finished(kind, to[j], a.extent);
+  });
 }
 
 std::optional<std::vector<bool>> chosen_axes(const Ints& axes, std::size_t rank) {
@@ -100,8 +94,7 @@ std::optional<Along> as_middle(const Shape& shape, const std::vector<bool>& chos
 
 /// Brings the chosen axes to the end.
 Ints chosen_last(const std::vector<bool>& chosen) {
-  Ints perm(chosen.size());
-  std::iota(perm.begin(), perm.end(), std::int64_t{0});
+  Ints perm = counting(std::ssize(chosen));
   std::ranges::stable_partition(
       perm, [&](std::int64_t axis) { return !chosen[static_cast<std::size_t>(axis)]; });
   return perm;
@@ -143,18 +136,16 @@ bool ranks_before(T a, T b, bool largest) {
 template <class T, class Index>
 KernelPtr choose_extreme(const Task& task, const graph::ArgExtreme& op, const Along& a) {
   return function_kernel(task, "arg extreme", [=](const Memory& memory) {
-    parallel(a.outer * a.inner, grain_of(a.extent * 2), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const T* x = memory.in<T>() + i / a.inner * a.extent * a.inner + i % a.inner;
-        std::int64_t best = 0;
-        for (std::int64_t k = 1; k < a.extent; ++k) {
-          const T v = x[k * a.inner];
-          const T so_far = x[best * a.inner];
-          const bool worse = ranks_before(so_far, v, !op.smallest);
-          if (ranks_before(v, so_far, !op.smallest) || (op.select_last && !worse)) best = k;
-        }
-        memory.out<Index>()[i] = static_cast<Index>(best);
+    parallel_each(a.outer * a.inner, a.extent * 2, [&](std::int64_t i) {
+      const T* x = memory.in<T>() + i / a.inner * a.extent * a.inner + i % a.inner;
+      std::int64_t best = 0;
+      for (std::int64_t k = 1; k < a.extent; ++k) {
+        const T v = x[k * a.inner];
+        const T so_far = x[best * a.inner];
+        const bool worse = ranks_before(so_far, v, !op.smallest);
+        if (ranks_before(v, so_far, !op.smallest) || (op.select_last && !worse)) best = k;
       }
+      memory.out<Index>()[i] = static_cast<Index>(best);
     });
   });
 }
@@ -216,29 +207,26 @@ KernelPtr make_top_k(const Task& task, const graph::TopK& op) {
   return function_kernel(
       task, "top k",
       [=](const Memory& memory) {
-        parallel(
-            a.outer * a.inner, grain_of(a.extent * 8), [&](std::int64_t begin, std::int64_t end) {
-              for (std::int64_t i = begin; i < end; ++i) {
-                const std::int64_t plane = i / a.inner;
-                const float* run = memory.in<float>() + plane * a.extent * a.inner + i % a.inner;
-                auto* order = reinterpret_cast<std::int64_t*>(memory.scratch) + i * a.extent;
-                std::iota(order, order + a.extent, std::int64_t{0});
-                std::partial_sort(order, order + k, order + a.extent,
-                                  [&](std::int64_t one, std::int64_t other) {
-                                    const float v = run[one * a.inner];
-                                    const float w = run[other * a.inner];
-                                    if (ranks_before(v, w, largest)) return true;
-                                    return !ranks_before(w, v, largest) && one < other;
-                                  });
-                const std::int64_t to = plane * k * a.inner + i % a.inner;
-                for (std::int64_t j = 0; j < k; ++j) {
-                  memory.out<float>()[to + j * a.inner] = run[order[j] * a.inner];
-                  if (wants_indices) {
-                    memory.out<std::int64_t>(1)[to + j * a.inner] = order[j];
-                  }
-                }
-              }
-            });
+        parallel_each(a.outer * a.inner, a.extent * 8, [&](std::int64_t i) {
+          const std::int64_t plane = i / a.inner;
+          const float* run = memory.in<float>() + plane * a.extent * a.inner + i % a.inner;
+          auto* order = reinterpret_cast<std::int64_t*>(memory.scratch) + i * a.extent;
+          std::iota(order, order + a.extent, std::int64_t{0});
+          std::partial_sort(order, order + k, order + a.extent,
+                            [&](std::int64_t one, std::int64_t other) {
+                              const float v = run[one * a.inner];
+                              const float w = run[other * a.inner];
+                              if (ranks_before(v, w, largest)) return true;
+                              return !ranks_before(w, v, largest) && one < other;
+                            });
+          const std::int64_t to = plane * k * a.inner + i % a.inner;
+          for (std::int64_t j = 0; j < k; ++j) {
+            memory.out<float>()[to + j * a.inner] = run[order[j] * a.inner];
+            if (wants_indices) {
+              memory.out<std::int64_t>(1)[to + j * a.inner] = order[j];
+            }
+          }
+        });
       },
       static_cast<std::size_t>(graph::elements(x.shape)) * sizeof(std::int64_t));
 }

@@ -2,10 +2,8 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/own/copies.h"
 #include "engine/own/own.h"
-#include "engine/own/picked_copy.h"
-#include "engine/own/rows.h"
-#include "engine/threads.h"
 #include "fleetfit/graph/resize.h"
 
 namespace fleetfit::engine::own {
@@ -41,11 +39,9 @@ struct Pass {
 
   void run(const float* x, float* out) const {
     const auto count = std::ssize(taps);
-    parallel(outer * count, grain_of(inner * 2), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        interpolate(x + i / count * in * inner, out + i * inner,
-                    taps[static_cast<std::size_t>(i % count)]);
-      }
+    parallel_each(outer * count, inner * 2, [&](std::int64_t i) {
+      interpolate(x + i / count * in * inner, out + i * inner,
+                  taps[static_cast<std::size_t>(i % count)]);
     });
   }
 };
@@ -139,16 +135,11 @@ KernelPtr make_resize(const Task& task, const graph::Resize& op) {
   return keeps_stored(task) ? make_nearest_resize(task, op) : nullptr;
 }
 
-KernelPtr make_stored_resize(const Task& task, const graph::Resize& op) {
-  const bool copies = op.mode == graph::ResizeMode::nearest && keeps_stored(task);
-  return copies ? make_nearest_resize(task, op) : nullptr;
-}
-
 }  // namespace
 
 std::span<const OwnKernels> resize_kernels() {
   static constexpr std::array kEntries{
-      kernels<graph::Resize, make_resize>({.stored = make_of<graph::Resize, make_stored_resize>}),
+      kernels<graph::Resize, make_resize>({.stored = make_of<graph::Resize, make_resize>}),
   };
   return kEntries;
 }

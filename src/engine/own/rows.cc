@@ -86,6 +86,14 @@ FLEETFIT_INLINE float reduce(const float* x, std::int64_t count, float start, co
   return lanes[0];
 }
 
+FLEETFIT_INLINE void highest_of_columns(const Columns& columns, const float* x, float* highest) {
+  const auto [extent, stride, width] = columns;
+  for (std::int64_t j = 0; j < width; ++j) highest[j] = x[j];
+  for (std::int64_t k = 1; k < extent; ++k) {
+    for (std::int64_t j = 0; j < width; ++j) highest[j] = larger(x[k * stride + j], highest[j]);
+  }
+}
+
 }  // namespace
 
 FLEETFIT_VECTORIZE void activate_row(const Activation& activation, const float* x, float* out,
@@ -426,10 +434,7 @@ FLEETFIT_VECTORIZE void softmax_columns(const Columns& columns, const float* x, 
   const auto [extent, stride, width] = columns;
   float highest[kMostColumns];
   float sums[kMostColumns] = {};
-  for (std::int64_t j = 0; j < width; ++j) highest[j] = x[j];
-  for (std::int64_t k = 1; k < extent; ++k) {
-    for (std::int64_t j = 0; j < width; ++j) highest[j] = larger(x[k * stride + j], highest[j]);
-  }
+  highest_of_columns(columns, x, highest);
   for (std::int64_t k = 0; k < extent; ++k) {
     FLEETFIT_INDEPENDENT
     for (std::int64_t j = 0; j < width; ++j) {
@@ -448,10 +453,7 @@ FLEETFIT_VECTORIZE void log_softmax_columns(const Columns& columns, const float*
   const auto [extent, stride, width] = columns;
   float highest[kMostColumns];
   float sums[kMostColumns] = {};
-  for (std::int64_t j = 0; j < width; ++j) highest[j] = x[j];
-  for (std::int64_t k = 1; k < extent; ++k) {
-    for (std::int64_t j = 0; j < width; ++j) highest[j] = larger(x[k * stride + j], highest[j]);
-  }
+  highest_of_columns(columns, x, highest);
   for (std::int64_t k = 0; k < extent; ++k) {
     for (std::int64_t j = 0; j < width; ++j) sums[j] += exponential(x[k * stride + j] - highest[j]);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "fleetfit/graph/operators.h"
@@ -48,6 +49,11 @@ void quantize_row(const Scale& scale, const float* reals, std::uint8_t* out, std
 /// From one scale to another at once.
 void requantize_row(const Scale& from, const std::uint8_t* bytes, const Scale& to,
                     std::uint8_t* out, std::int64_t count);
+
+/// What each byte becomes.
+using ByteTable = std::array<std::uint8_t, 256>;
+/// out[i] = table[in[i]]. `in` and `out` may be the same.
+void look_up(const ByteTable& table, const std::uint8_t* in, std::uint8_t* out, std::int64_t count);
 
 // --- Sums and the like over a row.
 float sum_of_row(const float* x, std::int64_t count);

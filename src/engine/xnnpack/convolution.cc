@@ -41,26 +41,20 @@ OperatorPtr create_with(Create function, const Layer& layer, Rest... rest) {
                 rest...);
 }
 
-template <class T, class Create, class Setup, class... Rest>
-void add_convolution(KernelParts& parts, const Place& from, const Layer& layer, Create create,
-                     Setup setup, Rest... rest) {
-  parts.add(create_with(create, layer, rest...),
-            [setup, from, in = layer.in](xnn_operator_t op, const Bindings& bindings,
-                                         pthreadpool_t pool) {
-              return setup(op, in.batch, in.height, in.width, from.as<const T>(bindings),
-                           place_of_output().as<T>(bindings), pool);
-            });
+template <class T, auto create_function, auto setup, class... Rest>
+void add_plain(KernelParts& parts, const Task& task, const Layer& layer, Rest... rest) {
+  const Image& in = layer.in;
+  parts.add(create_with(create_function, layer, rest...),
+            between<T>(setup, place_of_input(task, kImage), place_of_output(), in.batch, in.height,
+                       in.width));
 }
 
-template <class T, class Create, class Setup, class... Rest>
-void add_transposed(KernelParts& parts, const Place& from, const Layer& layer, Create create,
-                    Setup setup, Rest... rest) {
-  parts.add(create_with(create, layer, rest...),
-            [setup, from, in = layer.in, added = *layer.transposed](
-                xnn_operator_t op, const Bindings& bindings, pthreadpool_t pool) {
-              return setup(op, in.batch, in.height, in.width, added.height, added.width,
-                           from.as<const T>(bindings), place_of_output().as<T>(bindings), pool);
-            });
+template <class T, auto create_function, auto setup, class... Rest>
+void add_transposed(KernelParts& parts, const Task& task, const Layer& layer, Rest... rest) {
+  const Image& in = layer.in;
+  parts.add(create_with(create_function, layer, rest...),
+            between<T>(setup, place_of_input(task, kImage), place_of_output(), in.batch, in.height,
+                       in.width, layer.transposed->height, layer.transposed->width));
 }
 
 template <class T>
@@ -68,23 +62,22 @@ const T* elements_of(const std::vector<std::byte>& bytes) {
   return reinterpret_cast<const T*>(bytes.data());
 }
 
-bool has_bias(const Task& task) { return task.inputs.size() > kBias && task.inputs[kBias].present; }
+bool has_bias(const Task& task) { return has_input(task, kBias); }
 
 KernelPtr make_float(const Task& task, const Layer& layer) {
   const bool biased = has_bias(task);
-  if (biased && !is_float(task.inputs[kBias])) return nullptr;
+  if (biased && !is_real(task.inputs[kBias])) return nullptr;
   const float* bias = biased ? task.inputs[kBias].constant->as<float>().data() : nullptr;
   const float* weights = elements_of<float>(layer.weights);
   const auto bounds = bounds_of(task.node.activation);
   const auto [low, high] = bounds.value_or(Bounds{});
   KernelParts parts(task, layer.transposed ? "deconvolution f32" : "convolution f32");
-  const Place from = place_of_input(task, kImage);
   if (layer.transposed) {
-    add_transposed<float>(parts, from, layer, xnn_create_deconvolution2d_nhwc_f32,
-                          xnn_setup_deconvolution2d_nhwc_f32, weights, bias, low, high, 0U);
+    add_transposed<float, FLEETFIT_XNN(deconvolution2d_nhwc_f32)>(parts, task, layer, weights, bias,
+                                                                  low, high, 0U);
   } else {
-    add_convolution<float>(parts, from, layer, xnn_create_convolution2d_nhwc_f32,
-                           xnn_setup_convolution2d_nhwc_f32, weights, bias, low, high, 0U);
+    add_plain<float, FLEETFIT_XNN(convolution2d_nhwc_f32)>(parts, task, layer, weights, bias, low,
+                                                           high, 0U);
   }
   parts.count_weights(layer.weights.size() + (biased ? layer.out_channels * sizeof(float) : 0));
   return std::move(parts).kernel(is_included(bounds));
@@ -100,7 +93,7 @@ std::optional<std::vector<std::int32_t>> counted_bias(const Task& task, const La
   const auto at = [](const std::vector<float>& scales, std::size_t c) {
     return static_cast<double>(scales[scales.size() == 1 ? 0 : c]);
   };
-  const bool real = is_float(bias);
+  const bool real = is_real(bias);
   if (!real && (bias.dtype != DType::i32 || !bias.quantization)) return std::nullopt;
   for (std::size_t c = 0; c < counted.size(); ++c) {
     const double unit = input_scale * at(task.inputs[kWeights].quantization->scales, c);
@@ -141,76 +134,63 @@ SignedAs signed_as(DType wanted, const Operand& operand, const std::vector<std::
   return result;
 }
 
-KernelPtr make_unsigned(const Task& task, const Layer& layer) {
-  using T = std::uint8_t;
+template <class T>
+KernelPtr make_stored(const Task& task, const Layer& layer) {
+  constexpr bool kSigned = std::is_signed_v<T>;
   const auto in = *affine(task.inputs[kImage]);
   const auto out = *affine(task.outputs[0]);
   const auto& scales = task.inputs[kWeights].quantization->scales;
   const auto bias = counted_bias(task, layer, in.scale);
   const auto bounds = stored_bounds<T>(task.node.activation, out);
-  if (!bias || !bounds || scales.size() != 1) return nullptr;
-  const auto filter = signed_as(DType::u8, task.inputs[kWeights], layer.weights);
-  if (filter.zero_points[0] < 0 || filter.zero_points[0] > std::numeric_limits<T>::max())
-    return nullptr;
-  KernelParts parts(task, layer.transposed ? "deconvolution qu8" : "convolution qu8");
-  const auto with_rest = [&](auto add, auto create, auto setup) {
-    add(parts, place_of_input(task, kImage), layer, create, setup, static_cast<T>(in.zero_point),
-        in.scale, static_cast<T>(filter.zero_points[0]), scales[0], elements_of<T>(filter.weights),
-        bias->data(), static_cast<T>(out.zero_point), out.scale, bounds->low, bounds->high, 0U);
-  };
-  if (layer.transposed) {
-    with_rest([](auto&&... a) { add_transposed<T>(a...); }, xnn_create_deconvolution2d_nhwc_qu8,
-              xnn_setup_deconvolution2d_nhwc_qu8);
-  } else {
-    with_rest([](auto&&... a) { add_convolution<T>(a...); }, xnn_create_convolution2d_nhwc_qu8,
-              xnn_setup_convolution2d_nhwc_qu8);
-  }
-  parts.count_weights(layer.weights.size() + bias->size() * sizeof(std::int32_t));
-  return std::move(parts).kernel(KernelParts::Activation::included);
-}
-
-KernelPtr make_signed(const Task& task, const Layer& layer) {
-  using T = std::int8_t;
-  const auto in = *affine(task.inputs[kImage]);
-  const auto out = *affine(task.outputs[0]);
-  const auto& scales = task.inputs[kWeights].quantization->scales;
-  const auto bias = counted_bias(task, layer, in.scale);
-  const auto bounds = stored_bounds<T>(task.node.activation, out);
-  if (!bias || !bounds) return nullptr;
-  const auto filter = signed_as(DType::i8, task.inputs[kWeights], layer.weights);
-  if (std::ranges::any_of(filter.zero_points, [](std::int32_t zero) { return zero != 0; }))
-    return nullptr;
   const bool per_channel = scales.size() > 1;
-  if (per_channel && layer.transposed) return nullptr;
-  KernelParts parts(task, layer.transposed ? "deconvolution qs8"
-                          : per_channel    ? "convolution qc8"
-                                           : "convolution qs8");
-  const auto with_rest = [&](auto add, auto create, auto setup, auto scale) {
-    add(parts, place_of_input(task, kImage), layer, create, setup, static_cast<T>(in.zero_point),
-        in.scale, scale, elements_of<T>(filter.weights), bias->data(),
-        static_cast<T>(out.zero_point), out.scale, bounds->low, bounds->high, 0U);
+  if (!bias || !bounds || (per_channel && (!kSigned || layer.transposed))) return nullptr;
+  const auto filter =
+      signed_as(kSigned ? DType::i8 : DType::u8, task.inputs[kWeights], layer.weights);
+  const auto is_possible = [](std::int32_t zero) {
+    return kSigned ? zero == 0 : zero >= 0 && zero <= std::numeric_limits<T>::max();
   };
-  if (layer.transposed) {
-    with_rest([](auto&&... a) { add_transposed<T>(a...); }, xnn_create_deconvolution2d_nhwc_qs8,
-              xnn_setup_deconvolution2d_nhwc_qs8, scales[0]);
-  } else if (per_channel) {
-    with_rest([](auto&&... a) { add_convolution<T>(a...); }, xnn_create_convolution2d_nhwc_qc8,
-              xnn_setup_convolution2d_nhwc_qc8, scales.data());
+  if (!std::ranges::all_of(filter.zero_points, is_possible)) return nullptr;
+  KernelParts parts(task, std::string(layer.transposed ? "deconvolution " : "convolution ") +
+                              (per_channel ? "qc8"
+                               : kSigned   ? "qs8"
+                                           : "qu8"));
+  const auto with_all = [&](auto add, auto... scale) {
+    add(parts, task, layer, static_cast<T>(in.zero_point), in.scale, scale...,
+        elements_of<T>(filter.weights), bias->data(), static_cast<T>(out.zero_point), out.scale,
+        bounds->low, bounds->high, 0U);
+  };
+  if constexpr (kSigned) {
+    if (layer.transposed) {
+      with_all([](auto&&... a) { add_transposed<T, FLEETFIT_XNN(deconvolution2d_nhwc_qs8)>(a...); },
+               scales[0]);
+    } else if (per_channel) {
+      with_all([](auto&&... a) { add_plain<T, FLEETFIT_XNN(convolution2d_nhwc_qc8)>(a...); },
+               scales.data());
+    } else {
+      with_all([](auto&&... a) { add_plain<T, FLEETFIT_XNN(convolution2d_nhwc_qs8)>(a...); },
+               scales[0]);
+    }
   } else {
-    with_rest([](auto&&... a) { add_convolution<T>(a...); }, xnn_create_convolution2d_nhwc_qs8,
-              xnn_setup_convolution2d_nhwc_qs8, scales[0]);
+    const auto zero = static_cast<T>(filter.zero_points[0]);
+    if (layer.transposed) {
+      with_all([](auto&&... a) { add_transposed<T, FLEETFIT_XNN(deconvolution2d_nhwc_qu8)>(a...); },
+               zero, scales[0]);
+    } else {
+      with_all([](auto&&... a) { add_plain<T, FLEETFIT_XNN(convolution2d_nhwc_qu8)>(a...); }, zero,
+               scales[0]);
+    }
   }
   parts.count_weights(layer.weights.size() + bias->size() * sizeof(std::int32_t));
-  return std::move(parts).kernel(KernelParts::Activation::included);
+  return std::move(parts).kernel(kActivated);
 }
 
 KernelPtr make_layer(const Task& task, const Layer& layer) {
   if (is_quantized(task)) {
-    return task.outputs[0].dtype == DType::u8 ? make_unsigned(task, layer)
-                                              : make_signed(task, layer);
+    return task.outputs[0].dtype == DType::u8 ? make_stored<std::uint8_t>(task, layer)
+                                              : make_stored<std::int8_t>(task, layer);
   }
   const bool floats =
-      is_float(task.inputs[kImage]) && is_float(task.inputs[kWeights]) && is_float(task.outputs[0]);
+      is_real(task.inputs[kImage]) && is_real(task.inputs[kWeights]) && is_real(task.outputs[0]);
   return floats ? make_float(task, layer) : nullptr;
 }
 
@@ -263,26 +243,6 @@ std::int64_t positions(std::size_t in, std::int64_t pads, std::int64_t window,
   return (static_cast<std::int64_t>(in) + pads - window) / stride + 1;
 }
 
-/// Padding of a transposed convolution: given, or derived from the result's extents.
-graph::Padding transposed_padding(const graph::ConvTranspose& conv, const Ints& in,
-                                  const Ints& out) {
-  const auto& w = conv.window;
-  graph::Padding pads;
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    const auto unpadded = (in[i] - 1) * w.strides[i] + conv.output_padding[i] +
-                          (w.kernel[i] - 1) * w.dilations[i] + 1;
-    const auto total = unpadded - out[i];
-    const bool given = conv.output_shape.empty() && w.auto_pad == graph::AutoPad::explicit_pads;
-    const auto smaller = std::max<std::int64_t>(total, 0) / 2;
-    const auto begin = given                                      ? w.pads_begin[i]
-                       : w.auto_pad == graph::AutoPad::same_upper ? smaller
-                                                                  : total - smaller;
-    pads.begin.push_back(begin);
-    pads.end.push_back(total - begin);
-  }
-  return pads;
-}
-
 KernelPtr make_convolution(const Task& task, const graph::Conv& conv) {
   const auto in = image(task.inputs[kImage], conv.layout);
   const auto out = image(task.outputs[0], conv.layout);
@@ -309,8 +269,8 @@ KernelPtr make_transposed_convolution(const Task& task, const graph::ConvTranspo
   const auto out = image(task.outputs[0], conv.layout);
   if (!in || !out || !is_constant_filter(task, 0, task.outputs[0].shape.back())) return nullptr;
   const auto pads =
-      transposed_padding(conv, graph::spatial_extents(task.inputs[kImage].shape, conv.layout),
-                         graph::spatial_extents(task.outputs[0].shape, conv.layout));
+      graph::resolve_padding(conv, graph::spatial_extents(task.inputs[kImage].shape, conv.layout),
+                             graph::spatial_extents(task.outputs[0].shape, conv.layout));
   const auto window = window2d(conv.window, pads.begin, pads.end);
   if (!window) return nullptr;
   const auto& added = conv.output_padding;

@@ -11,21 +11,6 @@ namespace {
 using graph::DType;
 using graph::Ints;
 
-constexpr auto kDone = KernelParts::Activation::included;
-
-/// The constant whole numbers of an input.
-std::optional<Ints> ints_of(const Task& task, std::size_t index) {
-  if (index >= task.inputs.size() || !task.inputs[index].constant) return std::nullopt;
-  const Operand& operand = task.inputs[index];
-  const auto read = [&]<class T>(T) {
-    const auto values = operand.constant->as<T>();
-    return Ints(values.begin(), values.end());
-  };
-  if (operand.dtype == DType::i64) return read(std::int64_t{});
-  if (operand.dtype == DType::i32) return read(std::int32_t{});
-  return std::nullopt;
-}
-
 /// Rows of bytes, in one tensor further apart than in the other.
 struct RowCopy {
   std::size_t rows = 1;
@@ -36,10 +21,7 @@ struct RowCopy {
 
 void add_copy(KernelParts& parts, const RowCopy& copy, const Place& from, const Place& to) {
   parts.add(create(xnn_create_copy_nc_x8, copy.width, copy.from_stride, copy.to_stride, 0U),
-            [=](xnn_operator_t op, const Bindings& bindings, pthreadpool_t pool) {
-              return xnn_setup_copy_nc_x8(op, copy.rows, from.address(bindings),
-                                          to.address(bindings), pool);
-            });
+            between<std::byte>(xnn_setup_copy_nc_x8, from, to, copy.rows));
 }
 
 /// How a tensor falls apart along an axis: rows before it, bytes from it on.
@@ -48,32 +30,19 @@ struct Parts {
   std::size_t row_bytes = 1;
 };
 
-Parts parts_along(const Operand& operand, std::int64_t axis) {
+Parts parts_along(const Operand& operand, std::size_t axis) {
   const auto& shape = operand.shape;
-  const auto split = shape.begin() + axis;
+  const auto split = shape.begin() + static_cast<std::ptrdiff_t>(axis);
   return {size(graph::elements(graph::Shape(shape.begin(), split))),
           size(graph::elements(graph::Shape(split, shape.end()))) * graph::size_of(operand.dtype)};
 }
 
-std::optional<std::int64_t> axis_in(std::int64_t axis, const Operand& operand) {
-  const auto rank = std::ssize(operand.shape);
-  axis += axis < 0 ? rank : 0;
-  if (axis < 0 || axis >= rank || graph::size_of(operand.dtype) == 0) return std::nullopt;
-  return axis;
-}
-
-template <class From, class To, class Create, class Setup, class... Rest>
-KernelPtr make_converted(const Task& task, const char* name, Create create_function, Setup setup,
-                         Rest... rest) {
-  const auto n = element_count(task.inputs[0]);
+template <auto create_function, auto setup, class From, class To, class... Rest>
+KernelPtr make_converted(const Task& task, const char* name, Rest... rest) {
   KernelParts parts(task, name);
-  parts.add(create(create_function, n, n, n, rest..., 0U),
-            [setup, from = place_of_input(task, 0)](xnn_operator_t op, const Bindings& bindings,
-                                                    pthreadpool_t pool) {
-              return setup(op, 1, from.as<const From>(bindings), place_of_output().as<To>(bindings),
-                           pool);
-            });
-  return std::move(parts).kernel(kDone);
+  parts.add_function<create_function, setup, From, To>(place_of_input(task, 0), place_of_output(),
+                                                       element_count(task.inputs[0]), rest...);
+  return std::move(parts).kernel(kActivated);
 }
 
 /// Scales of both spatial dimensions are the quotients of the extents, which is all that the
@@ -81,8 +50,7 @@ KernelPtr make_converted(const Task& task, const char* name, Create create_funct
 bool scales_by_extents(const Task& task) {
   const auto& in = task.inputs[0].shape;
   const auto& out = task.outputs[0].shape;
-  const bool by_sizes =
-      task.inputs.size() > 3 && task.inputs[3].present && graph::elements(task.inputs[3].shape) > 0;
+  const bool by_sizes = has_input(task, 3) && graph::elements(task.inputs[3].shape) > 0;
   if (by_sizes) return true;
   if (task.inputs.size() < 3 || !task.inputs[2].constant || task.inputs[2].dtype != DType::f32)
     return false;
@@ -113,7 +81,7 @@ std::optional<std::uint32_t> resize_flags(graph::CoordinateMode mode, const Imag
 /// What goes around a padded tensor; nothing if that is not known.
 std::optional<std::uint32_t> padding_value(const Task& task) {
   const Operand& tensor = task.inputs[0];
-  if (task.inputs.size() > 2 && task.inputs[2].present) {
+  if (has_input(task, 2)) {
     const Operand& value = task.inputs[2];
     if (!value.constant || !same_meaning(value, tensor) || element_count(value) != 1)
       return std::nullopt;
@@ -150,48 +118,42 @@ std::optional<Margins> margins(const Operand& operand, const Ints& pads) {
 
 KernelPtr make_copy(const Task& task) {
   if (!same_meaning(task.inputs[0], task.outputs[0]) || graph::size_of(task.inputs[0].dtype) == 0 ||
-      (task.node.activation && !is_float(task.outputs[0]))) {
+      (task.node.activation && !is_real(task.outputs[0]))) {
     return nullptr;
   }
   const auto bytes = storage_bytes(task.outputs[0]);
   KernelParts parts(task, "copy");
   add_copy(parts, {1, bytes, bytes, bytes}, place_of_input(task, 0), place_of_output());
-  return std::move(parts).kernel(KernelParts::Activation::missing);
+  return std::move(parts).kernel(kNotActivated);
 }
 
 KernelPtr make_conversion(const Task& task) {
   const Operand& from = task.inputs[0];
   const Operand& to = task.outputs[0];
   if (task.node.activation) return nullptr;
-  using S = std::int8_t;
-  using U = std::uint8_t;
-  if (const auto out = affine(to); out && is_float(from)) {
+  if (const auto out = affine(to); out && is_real(from)) {
     if (to.dtype == DType::u8) {
-      return make_converted<float, U>(task, "convert f32 qu8", xnn_create_convert_nc_f32_qu8,
-                                      xnn_setup_convert_nc_f32_qu8, out->scale,
-                                      static_cast<U>(out->zero_point), U{0}, U{255});
+      return make_converted<FLEETFIT_XNN(convert_nc_f32_qu8), float, U8>(
+          task, "convert f32 qu8", out->scale, static_cast<U8>(out->zero_point), U8{0}, U8{255});
     }
-    return make_converted<float, S>(task, "convert f32 qs8", xnn_create_convert_nc_f32_qs8,
-                                    xnn_setup_convert_nc_f32_qs8, out->scale,
-                                    static_cast<S>(out->zero_point), S{-128}, S{127});
+    return make_converted<FLEETFIT_XNN(convert_nc_f32_qs8), float, S8>(
+        task, "convert f32 qs8", out->scale, static_cast<S8>(out->zero_point), S8{-128}, S8{127});
   }
-  if (const auto in = affine(from); in && is_float(to)) {
+  if (const auto in = affine(from); in && is_real(to)) {
     if (from.dtype == DType::u8) {
-      return make_converted<U, float>(task, "convert qu8 f32", xnn_create_convert_nc_qu8_f32,
-                                      xnn_setup_convert_nc_qu8_f32, in->scale,
-                                      static_cast<U>(in->zero_point));
+      return make_converted<FLEETFIT_XNN(convert_nc_qu8_f32), U8, float>(
+          task, "convert qu8 f32", in->scale, static_cast<U8>(in->zero_point));
     }
-    return make_converted<S, float>(task, "convert qs8 f32", xnn_create_convert_nc_qs8_f32,
-                                    xnn_setup_convert_nc_qs8_f32, in->scale,
-                                    static_cast<S>(in->zero_point));
+    return make_converted<FLEETFIT_XNN(convert_nc_qs8_f32), S8, float>(
+        task, "convert qs8 f32", in->scale, static_cast<S8>(in->zero_point));
   }
   return same_meaning(from, to) ? make_copy(task) : nullptr;
 }
 
 KernelPtr make_concat(const Task& task, const graph::Concat& concat) {
   const Operand& out = task.outputs[0];
-  const auto axis = axis_in(concat.axis, out);
-  if (!axis || (task.node.activation && !is_float(out))) return nullptr;
+  const auto axis = resolve_axis(concat.axis, out.shape.size());
+  if (!axis || (task.node.activation && !is_real(out))) return nullptr;
   const Parts whole = parts_along(out, *axis);
   KernelParts parts(task, "copies");
   Place to = place_of_output();
@@ -201,12 +163,12 @@ KernelPtr make_concat(const Task& task, const graph::Concat& concat) {
     add_copy(parts, {whole.rows, width, width, whole.row_bytes}, place_of_input(task, i), to);
     to.offset += width;
   }
-  return std::move(parts).kernel(KernelParts::Activation::missing);
+  return std::move(parts).kernel(kNotActivated);
 }
 
 KernelPtr make_split(const Task& task, const graph::Split& split) {
   const Operand& in = task.inputs[0];
-  const auto axis = axis_in(split.axis, in);
+  const auto axis = resolve_axis(split.axis, in.shape.size());
   if (!axis || task.node.activation) return nullptr;
   const Parts whole = parts_along(in, *axis);
   KernelParts parts(task, "copies");
@@ -217,15 +179,15 @@ KernelPtr make_split(const Task& task, const graph::Split& split) {
     add_copy(parts, {whole.rows, width, whole.row_bytes, width}, from, place_of_output(i));
     from.offset += width;
   }
-  return std::move(parts).kernel(kDone);
+  return std::move(parts).kernel(kActivated);
 }
 
 KernelPtr make_pad(const Task& task, const graph::Pad& pad) {
-  const auto pads = ints_of(task, 1);
+  const auto pads = constant_ints(task.inputs[1]);
   const auto value = padding_value(task);
   if (pad.mode != graph::PadMode::constant || !pads || !value ||
       !same_meaning(task.inputs[0], task.outputs[0]) ||
-      (task.node.activation && !is_float(task.outputs[0]))) {
+      (task.node.activation && !is_real(task.outputs[0]))) {
     return nullptr;
   }
   const auto around = margins(task.inputs[0], *pads);
@@ -241,18 +203,18 @@ KernelPtr make_pad(const Task& task, const graph::Pad& pad) {
   };
   switch (graph::size_of(task.inputs[0].dtype)) {
     case sizeof(std::uint8_t):
-      add(xnn_create_constant_pad_nd_x8, xnn_setup_constant_pad_nd_x8);
+      add(FLEETFIT_XNN(constant_pad_nd_x8));
       break;
     case sizeof(std::uint16_t):
-      add(xnn_create_constant_pad_nd_x16, xnn_setup_constant_pad_nd_x16);
+      add(FLEETFIT_XNN(constant_pad_nd_x16));
       break;
     case sizeof(std::uint32_t):
-      add(xnn_create_constant_pad_nd_x32, xnn_setup_constant_pad_nd_x32);
+      add(FLEETFIT_XNN(constant_pad_nd_x32));
       break;
     default:
       return nullptr;
   }
-  return std::move(parts).kernel(KernelParts::Activation::missing);
+  return std::move(parts).kernel(kNotActivated);
 }
 
 KernelPtr make_resize(const Task& task, const graph::Resize& resize) {
@@ -267,25 +229,18 @@ KernelPtr make_resize(const Task& task, const graph::Resize& resize) {
   const auto flags = resize_flags(resize.coordinates, *out);
   if (!flags) return nullptr;
   const auto make = [&]<class T>(T, const char* name, auto create_function, auto setup) {
-    KernelParts parts(task, name);
-    parts.add(create(create_function, in->channels, in->channels, in->channels, *flags),
-              [setup, from = place_of_input(task, 0), in = *in, out = *out](
-                  xnn_operator_t op, const Bindings& bindings, pthreadpool_t pool) {
-                return setup(op, in.batch, in.height, in.width, out.height, out.width,
-                             from.as<const T>(bindings), place_of_output().as<T>(bindings), pool);
-              });
-    return std::move(parts).kernel(KernelParts::Activation::missing);
+    return one_operator<T>(
+        task, name, kNotActivated,
+        create(create_function, in->channels, in->channels, in->channels, *flags), setup, in->batch,
+        in->height, in->width, out->height, out->width);
   };
-  if (is_float(task.inputs[0])) {
-    return make(float{}, "resize bilinear f32", xnn_create_resize_bilinear2d_nhwc_f32,
-                xnn_setup_resize_bilinear2d_nhwc_f32);
+  if (is_real(task.inputs[0])) {
+    return make(float{}, "resize bilinear f32", FLEETFIT_XNN(resize_bilinear2d_nhwc_f32));
   }
   if (!affine(task.inputs[0]) || task.node.activation) return nullptr;
   return task.inputs[0].dtype == DType::u8
-             ? make(std::uint8_t{}, "resize bilinear u8", xnn_create_resize_bilinear2d_nhwc_u8,
-                    xnn_setup_resize_bilinear2d_nhwc_u8)
-             : make(std::int8_t{}, "resize bilinear s8", xnn_create_resize_bilinear2d_nhwc_s8,
-                    xnn_setup_resize_bilinear2d_nhwc_s8);
+             ? make(U8{}, "resize bilinear u8", FLEETFIT_XNN(resize_bilinear2d_nhwc_u8))
+             : make(S8{}, "resize bilinear s8", FLEETFIT_XNN(resize_bilinear2d_nhwc_s8));
 }
 
 KernelPtr make_depth_to_space(const Task& task, const graph::DepthToSpace& op) {
@@ -294,19 +249,14 @@ KernelPtr make_depth_to_space(const Task& task, const graph::DepthToSpace& op) {
   if (!in || !out || task.inputs[0].shape.size() != 4 || op.column_row_depth ||
       graph::size_of(task.inputs[0].dtype) != sizeof(std::uint32_t) ||
       !same_meaning(task.inputs[0], task.outputs[0]) ||
-      (task.node.activation && !is_float(task.outputs[0]))) {
+      (task.node.activation && !is_real(task.outputs[0]))) {
     return nullptr;
   }
-  KernelParts parts(task, "depth to space x32");
-  parts.add(create(xnn_create_depth_to_space_nhwc_x32, out->channels, in->channels, out->channels,
-                   static_cast<std::uint32_t>(op.block), 0U),
-            [from = place_of_input(task, 0), in = *in](
-                xnn_operator_t op_to_set, const Bindings& bindings, pthreadpool_t pool) {
-              return xnn_setup_depth_to_space_nhwc_x32(op_to_set, in.batch, in.height, in.width,
-                                                       from.address(bindings),
-                                                       place_of_output().address(bindings), pool);
-            });
-  return std::move(parts).kernel(KernelParts::Activation::missing);
+  return one_operator<std::byte>(
+      task, "depth to space x32", kNotActivated,
+      create(xnn_create_depth_to_space_nhwc_x32, out->channels, in->channels, out->channels,
+             static_cast<std::uint32_t>(op.block), 0U),
+      xnn_setup_depth_to_space_nhwc_x32, in->batch, in->height, in->width);
 }
 
 KernelPtr make_channel_shuffle(const Task& task, const graph::ChannelShuffle& op) {
@@ -315,27 +265,19 @@ KernelPtr make_channel_shuffle(const Task& task, const graph::ChannelShuffle& op
   if (is_joined_shuffle(task) || op.layout != graph::Layout::nhwc ||
       !same_meaning(task.inputs[0], task.outputs[0]) ||
       (width != 1 && width != sizeof(std::uint32_t)) ||
-      (task.node.activation && !is_float(task.outputs[0]))) {
+      (task.node.activation && !is_real(task.outputs[0]))) {
     return nullptr;
   }
   const auto channels = size(shape.back());
   const auto groups = size(op.groups);
-  KernelParts parts(task, "channel shuffle");
-  const auto add = [&](auto create_function, auto setup) {
-    parts.add(
-        create(create_function, groups, channels / groups, channels, channels, 0U),
-        [setup, from = place_of_input(task, 0), rows = element_count(task.inputs[0]) / channels](
-            xnn_operator_t shuffle, const Bindings& bindings, pthreadpool_t pool) {
-          return setup(shuffle, rows, from.address(bindings), place_of_output().address(bindings),
-                       pool);
-        });
+  const auto make = [&](auto create_function, auto setup) {
+    return one_operator<std::byte>(
+        task, "channel shuffle", kNotActivated,
+        create(create_function, groups, channels / groups, channels, channels, 0U), setup,
+        element_count(task.inputs[0]) / channels);
   };
-  if (width == 1) {
-    add(xnn_create_channel_shuffle_nc_x8, xnn_setup_channel_shuffle_nc_x8);
-  } else {
-    add(xnn_create_channel_shuffle_nc_x32, xnn_setup_channel_shuffle_nc_x32);
-  }
-  return std::move(parts).kernel(KernelParts::Activation::missing);
+  return width == 1 ? make(FLEETFIT_XNN(channel_shuffle_nc_x8))
+                    : make(FLEETFIT_XNN(channel_shuffle_nc_x32));
 }
 
 }  // namespace

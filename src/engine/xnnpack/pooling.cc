@@ -22,77 +22,63 @@ struct Pooling {
   }
 };
 
-template <class T, class Setup>
-auto on_image(Setup setup, const Place& from, const Image& in) {
-  return [=](xnn_operator_t op, const Bindings& bindings, pthreadpool_t pool) {
-    return setup(op, in.batch, in.height, in.width, from.as<const T>(bindings),
-                 place_of_output().as<T>(bindings), pool);
-  };
-}
-
 template <class T, class Create, class Setup>
-void add_largest(KernelParts& parts, const Place& from, const Pooling& pooling, T low, T high,
-                 Create create_function, Setup setup) {
-  const auto& w = pooling.window;
-  const auto channels = pooling.in.channels;
-  parts.add(
+KernelPtr make_largest_of(const Task& task, const char* name, const Pooling& pooling, T low, T high,
+                          KernelParts::Activation activation, Create create_function, Setup setup) {
+  const auto& [in, w] = pooling;
+  return one_operator<T>(
+      task, name, activation,
       create(create_function, w.pads_begin.height, w.pads_end.width, w.pads_end.height,
              w.pads_begin.width, w.kernel.height, w.kernel.width, w.strides.height, w.strides.width,
-             w.dilations.height, w.dilations.width, channels, channels, channels, low, high, 0U),
-      on_image<T>(setup, from, pooling.in));
+             w.dilations.height, w.dilations.width, in.channels, in.channels, in.channels, low,
+             high, 0U),
+      setup, in.batch, in.height, in.width);
 }
 
 KernelPtr make_largest(const Task& task, const Pooling& pooling) {
   if (!same_meaning(task.inputs[0], task.outputs[0])) return nullptr;
-  const Place from = place_of_input(task, 0);
   const auto& activation = task.node.activation;
-  if (is_float(task.inputs[0])) {
+  if (is_real(task.inputs[0])) {
     const auto bounds = bounds_of(activation);
     const auto [low, high] = bounds.value_or(Bounds{});
-    KernelParts parts(task, "max pooling f32");
-    add_largest<float>(parts, from, pooling, low, high, xnn_create_max_pooling2d_nhwc_f32,
-                       xnn_setup_max_pooling2d_nhwc_f32);
-    return std::move(parts).kernel(is_included(bounds));
+    return make_largest_of(task, "max pooling f32", pooling, low, high, is_included(bounds),
+                           FLEETFIT_XNN(max_pooling2d_nhwc_f32));
   }
   const auto out = affine(task.outputs[0]);
   if (!out) return nullptr;
   const auto quantized = [&]<class T>(T, const char* name, auto create_function, auto setup) {
     const auto bounds = stored_bounds<T>(activation, *out);
     if (!bounds) return KernelPtr();
-    KernelParts parts(task, name);
-    add_largest<T>(parts, from, pooling, bounds->low, bounds->high, create_function, setup);
-    return std::move(parts).kernel(KernelParts::Activation::included);
+    return make_largest_of(task, name, pooling, bounds->low, bounds->high, kActivated,
+                           create_function, setup);
   };
   return task.inputs[0].dtype == DType::u8
-             ? quantized(std::uint8_t{}, "max pooling u8", xnn_create_max_pooling2d_nhwc_u8,
-                         xnn_setup_max_pooling2d_nhwc_u8)
-             : quantized(std::int8_t{}, "max pooling s8", xnn_create_max_pooling2d_nhwc_s8,
-                         xnn_setup_max_pooling2d_nhwc_s8);
+             ? quantized(U8{}, "max pooling u8", FLEETFIT_XNN(max_pooling2d_nhwc_u8))
+             : quantized(S8{}, "max pooling s8", FLEETFIT_XNN(max_pooling2d_nhwc_s8));
 }
 
 /// `rest` is what follows the geometry in the arguments.
-template <class Create, class... Rest>
-OperatorPtr create_average(Create function, const Pooling& pooling, Rest... rest) {
-  const auto& w = pooling.window;
-  const auto channels = pooling.in.channels;
-  return create(function, w.pads_begin.height, w.pads_end.width, w.pads_end.height,
-                w.pads_begin.width, w.kernel.height, w.kernel.width, w.strides.height,
-                w.strides.width, channels, channels, channels, rest...);
+template <class T, auto create_function, auto setup, class... Rest>
+KernelPtr make_average_of(const Task& task, const char* name, const Pooling& pooling,
+                          KernelParts::Activation activation, Rest... rest) {
+  const auto& [in, w] = pooling;
+  return one_operator<T>(
+      task, name, activation,
+      create(create_function, w.pads_begin.height, w.pads_end.width, w.pads_end.height,
+             w.pads_begin.width, w.kernel.height, w.kernel.width, w.strides.height, w.strides.width,
+             in.channels, in.channels, in.channels, rest..., 0U),
+      setup, in.batch, in.height, in.width);
 }
 
 KernelPtr make_average(const Task& task, const Pooling& pooling) {
   if (pooling.window.dilations.height != 1 || pooling.window.dilations.width != 1) return nullptr;
-  const Place from = place_of_input(task, 0);
   const auto& activation = task.node.activation;
-  if (is_float(task.inputs[0]) && is_float(task.outputs[0])) {
+  if (is_real(task.inputs[0]) && is_real(task.outputs[0])) {
     const auto bounds = bounds_of(activation);
     const auto [low, high] = bounds.value_or(Bounds{});
-    KernelParts parts(task, "average pooling f32");
-    parts.add(create_average(xnn_create_average_pooling2d_nhwc_f32, pooling, low, high, 0U),
-              on_image<float>(xnn_setup_average_pooling2d_nhwc_f32, from, pooling.in));
-    return std::move(parts).kernel(is_included(bounds));
+    return make_average_of<float, FLEETFIT_XNN(average_pooling2d_nhwc_f32)>(
+        task, "average pooling f32", pooling, is_included(bounds), low, high);
   }
-  using T = std::uint8_t;
   const auto in = affine(task.inputs[0]);
   const auto out = affine(task.outputs[0]);
   // The library counts padding in here, unlike with floats.
@@ -100,15 +86,11 @@ KernelPtr make_average(const Task& task, const Pooling& pooling) {
       pooling.is_padded()) {
     return nullptr;
   }
-  const auto bounds = stored_bounds<T>(activation, *out);
+  const auto bounds = stored_bounds<U8>(activation, *out);
   if (!bounds) return nullptr;
-  KernelParts parts(task, "average pooling qu8");
-  parts.add(
-      create_average(xnn_create_average_pooling2d_nhwc_qu8, pooling, static_cast<T>(in->zero_point),
-                     in->scale, static_cast<T>(out->zero_point), out->scale, bounds->low,
-                     bounds->high, 0U),
-      on_image<T>(xnn_setup_average_pooling2d_nhwc_qu8, from, pooling.in));
-  return std::move(parts).kernel(KernelParts::Activation::included);
+  return make_average_of<U8, FLEETFIT_XNN(average_pooling2d_nhwc_qu8)>(
+      task, "average pooling qu8", pooling, kActivated, static_cast<U8>(in->zero_point), in->scale,
+      static_cast<U8>(out->zero_point), out->scale, bounds->low, bounds->high);
 }
 
 /// Padding that makes the last window fit: more than given where extents were rounded up, less
@@ -126,24 +108,18 @@ Ints padding_end(const graph::Window& w, const Ints& begin, const Ints& in, cons
 /// The mean over everything between batch and channels.
 KernelPtr make_mean_of(const Task& task, std::size_t batch, std::size_t pixels,
                        std::size_t channels) {
-  const Place from = place_of_input(task, 0);
-  const auto add = [&]<class T>(T, KernelParts& parts, OperatorPtr op, auto setup) {
-    parts.add(std::move(op),
-              [=](xnn_operator_t mean, const Bindings& bindings, pthreadpool_t pool) {
-                return setup(mean, batch, pixels, from.as<const T>(bindings),
-                             place_of_output().as<T>(bindings), pool);
-              });
+  const auto make = [&]<class T>(T, const char* name, KernelParts::Activation activation,
+                                 auto create_function, auto setup, auto... arguments) {
+    return one_operator<T>(task, name, activation,
+                           create(create_function, channels, channels, channels, arguments..., 0U),
+                           setup, batch, pixels);
   };
   const auto& activation = task.node.activation;
-  if (is_float(task.inputs[0]) && is_float(task.outputs[0])) {
+  if (is_real(task.inputs[0]) && is_real(task.outputs[0])) {
     const auto bounds = bounds_of(activation);
     const auto [low, high] = bounds.value_or(Bounds{});
-    KernelParts parts(task, "global average pooling f32");
-    add(float{}, parts,
-        create(xnn_create_global_average_pooling_nwc_f32, channels, channels, channels, low, high,
-               0U),
-        xnn_setup_global_average_pooling_nwc_f32);
-    return std::move(parts).kernel(is_included(bounds));
+    return make(float{}, "global average pooling f32", is_included(bounds),
+                FLEETFIT_XNN(global_average_pooling_nwc_f32), low, high);
   }
   const auto in = affine(task.inputs[0]);
   const auto out = affine(task.outputs[0]);
@@ -151,20 +127,14 @@ KernelPtr make_mean_of(const Task& task, std::size_t batch, std::size_t pixels,
   const auto quantized = [&]<class T>(T type, const char* name, auto create_function, auto setup) {
     const auto bounds = stored_bounds<T>(activation, *out);
     if (!bounds) return KernelPtr();
-    KernelParts parts(task, name);
-    add(type, parts,
-        create(create_function, channels, channels, channels, static_cast<T>(in->zero_point),
-               in->scale, static_cast<T>(out->zero_point), out->scale, bounds->low, bounds->high,
-               0U),
-        setup);
-    return std::move(parts).kernel(KernelParts::Activation::included);
+    return make(type, name, kActivated, create_function, setup, static_cast<T>(in->zero_point),
+                in->scale, static_cast<T>(out->zero_point), out->scale, bounds->low, bounds->high);
   };
-  return task.inputs[0].dtype == DType::u8 ? quantized(std::uint8_t{}, "global average pooling qu8",
-                                                       xnn_create_global_average_pooling_nwc_qu8,
-                                                       xnn_setup_global_average_pooling_nwc_qu8)
-                                           : quantized(std::int8_t{}, "global average pooling qs8",
-                                                       xnn_create_global_average_pooling_nwc_qs8,
-                                                       xnn_setup_global_average_pooling_nwc_qs8);
+  return task.inputs[0].dtype == DType::u8
+             ? quantized(U8{}, "global average pooling qu8",
+                         FLEETFIT_XNN(global_average_pooling_nwc_qu8))
+             : quantized(S8{}, "global average pooling qs8",
+                         FLEETFIT_XNN(global_average_pooling_nwc_qs8));
 }
 
 KernelPtr make_pool(const Task& task, const graph::Pool& pool) {

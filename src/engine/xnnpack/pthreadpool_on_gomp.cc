@@ -1,7 +1,5 @@
 // The functions of libpthreadpool that XNNPACK calls, on the one pool of threads that this program
 // has. The definitions of a program come before those of its libraries, so XNNPACK finds these.
-#include "engine/xnnpack/pthreadpool_on_gomp.h"
-
 #include <dlfcn.h>
 #include <pthreadpool.h>
 
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "engine/threads.h"
+#include "engine/xnnpack/xnnpack.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -3,6 +3,7 @@
 #include <xnnpack.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -13,12 +14,27 @@
 #include <vector>
 
 #include "engine/aligned_memory.h"
-#include "engine/kernel_entry.h"
-#include "engine/xnnpack/pthreadpool_on_gomp.h"
+#include "engine/kernel.h"
 #include "fleetfit/graph/operators.h"
+
+/// What XNNPACK is handed as its pool of threads: it only passes the pointer on, to functions that
+/// are ours. It holds no thread; the loops run on the pool of threads.h.
+struct pthreadpool {
+  std::size_t threads = 1;
+};
+
+/// The two functions of an operator of the library, as template arguments.
+#define FLEETFIT_XNN(name) xnn_create_##name, xnn_setup_##name
 
 /// What the XNNPACK kernels share. They take plain tensors, images with their channels last.
 namespace fleetfit::engine::xnnpack {
+
+/// Whether XNNPACK's calls arrive at our functions (pthreadpool_on_gomp.cc) rather than at
+/// libpthreadpool, which would take a pool of ours for one of its own.
+bool pool_is_ours();
+
+using S8 = std::int8_t;
+using U8 = std::uint8_t;
 
 inline constexpr std::size_t kMostDimensions = XNN_MAX_TENSOR_DIMS;
 
@@ -54,6 +70,15 @@ struct Place {
 Place place_of_input(const Task& task, std::size_t index);
 inline Place place_of_output(std::size_t index = 0) { return {Place::Memory::output, index}; }
 
+/// How an operator learns where its tensors are. `shape` is what stands between the operator and
+/// them in the arguments.
+template <class From, class To = From, class Setup, class... Shape>
+auto between(Setup setup, const Place& from, const Place& to, Shape... shape) {
+  return [=](xnn_operator_t op, const Bindings& bindings, pthreadpool_t pool) {
+    return setup(op, shape..., from.as<const From>(bindings), to.as<To>(bindings), pool);
+  };
+}
+
 /// One operator of the library, and how it learns where its tensors are.
 struct Stage {
   OperatorPtr op;
@@ -73,6 +98,13 @@ class KernelParts {
   void fail() { failed_ = true; }
   void reserve_scratch(std::size_t bytes) { scratch_bytes_ = std::max(scratch_bytes_, bytes); }
   void count_weights(std::size_t bytes) { weight_bytes_ += bytes; }
+
+  /// Adds a function of each of `n` elements. `arguments` are those that only this function has.
+  template <auto create_function, auto setup, class From = float, class To = From,
+            class... Arguments>
+  void add_function(const Place& from, const Place& to, std::size_t n, Arguments... arguments) {
+    add(create(create_function, n, n, n, arguments..., 0U), between<From, To>(setup, from, to, 1));
+  }
 
   /// Adds what computes an activation of floats.
   void add_activation(const graph::Activation& activation, const Place& from, const Place& to,
@@ -94,6 +126,20 @@ class KernelParts {
   bool failed_ = false;
 };
 
+// Whether a kernel has the activation of its node done when its parts are.
+inline constexpr auto kActivated = KernelParts::Activation::included;
+inline constexpr auto kNotActivated = KernelParts::Activation::missing;
+
+/// A kernel of one operator, from the first input to the output. `shape` is as in `between`.
+template <class From, class To = From, class Setup, class... Shape>
+KernelPtr one_operator(const Task& task, std::string name, KernelParts::Activation activation,
+                       OperatorPtr op, Setup setup, Shape... shape) {
+  KernelParts parts(task, std::move(name));
+  parts.add(std::move(op),
+            between<From, To>(setup, place_of_input(task, 0), place_of_output(), shape...));
+  return std::move(parts).kernel(activation);
+}
+
 /// What an activation that only limits values limits them to; nothing for other activations.
 struct Bounds {
   float low = -std::numeric_limits<float>::infinity();
@@ -107,7 +153,7 @@ struct Bounds {
 /// A float operator that takes bounds gets `bounds_of(activation).value_or(Bounds{})`, and
 /// `is_included` says whether these are the activation.
 inline KernelParts::Activation is_included(const std::optional<Bounds>& bounds) {
-  return bounds ? KernelParts::Activation::included : KernelParts::Activation::missing;
+  return bounds ? kActivated : kNotActivated;
 }
 std::optional<Bounds> bounds_of(const graph::Activation& activation);
 
@@ -131,7 +177,6 @@ template <class T>
 std::optional<StoredBounds<T>> stored_bounds(const graph::Activation& activation,
                                              const Affine& result);
 
-bool is_float(const Operand& operand);
 /// Elements of both mean the same: type and quantization.
 bool same_meaning(const Operand& a, const Operand& b);
 inline std::size_t size(std::int64_t extent) { return static_cast<std::size_t>(extent); }

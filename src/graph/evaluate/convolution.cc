@@ -151,22 +151,6 @@ Values run_convolution(const Operation& op, const Call& call, const Value& x, co
   return one(from_channels_first(result, layout));
 }
 
-/// Padding before the image of a transposed convolution, which what is known of the output
-/// determines where the pads are not given.
-Ints leading_pads(const ConvTranspose& op, const Shape& in, const Shape& out) {
-  const auto& w = op.window;
-  const bool given = op.output_shape.empty() && w.auto_pad == AutoPad::explicit_pads;
-  if (given) return w.pads_begin;
-  Ints pads;
-  for (std::size_t i = 0; i < w.kernel.size(); ++i) {
-    const auto unpadded = (in[i + 2] - 1) * w.strides[i] + op.output_padding[i] +
-                          (w.kernel[i] - 1) * w.dilations[i] + 1;
-    const auto total = std::max<std::int64_t>(0, unpadded - out[i + 2]);
-    pads.push_back(w.auto_pad == AutoPad::same_upper ? total / 2 : total - total / 2);
-  }
-  return pads;
-}
-
 /// Weights output x kernel… x input/groups as ONNX's input x output/groups x kernel….
 Value transposed_weights(const Value& weights, std::int64_t groups) {
   const auto& shape = weights.shape;
@@ -208,10 +192,11 @@ Values run(const ConvTranspose& op, const Call& call) {
   const auto weights =
       op.layout == Layout::nchw ? call.input(1) : transposed_weights(call.input(1), op.groups);
   const auto out = to_channels_first(call.result().shape, op.layout);
-  const auto pads = leading_pads(op, x.shape, out);
+  const auto padding = resolve_padding(op, Ints(x.shape.begin() + 2, x.shape.end()),
+                                       Ints(out.begin() + 2, out.end()));
   const Operation operation{
       .channels = {x.shape[0], x.shape[1], out[1], op.groups},
-      .geometry = {spatial_of(x.shape), spatial_of(out), sliding(op.window, pads)},
+      .geometry = {spatial_of(x.shape), spatial_of(out), sliding(op.window, padding.begin)},
       .transposed = true};
   return run_convolution(operation, call, x, weights, op.layout);
 }

@@ -1,15 +1,14 @@
 #pragma once
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "fleetfit/graph/arithmetic.h"
 #include "fleetfit/graph/evaluate.h"
 #include "graph/evaluate/half.h"
 
@@ -31,10 +30,6 @@ struct Half {
 struct BrainFloat {
   std::uint16_t bits;
 };
-struct Truth {
-  std::uint8_t byte;
-};
-
 /// Calls `visit` with a zero of the type in which elements of `type` are stored. `type` must have a
 /// size.
 template <class Visit>
@@ -72,41 +67,19 @@ decltype(auto) with_storage(DType type, Visit&& visit) {
   return visit(float{});
 }
 
-/// The whole number at or next to `value` towards zero; the nearest that fits if it is out of
-/// range; 0 for NaN.
-template <class To>
-To truncate(double value) {
-  // 2^(bits) is exact in a double where the largest whole number itself is not.
-  constexpr double kAbove =
-      2.0 * static_cast<double>(std::uint64_t{1} << (std::numeric_limits<To>::digits - 1));
-  if (std::isnan(value)) return 0;
-  if (value >= kAbove) return std::numeric_limits<To>::max();
-  if (value <= static_cast<double>(std::numeric_limits<To>::min())) {
-    return std::numeric_limits<To>::min();
-  }
-  return static_cast<To>(value);
-}
-
-/// One number in another type: floats become whole numbers by `truncate`, whole numbers that do not
-/// fit wrap around, anything but zero is true.
+/// One number in another type, by the rules of `convert_plain`.
 template <class To, class From>
 To convert(From from) {
   if constexpr (std::is_same_v<From, Half>) {
     return convert<To>(decode_half(from.bits, kIeeeHalf));
   } else if constexpr (std::is_same_v<From, BrainFloat>) {
     return convert<To>(decode_half(from.bits, kBrainFloat));
-  } else if constexpr (std::is_same_v<From, Truth>) {
-    return convert<To>(from.byte != 0 ? 1 : 0);
   } else if constexpr (std::is_same_v<To, Half>) {
-    return Half{encode_half(static_cast<double>(from), kIeeeHalf)};
+    return Half{encode_half(convert_plain<double>(from), kIeeeHalf)};
   } else if constexpr (std::is_same_v<To, BrainFloat>) {
-    return BrainFloat{encode_half(static_cast<double>(from), kBrainFloat)};
-  } else if constexpr (std::is_same_v<To, Truth>) {
-    return Truth{static_cast<std::uint8_t>(from != 0 ? 1 : 0)};
-  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    return truncate<To>(static_cast<double>(from));
+    return BrainFloat{encode_half(convert_plain<double>(from), kBrainFloat)};
   } else {
-    return static_cast<To>(from);
+    return convert_plain<To>(from);
   }
 }
 

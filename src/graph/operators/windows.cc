@@ -93,6 +93,24 @@ Padding resolve_padding(const Window& window, const Ints& extents) {
   return padding;
 }
 
+Padding resolve_padding(const ConvTranspose& conv, const Ints& in, const Ints& out) {
+  const Window& window = conv.window;
+  const bool given = conv.output_shape.empty() && window.auto_pad == AutoPad::explicit_pads;
+  Padding padding;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const auto unpadded =
+        (in[i] - 1) * window.strides[i] + conv.output_padding[i] + reach(window, i);
+    const auto total = unpadded - out[i];
+    const auto smaller = std::max<std::int64_t>(total, 0) / 2;
+    const auto larger = std::max<std::int64_t>(total, 0) - smaller;
+    padding.begin.push_back(given                                    ? window.pads_begin[i]
+                            : window.auto_pad == AutoPad::same_upper ? smaller
+                                                                     : larger);
+    padding.end.push_back(total - padding.begin[i]);
+  }
+  return padding;
+}
+
 namespace onnx_format {
 namespace {
 

@@ -1,6 +1,7 @@
 #include <span>
 
 #include "fleetfit/graph/blocks.h"
+#include "fleetfit/graph/mobilenet_v3.h"
 #include "graph/zoo/rows.h"
 
 namespace fleetfit::graph {
@@ -9,17 +10,9 @@ namespace {
 
 constexpr float kEpsilon = 1e-3F;
 
-enum class Se : std::uint8_t { no, yes };
-enum class Act : std::uint8_t { relu, hard_swish };
-
-struct Bottleneck {
-  std::int64_t kernel;
-  std::int64_t expanded;
-  std::int64_t out;
-  Se se;
-  Act act;
-  std::int64_t stride;
-};
+using Bottleneck = MobileNetV3Block;
+using Se = Bottleneck::Squeeze;
+using Act = Bottleneck::Function;
 
 constexpr Bottleneck kLarge[] = {
     {3, 16, 16, Se::no, Act::relu, 1},          {3, 64, 24, Se::no, Act::relu, 2},
@@ -54,17 +47,10 @@ constexpr MobileNetV3 kMobileNets[] = {
 
 TensorId build(NetBuilder& net, TensorId x, const NetOptions& options, const MobileNetV3& spec) {
   x = net.conv_bn(x, {.out = options.scaled(16), .kernel = 3, .stride = 2}, kHardSwish, kEpsilon);
-  for (const Bottleneck& block : spec.blocks) {
-    const std::int64_t expanded = options.scaled(block.expanded);
-    const std::int64_t reduced = block.se == Se::yes ? scaled_channels(expanded / 4, 1) : 0;
-    x = inverted_residual(net, x,
-                          {.kernel = block.kernel,
-                           .stride = block.stride,
-                           .expanded = expanded,
-                           .out = options.scaled(block.out),
-                           .se = {.reduced = reduced, .gate = kHardSigmoid},
-                           .activation = block.act == Act::relu ? kRelu : kHardSwish,
-                           .epsilon = kEpsilon});
+  for (Bottleneck block : spec.blocks) {
+    block.expanded = options.scaled(block.expanded);
+    block.out = options.scaled(block.out);
+    x = mobilenet_v3_block(net, x, block);
   }
   x = net.conv_bn(x, {.out = 6 * net.channels(x)}, kHardSwish, kEpsilon);
   return net.linear(net.activate(classify(net, x, options.scaled(spec.hidden)), kHardSwish),
@@ -72,6 +58,21 @@ TensorId build(NetBuilder& net, TensorId x, const NetOptions& options, const Mob
 }
 
 }  // namespace
+
+std::span<const MobileNetV3Block> mobilenet_v3_large() { return kLarge; }
+
+TensorId mobilenet_v3_block(NetBuilder& net, TensorId x, const MobileNetV3Block& block) {
+  const std::int64_t reduced =
+      block.squeeze == Se::yes ? scaled_channels(block.expanded / 4, 1) : 0;
+  return inverted_residual(net, x,
+                           {.kernel = block.kernel,
+                            .stride = block.stride,
+                            .expanded = block.expanded,
+                            .out = block.out,
+                            .se = {.reduced = reduced, .gate = kHardSigmoid},
+                            .activation = block.function == Act::relu ? kRelu : kHardSwish,
+                            .epsilon = kEpsilon});
+}
 
 void add_mobilenet_v3(ZooList& zoo) {
   add_rows(zoo, {.family = "mobilenet_v3"}, kMobileNets, build);
