@@ -35,22 +35,9 @@ bool is_best(const StudyDrawing& drawing, const SeenTrial& seen) {
   return drawing.best && static_cast<std::int64_t>(seen.trial.number) == *drawing.best;
 }
 
-bool is_trained(const SeenTrial& seen) {
-  return seen.view.record.state == store::TrialState::finished;
-}
-
 std::string_view style_of(const SeenTrial& seen) {
   if (!is_feasible(seen)) return "faint";
   return is_trained(seen) ? "filled" : "hollow";
-}
-
-/// Every so-many-th, so that at most `most` are left.
-template <class T>
-std::vector<T> thinned(std::vector<T> items, std::size_t most) {
-  if (items.size() <= most) return items;
-  std::vector<T> kept;
-  for (std::size_t i = 0; i < most; ++i) kept.push_back(items[i * items.size() / most]);
-  return kept;
 }
 
 /// "3 of 200 points are not shown: they lie far outside."
@@ -65,17 +52,13 @@ std::string left_out_note(std::size_t outside, std::size_t thinned_away) {
   return text.empty() ? "" : report::paragraph(text.substr(1));
 }
 
-/// As the best trial is chosen: once some were trained to the end, only those count.
 std::vector<report::ChartPoint> best_so_far(std::span<const SeenTrial> trials) {
-  const bool some_trained = std::ranges::any_of(
-      trials, [](const SeenTrial& seen) { return is_feasible(seen) && is_trained(seen); });
   std::vector<report::ChartPoint> line;
   double best = 0;
-  for (const auto& seen : trials) {
-    if (!is_feasible(seen) || (some_trained && !is_trained(seen))) continue;
-    if (!line.empty() && seen.minimized.front() >= best) continue;
-    best = seen.minimized.front();
-    line.push_back({static_cast<double>(seen.trial.number), seen.view.values.front()});
+  for (const auto* seen : candidates_of(trials)) {
+    if (!line.empty() && seen->minimized.front() >= best) continue;
+    best = seen->minimized.front();
+    line.push_back({static_cast<double>(seen->trial.number), seen->view.values.front()});
   }
   if (!line.empty())
     line.push_back({static_cast<double>(trials.back().trial.number), line.back().y});

@@ -19,12 +19,6 @@ using store::TrialState;
 
 constexpr std::size_t kAtOnce = 1000;
 
-store::TrialState state_in_store(tune::TrialState state) {
-  return state == tune::TrialState::finished ? TrialState::finished
-         : state == tune::TrialState::failed ? TrialState::failed
-                                             : TrialState::stopped;
-}
-
 bool is_active(TrialState state) {
   return state == TrialState::queued || state == TrialState::running;
 }
@@ -141,7 +135,7 @@ Status Conductor::absorb(const TrialRecord& record) {
     trial.inference = price->inference;
   if (!study_.inference) trial.inference = std::vector<tune::Inference>();
   if (known.is_held()) {
-    trial.state = tune::TrialState::queued;
+    trial.state = TrialState::queued;
     if (must_wait_for_price(known)) ask_untrained(known.key, record.params);
   }
   known.is_priced = trial.inference.has_value();
@@ -289,7 +283,7 @@ Result<bool> Conductor::carry_out(const tune::Decision& decision) {
                                  static_cast<std::int64_t>(promote->level));
   } else if (const auto* ending = std::get_if<tune::End>(&decision)) {
     number = ending->number;
-    written = end(static_cast<std::int64_t>(number), state_in_store(ending->state), ending->reason);
+    written = end(static_cast<std::int64_t>(number), ending->state, ending->reason);
   }
   if (!written || !*written) return written;
   FLEETFIT_TRY(absorb_again(static_cast<std::int64_t>(number)));

@@ -49,11 +49,6 @@ struct Batch {
   bool done = false;
 };
 
-TrialState end_state(tune::TrialState state) {
-  if (state == tune::TrialState::finished) return TrialState::finished;
-  return state == tune::TrialState::failed ? TrialState::failed : TrialState::stopped;
-}
-
 std::string metrics_text(const ToldValues& values) { return nlohmann::json(values.other).dump(); }
 
 }  // namespace
@@ -146,9 +141,9 @@ void StudyDialogue::State::report(tune::Trial trial) {
   const auto number = trial.number;
   known = std::max(known, number + 1);
   const auto before = open.find(number);
-  if (before != open.end() && before->second.state == tune::TrialState::queued) --queued;
-  if (trial.state == tune::TrialState::queued) ++queued;
-  if (tune::has_ended(trial.state)) {
+  if (before != open.end() && before->second.state == TrialState::queued) --queued;
+  if (trial.state == TrialState::queued) ++queued;
+  if (store::has_ended(trial.state)) {
     open.erase(number);
   } else {
     open.insert_or_assign(number, std::move(trial));
@@ -187,12 +182,12 @@ Status StudyDialogue::State::follow() {
 
 void StudyDialogue::State::end(Batch& batch, const tune::End& end) {
   auto trial = open.at(end.number);
-  if (trial.state == tune::TrialState::running) {
+  if (trial.state == TrialState::running) {
     batch.stops.push_back(end);
     trial.stop_requested = true;
   } else {
     batch.decisions.emplace_back(
-        store::EndTrial{static_cast<std::int64_t>(end.number), end_state(end.state), end.reason});
+        store::EndTrial{static_cast<std::int64_t>(end.number), end.state, end.reason});
     trial.state = end.state;
   }
   report(std::move(trial));
@@ -217,7 +212,7 @@ bool StudyDialogue::State::decide(Batch& batch, tune::Room room) {
                                                    static_cast<std::int64_t>(promote->level)});
     ++batch.to_evaluate;
     auto trial = open.at(promote->number);
-    trial.state = tune::TrialState::queued;
+    trial.state = TrialState::queued;
     trial.level = promote->level;
     report(std::move(trial));
     return true;
@@ -275,14 +270,13 @@ AskedTrial StudyDialogue::State::asked(const store::TrialRecord& record) const {
 Result<store::TrialRecord> StudyDialogue::State::running_trial(const ToldValues& values) const {
   const auto named = fmt::format("study {}, trial {}", name(), values.trial);
   FLEETFIT_ASSIGN(auto record, store.find_trial(name(), values.trial));
-  if (!record) return fail(ErrorCode::invalid_input, named + ": there is no such trial");
+  if (!record) return refuse(named + ": there is no such trial");
   if (record->state != TrialState::running)
-    return fail(ErrorCode::invalid_input, fmt::format("{}: it is {}; ask for it before telling",
-                                                      named, status_name(record->state)));
+    return refuse(
+        fmt::format("{}: it is {}; ask for it before telling", named, status_name(record->state)));
   if (values.failed) return std::move(*record);
   if (needs_accuracy(opened.study) && !values.accuracy)
-    return fail(ErrorCode::invalid_input,
-                named + ": values: accuracy is missing, which the study needs");
+    return refuse(named + ": values: accuracy is missing, which the study needs");
   FLEETFIT_ASSIGN(auto trial, trial_from_record(opened.study, *record, opened.known));
   const tune::LevelResult result{.accuracy = values.accuracy.value_or(0),
                                  .loss = values.loss,
@@ -290,7 +284,7 @@ Result<store::TrialRecord> StudyDialogue::State::running_trial(const ToldValues&
                                  .training_j = values.training_j,
                                  .other = values.other};
   if (const auto lacking = tune::lacking_number(opened.study, trial, result))
-    return fail(ErrorCode::invalid_input, fmt::format("{}: {}", named, *lacking));
+    return refuse(fmt::format("{}: {}", named, *lacking));
   return std::move(*record);
 }
 
@@ -404,7 +398,7 @@ Result<std::vector<Told>> StudyDialogue::tell(std::span<const ToldValues> values
   for (const auto& one : values) {
     FLEETFIT_ASSIGN(auto record, state_->running_trial(one));
     if (!numbers.insert(one.trial).second)
-      return fail(ErrorCode::invalid_input, fmt::format("trial {} is told twice", one.trial));
+      return refuse(fmt::format("trial {} is told twice", one.trial));
     records.push_back(std::move(record));
   }
   for (std::size_t i = 0; i < values.size(); ++i)

@@ -9,24 +9,6 @@
 namespace fleetfit::study {
 namespace {
 
-tune::TrialState state_of(store::TrialState state) {
-  switch (state) {
-    case store::TrialState::queued:
-      return tune::TrialState::queued;
-    case store::TrialState::running:
-      return tune::TrialState::running;
-    case store::TrialState::paused:
-      return tune::TrialState::paused;
-    case store::TrialState::finished:
-      return tune::TrialState::finished;
-    case store::TrialState::stopped:
-      return tune::TrialState::stopped;
-    case store::TrialState::failed:
-      break;
-  }
-  return tune::TrialState::failed;
-}
-
 Result<std::map<std::string, double>> numbers_of(const std::string& metrics,
                                                  const std::string& place) {
   std::map<std::string, double> numbers;
@@ -123,7 +105,7 @@ Result<tune::Trial> results_from_record(const tune::Study& study, const store::T
   tune::Trial trial{.number = static_cast<std::size_t>(record.number),
                     .bracket = static_cast<std::size_t>(record.bracket),
                     .level = static_cast<std::size_t>(record.level),
-                    .state = state_of(record.state),
+                    .state = record.state,
                     .stop_requested = record.stop_requested};
   FLEETFIT_TRY(add_results(record, place, trial));
   // Of a study that asks for nothing, all is known.

@@ -30,10 +30,9 @@ Result<std::string> chosen_study(const ImportOptions& options) {
   FLEETFIT_ASSIGN(const auto names, store::list_optuna_studies(options.file));
   if (names.size() == 1) return names.front();
   const auto place = options.file.string();
-  if (names.empty())
-    return fail(ErrorCode::invalid_input, fmt::format("{}: it has no study", place));
-  return fail(ErrorCode::invalid_input, fmt::format("{}: it has {} studies, name one of them: {}",
-                                                    place, names.size(), fmt::join(names, ", ")));
+  if (names.empty()) return refuse(fmt::format("{}: it has no study", place));
+  return refuse(fmt::format("{}: it has {} studies, name one of them: {}", place, names.size(),
+                            fmt::join(names, ", ")));
 }
 
 // What a trial reported on the way counts as epochs.

@@ -16,8 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 
 tl::unexpected<Error> tuned_by_another(const std::string& study) {
-  return fail(ErrorCode::invalid_input,
-              fmt::format("study '{}' is being tuned by another process", study));
+  return refuse(fmt::format("study '{}' is being tuned by another process", study));
 }
 
 }  // namespace

@@ -63,8 +63,7 @@ Result<OptunaSpace> OptunaSpace::of(const OptunaStudy& study) {
   for (const auto& trial : study.trials)
     for (const auto& parameter : trial.parameters) FLEETFIT_TRY(space.add(study, parameter));
   if (space.parameters_.empty())
-    return fail(ErrorCode::invalid_input,
-                fmt::format("study '{}': no trial has parameters", study.name));
+    return refuse(fmt::format("study '{}': no trial has parameters", study.name));
   space.list_steps();
   space.find_conditions(study);
   return space;
@@ -83,10 +82,10 @@ Status OptunaSpace::add(const OptunaStudy& study, const OptunaParameter& paramet
   if (!index) parameters_.push_back({.name = parameter.name, .is_choice = is_choice});
   auto& known = index ? parameters_[*index] : parameters_.back();
   if (known.is_choice != is_choice)
-    return fail(ErrorCode::invalid_input,
-                fmt::format("study '{}': parameter '{}' is a choice in some trials and a number in "
-                            "others",
-                            study.name, parameter.name));
+    return refuse(
+        fmt::format("study '{}': parameter '{}' is a choice in some trials and a number in "
+                    "others",
+                    study.name, parameter.name));
   if (is_choice) {
     add_choices(known, distribution);
   } else {

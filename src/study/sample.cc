@@ -64,15 +64,24 @@ std::vector<Piece> pieces_of(std::int64_t trials, std::size_t most) {
   return pieces;
 }
 
-bool is_finished(const SeenTrial& seen) {
-  return seen.view.record.state == store::TrialState::finished;
-}
-
 }  // namespace
 
 bool is_feasible(const SeenTrial& seen) {
   return !seen.minimized.empty() && !(seen.view.violation > 0) &&
          seen.view.record.state != store::TrialState::failed;
+}
+
+bool is_trained(const SeenTrial& seen) {
+  return seen.view.record.state == store::TrialState::finished;
+}
+
+std::vector<const SeenTrial*> candidates_of(std::span<const SeenTrial> trials) {
+  const bool some_trained = std::ranges::any_of(
+      trials, [](const SeenTrial& seen) { return is_feasible(seen) && is_trained(seen); });
+  std::vector<const SeenTrial*> all;
+  for (const auto& seen : trials)
+    if (is_feasible(seen) && (!some_trained || is_trained(seen))) all.push_back(&seen);
+  return all;
 }
 
 Result<OpenedStudy> open_study(store::StudyStore& store, std::string_view name) {
@@ -181,19 +190,14 @@ Candidate candidate_of(const OpenedStudy& opened, const SeenTrial& seen) {
 }
 
 std::vector<const SeenTrial*> pareto_of(std::span<const SeenTrial> trials) {
-  const bool some_finished = std::ranges::any_of(
-      trials, [](const SeenTrial& seen) { return is_feasible(seen) && is_finished(seen); });
-  std::vector<const SeenTrial*> feasible;
+  const auto candidates = candidates_of(trials);
   std::vector<double> values;
-  for (const auto& seen : trials) {
-    if (!is_feasible(seen) || (some_finished && !is_finished(seen))) continue;
-    feasible.push_back(&seen);
-    values.insert(values.end(), seen.minimized.begin(), seen.minimized.end());
-  }
+  for (const auto* seen : candidates)
+    values.insert(values.end(), seen->minimized.begin(), seen->minimized.end());
   std::vector<const SeenTrial*> set;
-  if (feasible.empty()) return set;
-  const search::PointsView points{values, feasible.front()->minimized.size()};
-  for (const auto i : search::pareto_set(points)) set.push_back(feasible[i]);
+  if (candidates.empty()) return set;
+  const search::PointsView points{values, candidates.front()->minimized.size()};
+  for (const auto i : search::pareto_set(points)) set.push_back(candidates[i]);
   return set;
 }
 

@@ -34,6 +34,22 @@ struct SeenTrial {
 /// Its objective is known and it keeps all limits.
 bool is_feasible(const SeenTrial& seen);
 
+/// It was trained to the end.
+bool is_trained(const SeenTrial& seen);
+
+/// The trials of which the best one is chosen: the feasible ones; once some of them were trained to
+/// the end, those alone.
+std::vector<const SeenTrial*> candidates_of(std::span<const SeenTrial> trials);
+
+/// Every so-many-th, so that at most `most` are left.
+template <class T>
+std::vector<T> thinned(std::vector<T> items, std::size_t most) {
+  if (items.size() <= most) return items;
+  std::vector<T> kept;
+  for (std::size_t i = 0; i < most; ++i) kept.push_back(items[i * items.size() / most]);
+  return kept;
+}
+
 Result<SeenTrial> see_trial(const OpenedStudy& opened, store::TrialRecord record);
 Result<std::vector<SeenTrial>> see_trials(const OpenedStudy& opened,
                                           std::vector<store::TrialRecord> records);
@@ -55,14 +71,15 @@ std::vector<RungView> rungs_of(std::span<const SeenTrial> trials);
 
 Candidate candidate_of(const OpenedStudy& opened, const SeenTrial& seen);
 
-/// Of feasible trials those that none dominates, by the first objective. If some of them have had
-/// the largest budget, of those alone: early results have cost less and are no fair match.
+/// Of the candidates those that none dominates, by the first objective: early results have cost
+/// less and are no fair match for those of the largest budget.
 std::vector<const SeenTrial*> pareto_of(std::span<const SeenTrial> trials);
 
 /// The trials that `pareto_of` would find among all of a study, however many there are. Keeps only
 /// those in memory.
 Result<std::vector<SeenTrial>> pareto_of_all(store::StudyStore& store, const OpenedStudy& opened);
 
+nlohmann::ordered_json tuning_json(const store::StudyRecord& study);
 nlohmann::ordered_json counts_json(const store::TrialCounts& counts);
 nlohmann::ordered_json rung_json(const RungView& rung);
 /// `labels` are those of the objective's numbers.

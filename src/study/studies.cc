@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -137,33 +138,24 @@ std::string_view status_name(TrialState state) {
 }
 
 std::string goal_label(const tune::Goal& goal) {
-  const auto on = [&goal](std::string_view what, std::string_view unit) {
-    return goal.device.empty() ? fmt::format("{}, {}", what, unit)
-                               : fmt::format("{} on {}, {}", what, goal.device, unit);
+  struct Label {
+    std::string_view what;
+    std::string_view unit = {};
   };
-  switch (goal.metric) {
-    case tune::Metric::accuracy:
-      return "accuracy";
-    case tune::Metric::loss:
-      return "loss";
-    case tune::Metric::latency:
-      return on("latency", "ms");
-    case tune::Metric::throughput:
-      return on("throughput", "samples/s");
-    case tune::Metric::energy:
-      return on("energy", "mJ");
-    case tune::Metric::training_time:
-      return "training time, s";
-    case tune::Metric::training_energy:
-      return "training energy, J";
-    case tune::Metric::ratio_of_time:
-      return "(training + inference time) / accuracy";
-    case tune::Metric::ratio_of_energy:
-      return "(training + inference energy) / accuracy";
-    case tune::Metric::other:
-      break;
-  }
-  return goal.name;
+  constexpr std::array<Label, 9> kLabels = {{{"accuracy"},
+                                             {"loss"},
+                                             {"latency", "ms"},
+                                             {"throughput", "samples/s"},
+                                             {"energy", "mJ"},
+                                             {"training time", "s"},
+                                             {"training energy", "J"},
+                                             {"(training + inference time) / accuracy"},
+                                             {"(training + inference energy) / accuracy"}}};
+  if (goal.metric == tune::Metric::other) return goal.name;
+  const auto& [what, unit] = kLabels[static_cast<std::size_t>(goal.metric)];
+  if (unit.empty()) return std::string(what);
+  return goal.device.empty() ? fmt::format("{}, {}", what, unit)
+                             : fmt::format("{} on {}, {}", what, goal.device, unit);
 }
 
 std::vector<std::string> objective_labels(const tune::Study& study) {

@@ -71,6 +71,10 @@ ordered_json candidate_json(const std::vector<std::string>& labels, const Candid
 
 }  // namespace
 
+ordered_json tuning_json(const store::StudyRecord& study) {
+  return {{"time_s", study.tuning_s}, {"energy_j", core::or_null(study.tuning_j)}};
+}
+
 ordered_json counts_json(const store::TrialCounts& counts) {
   return {{"waiting", counts.queued + counts.paused},
           {"running", counts.running},
@@ -112,14 +116,12 @@ ordered_json rung_json(const RungView& rung) {
 }
 
 ordered_json to_json(const StudySummary& summary) {
-  return {
-      {"name", summary.study.name},
-      {"created", report::date_text(summary.study.created)},
-      {"done", summary.study.done},
-      {"trials", counts_json(summary.trials)},
-      {"best_accuracy", core::or_null(summary.best_accuracy)},
-      {"tuning",
-       {{"time_s", summary.study.tuning_s}, {"energy_j", core::or_null(summary.study.tuning_j)}}}};
+  return {{"name", summary.study.name},
+          {"created", report::date_text(summary.study.created)},
+          {"done", summary.study.done},
+          {"trials", counts_json(summary.trials)},
+          {"best_accuracy", core::or_null(summary.best_accuracy)},
+          {"tuning", tuning_json(summary.study)}};
 }
 
 ordered_json to_json(const std::vector<StudySummary>& studies) {
@@ -130,16 +132,14 @@ ordered_json to_json(const std::vector<StudySummary>& studies) {
 
 ordered_json to_json(const StudyView& view) {
   const auto labels = objective_labels(view.study);
-  ordered_json json = {
-      {"name", view.record.name},
-      {"created", report::date_text(view.record.created)},
-      {"done", view.record.done},
-      {"objective", labels},
-      {"counts", counts_json(view.counts)},
-      {"trials_total", view.counts.all()},
-      {"inference_tunings", view.inference_tunings},
-      {"tuning",
-       {{"time_s", view.record.tuning_s}, {"energy_j", core::or_null(view.record.tuning_j)}}}};
+  ordered_json json = {{"name", view.record.name},
+                       {"created", report::date_text(view.record.created)},
+                       {"done", view.record.done},
+                       {"objective", labels},
+                       {"counts", counts_json(view.counts)},
+                       {"trials_total", view.counts.all()},
+                       {"inference_tunings", view.inference_tunings},
+                       {"tuning", tuning_json(view.record)}};
   json["best"] = ordered_json::array();
   for (const auto& trial : view.best) json["best"].push_back(trial_json(labels, trial));
   json["rungs"] = ordered_json::array();
@@ -153,8 +153,7 @@ ordered_json to_json(const BestOfStudy& best) {
   const auto labels = objective_labels(best.study);
   ordered_json json = best.best ? candidate_json(labels, *best.best)
                                 : ordered_json{{"trial", nullptr}, {"reason", best.why_none}};
-  json["tuning"] = {{"time_s", best.record.tuning_s},
-                    {"energy_j", core::or_null(best.record.tuning_j)}};
+  json["tuning"] = tuning_json(best.record);
   if (best.nearest) json["nearest"] = candidate_json(labels, *best.nearest);
   if (!best.pareto.empty()) {
     json["pareto"] = ordered_json::array();

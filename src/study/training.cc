@@ -50,10 +50,10 @@ Status make_room(store::StudyStore& store, const Training& training, const TuneR
   if (!found) return {};
   if (found->done) return store.remove_study(request.study.name).map([](bool /*was*/) {});
   if (found->definition == request.definition) return {};
-  return fail(ErrorCode::invalid_input,
-              fmt::format("{} is being made by another command, which has not ended; the same "
-                          "command goes on, or 'fleetfit study remove \"{}\"' forgets it",
-                          training.output.string(), request.study.name));
+  return refuse(
+      fmt::format("{} is being made by another command, which has not ended; the same "
+                  "command goes on, or 'fleetfit study remove \"{}\"' forgets it",
+                  training.output.string(), request.study.name));
 }
 
 Status check_end(store::StudyStore& store, const std::string& study) {

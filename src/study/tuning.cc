@@ -7,7 +7,9 @@
 #include <system_error>
 
 #include "fleetfit/core/companion.h"
+#include "fleetfit/core/sha256.h"
 #include "fleetfit/tune/patience.h"
+#include "fleetfit/tune/slurm_executor.h"
 #include "study/conductor.h"
 #include "study/crew.h"
 #include "study/lead.h"
@@ -38,10 +40,10 @@ Result<StudyRecord> create_or_resume(const StudyPlace& place, const TuneRequest&
         ErrorCode::invalid_input,
         fmt::format("there is a study '{}' already; --resume goes on with it", request.study.name));
   if (found->definition != request.definition)
-    return fail(ErrorCode::invalid_input,
-                fmt::format("the file of study '{}' has changed since the study was begun; give "
-                            "the new one another name",
-                            request.study.name));
+    return refuse(
+        fmt::format("the file of study '{}' has changed since the study was begun; give "
+                    "the new one another name",
+                    request.study.name));
   return *std::move(found);
 }
 
@@ -52,6 +54,15 @@ Status create_folder(const std::filesystem::path& folder) {
     return fail(ErrorCode::io,
                 fmt::format("{}: cannot be created: {}", folder.string(), error.message()));
   return {};
+}
+
+// The same for the same work, so that a process finds the jobs that a killed one left.
+std::string job_name(const ClusterRequest& request) {
+  std::string name = request.work;
+  const auto is_other = [](unsigned char c) { return std::isalnum(c) == 0; };
+  std::ranges::replace_if(name, is_other, '-');
+  const auto place = core::sha256_hex(request.folder.string() + "\n" + request.work);
+  return fmt::format("fleetfit-{}-{}", name.substr(0, 40), place.substr(0, 8));
 }
 
 /// One run of `tune_study`.
@@ -198,14 +209,36 @@ Result<TuneSummary> tune_study(const StudyPlace& place, const TuneRequest& reque
   return Tuning(place, request, parts, record).run(std::move(command), stop);
 }
 
+std::unique_ptr<tune::Executor> make_slurm_executor(const ClusterRequest& request,
+                                                    const core::Clock& clock,
+                                                    core::Progress& progress) {
+  const auto say = [&progress](std::string_view text) {
+    progress.receive({.kind = core::ProgressKind::message, .name = "slurm", .text = text});
+  };
+  return tune::make_slurm_executor(clock, {.job_name = job_name(request),
+                                           .folder = request.folder / "slurm",
+                                           .resources = request.resources,
+                                           .most_at_once = request.most_at_once,
+                                           .say = say});
+}
+
+std::unique_ptr<tune::Executor> make_slurm_executor(const TuneRequest& request,
+                                                    const core::Clock& clock,
+                                                    core::Progress& progress) {
+  return make_slurm_executor(ClusterRequest{.work = request.study.name,
+                                            .folder = request.folder,
+                                            .resources = request.study.resources},
+                             clock, progress);
+}
+
 Result<std::filesystem::path> default_study_folder(std::string_view store_url) {
   constexpr std::string_view kFile = "sqlite:";
   if (store_url.starts_with(kFile) && store_url.size() > kFile.size())
     return std::filesystem::absolute(std::string(store_url.substr(kFile.size())) + ".studies");
   if (store_url.starts_with("memory:"))
-    return fail(ErrorCode::invalid_input,
-                "--store memory: is seen by one process alone; a study needs one that its workers "
-                "can open, as sqlite:FILE");
+    return refuse(
+        "--store memory: is seen by one process alone; a study needs one that its workers "
+        "can open, as sqlite:FILE");
   return std::filesystem::absolute("fleetfit.studies");
 }
 
@@ -227,8 +260,7 @@ Result<std::vector<std::string>> trainer_command(const std::string& verb) {
 
 Result<std::vector<std::string>> trial_command(const tune::Workload& workload) {
   if (workload.builtin.empty() && workload.command.empty())
-    return fail(ErrorCode::invalid_input,
-                "the study has no workload; `study ask` and `study tell` evaluate its trials");
+    return refuse("the study has no workload; `study ask` and `study tell` evaluate its trials");
   if (workload.builtin.empty()) return workload.command;
   auto command = trainer_command("workload");
   if (command) command->push_back(workload.builtin);

@@ -26,29 +26,6 @@ std::int64_t number_of(const SeenTrial& seen) {
   return static_cast<std::int64_t>(seen.trial.number);
 }
 
-bool is_trained(const SeenTrial& seen) {
-  return seen.view.record.state == store::TrialState::finished;
-}
-
-/// Every so-many-th, so that at most `most` are left.
-std::vector<const SeenTrial*> thinned(const std::vector<const SeenTrial*>& trials,
-                                      std::size_t most) {
-  if (trials.size() <= most) return trials;
-  std::vector<const SeenTrial*> kept;
-  for (std::size_t i = 0; i < most; ++i) kept.push_back(trials[i * trials.size() / most]);
-  return kept;
-}
-
-/// As the best trial is chosen: once some were trained to the end, only those count.
-std::vector<const SeenTrial*> candidates_of(const std::vector<SeenTrial>& trials) {
-  const bool some_trained = std::ranges::any_of(
-      trials, [](const SeenTrial& seen) { return is_feasible(seen) && is_trained(seen); });
-  std::vector<const SeenTrial*> all;
-  for (const auto& seen : trials)
-    if (is_feasible(seen) && (!some_trained || is_trained(seen))) all.push_back(&seen);
-  return all;
-}
-
 Json history_json(const std::vector<SeenTrial>& trials) {
   auto list = Json::array();
   const auto candidates = candidates_of(trials);
@@ -113,7 +90,7 @@ Json parallel_json(const OpenedStudy& opened, const std::vector<std::string>& la
   std::vector<const SeenTrial*> others;
   for (const auto* seen : all)
     if (!best.contains(seen)) others.push_back(seen);
-  auto drawn = thinned({best.begin(), best.end()}, kMostLines / 2);
+  auto drawn = thinned(std::vector(best.begin(), best.end()), kMostLines / 2);
   std::ranges::copy(thinned(others, kMostLines / 2), std::back_inserter(drawn));
   std::ranges::sort(drawn, {}, [](const SeenTrial* seen) { return seen->trial.number; });
   auto lines = Json::array();
@@ -160,9 +137,7 @@ Result<Json> study_overview(store::StudyStore& store, std::string_view name) {
             {"objective", labels},
             {"counts", counts_json(sample.counts)},
             {"trials_total", sample.counts.all()},
-            {"tuning",
-             {{"time_s", record.tuning_s},
-              {"energy_j", record.tuning_j ? Json(*record.tuning_j) : Json()}}}};
+            {"tuning", tuning_json(record)}};
   json["best"] = Json::array();
   for (const auto& seen : best) json["best"].push_back(trial_json(labels, seen.view));
   json["running"] = running_json(labels, sample.trials);

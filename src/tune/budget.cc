@@ -22,16 +22,15 @@ std::int64_t steps_to(double whole, double step) {
 
 Status check_epochs(const BudgetOptions& options) {
   if (options.min_epochs < 1) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("min_epochs: {} is less than 1", options.min_epochs));
+    return core::refuse(fmt::format("min_epochs: {} is less than 1", options.min_epochs));
   }
   if (options.max_epochs < options.min_epochs) {
-    return fail(ErrorCode::invalid_input, fmt::format("max_epochs: {} is less than min_epochs ({})",
-                                                      options.max_epochs, options.min_epochs));
+    return core::refuse(fmt::format("max_epochs: {} is less than min_epochs ({})",
+                                    options.max_epochs, options.min_epochs));
   }
   if (options.max_epochs > kMostEpochs) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("max_epochs: {} is more than {}", options.max_epochs, kMostEpochs));
+    return core::refuse(
+        fmt::format("max_epochs: {} is more than {}", options.max_epochs, kMostEpochs));
   }
   return {};
 }
@@ -56,19 +55,16 @@ core::Fields fields_of(const BudgetOptions*) {
 }
 
 Status check(const BudgetOptions& options) {
-  if (Status epochs = check_epochs(options); !epochs) {
-    return epochs;
-  }
+  FLEETFIT_TRY(check_epochs(options));
   if (!(options.min_data >= kLeastData && options.min_data <= 1)) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("min_data: {} is not between {} and 1", options.min_data, kLeastData));
+    return core::refuse(
+        fmt::format("min_data: {} is not between {} and 1", options.min_data, kLeastData));
   }
   if (!(options.eta >= kLeastEta) || !std::isfinite(options.eta)) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("eta: {} is not {} or more", options.eta, kLeastEta));
+    return core::refuse(fmt::format("eta: {} is not {} or more", options.eta, kLeastEta));
   }
   if (options.max_trials == 0) {
-    return fail(ErrorCode::invalid_input, "max_trials: 0 leaves nothing to try");
+    return core::refuse("max_trials: 0 leaves nothing to try");
   }
   return {};
 }

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
-
-#include "tune/metrics.h"
 
 namespace fleetfit::tune {
 namespace {
@@ -99,30 +98,18 @@ std::optional<double> number_of(const Study& study, const Goal& goal, const Tria
   return std::nullopt;
 }
 
-std::string name_of(const Goal& goal) {
-  switch (goal.metric) {
-    case Metric::accuracy:
-      return "accuracy";
-    case Metric::loss:
-      return "loss";
-    case Metric::latency:
-      return "latency of inference";
-    case Metric::throughput:
-      return "throughput of inference";
-    case Metric::energy:
-      return "energy of inference";
-    case Metric::training_time:
-      return "training time";
-    case Metric::training_energy:
-      return "energy of training";
-    case Metric::ratio_of_time:
-      return "time";
-    case Metric::ratio_of_energy:
-      return "energy of training or inference";
-    case Metric::other:
-      return goal.name;
-  }
-  return goal.name;
+std::string_view name_of(const Goal& goal) {
+  if (goal.metric == Metric::other) return goal.name;
+  constexpr std::array<std::string_view, 9> kNames = {"accuracy",
+                                                      "loss",
+                                                      "latency of inference",
+                                                      "throughput of inference",
+                                                      "energy of inference",
+                                                      "training time",
+                                                      "energy of training",
+                                                      "time",
+                                                      "energy of training or inference"};
+  return kNames[static_cast<std::size_t>(goal.metric)];
 }
 
 double relative_excess(double value, double limit) {

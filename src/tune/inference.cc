@@ -10,8 +10,7 @@
 
 #include "fleetfit/core/clock.h"
 #include "fleetfit/tune/sampler.h"
-#include "tune/inference_choices.h"
-#include "tune/inference_prices.h"
+#include "tune/inference_settings.h"
 
 namespace fleetfit::tune {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -92,7 +93,7 @@ Status check_condition(std::span<const Parameter> all, std::size_t index) {
 
 Status check_one(std::span<const Parameter> all, std::size_t index) {
   const Parameter& parameter = all[index];
-  if (parameter.name.empty()) return fail(ErrorCode::invalid_input, "a parameter has no name");
+  if (parameter.name.empty()) return core::refuse("a parameter has no name");
   Status kind = parameter.is_choice() ? check_values(parameter) : check_range(parameter);
   return kind ? check_condition(all, index) : kind;
 }
@@ -158,17 +159,20 @@ Result<double> read_range(const Parameter& parameter, const core::JsonView& json
 }
 
 // Nothing if it does not fit.
-std::optional<std::uint64_t> product(std::uint64_t a, std::uint64_t b) {
-  if (b != 0 && a > std::numeric_limits<std::uint64_t>::max() / b) return std::nullopt;
-  return a * b;
+using Count = std::optional<std::uint64_t>;
+constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
+
+Count product(Count a, Count b) {
+  if (!a || !b || (*b != 0 && *a > kMost / *b)) return std::nullopt;
+  return *a * *b;
 }
 
-std::optional<std::uint64_t> sum(std::uint64_t a, std::uint64_t b) {
-  if (a > std::numeric_limits<std::uint64_t>::max() - b) return std::nullopt;
-  return a + b;
+Count sum(Count a, Count b) {
+  if (!a || !b || *a > kMost - *b) return std::nullopt;
+  return *a + *b;
 }
 
-std::optional<std::uint64_t> count_range(const Parameter& parameter) {
+Count count_range(const Parameter& parameter) {
   if (parameter.low == parameter.high) return 1;
   if (!parameter.integer) return std::nullopt;
   return static_cast<std::uint64_t>(parameter.high - parameter.low) + 1;
@@ -180,37 +184,30 @@ bool holds(const Parameter::Condition& condition, std::size_t choice) {
 
 // Ways to choose among the parameters that depend on one that has this value, given the ways of
 // each of them.
-std::optional<std::uint64_t> count_dependents(std::span<const Parameter> all, std::size_t parent,
-                                              std::size_t choice,
-                                              std::span<const std::uint64_t> ways) {
-  std::uint64_t count = 1;
+Count count_dependents(std::span<const Parameter> all, std::size_t parent, std::size_t choice,
+                       std::span<const Count> ways) {
+  Count count = 1;
   for (std::size_t child = parent + 1; child < all.size(); ++child) {
     const auto& when = all[child].when;
-    if (!when || when->parameter != parent || !holds(*when, choice)) continue;
-    const auto more = product(count, ways[child]);
-    if (!more) return std::nullopt;
-    count = *more;
+    if (when && when->parameter == parent && holds(*when, choice))
+      count = product(count, ways[child]);
   }
   return count;
 }
 
-std::optional<std::uint64_t> count_ways(std::span<const Parameter> all, std::size_t parameter,
-                                        std::span<const std::uint64_t> ways) {
+Count count_ways(std::span<const Parameter> all, std::size_t parameter,
+                 std::span<const Count> ways) {
   if (!all[parameter].is_choice()) return count_range(all[parameter]);
-  std::uint64_t count = 0;
-  for (std::size_t choice = 0; choice < all[parameter].values.size(); ++choice) {
-    const auto below = count_dependents(all, parameter, choice, ways);
-    const auto more = below ? sum(count, *below) : std::nullopt;
-    if (!more) return std::nullopt;
-    count = *more;
-  }
+  Count count = 0;
+  for (std::size_t choice = 0; choice < all[parameter].values.size(); ++choice)
+    count = sum(count, count_dependents(all, parameter, choice, ways));
   return count;
 }
 
 }  // namespace
 
 tl::unexpected<Error> refuse(const Parameter& parameter, std::string_view problem) {
-  return fail(ErrorCode::invalid_input, fmt::format("{}: {}", parameter.name, problem));
+  return core::refuse(fmt::format("{}: {}", parameter.name, problem));
 }
 
 core::Names names_of(Group) {
@@ -239,7 +236,7 @@ Result<Parameters> Parameters::create(std::vector<Parameter> parameters) {
     if (!names.insert(parameters[i].name).second) {
       return refuse(parameters[i], "there are two parameters of this name");
     }
-    if (Status good = check_one(parameters, i); !good) return tl::unexpected(good.error());
+    FLEETFIT_TRY(check_one(parameters, i));
   }
   Parameters result;
   result.parameters_ = std::move(parameters);
@@ -303,19 +300,11 @@ double Parameters::from_unit(std::size_t parameter, double unit) const {
 
 std::optional<std::uint64_t> Parameters::count() const {
   // Backwards: what depends on a parameter stands after it.
-  std::vector<std::uint64_t> ways(size(), 1);
-  for (std::size_t i = size(); i-- > 0;) {
-    const auto count = count_ways(parameters_, i, ways);
-    if (!count) return std::nullopt;
-    ways[i] = *count;
-  }
-  std::uint64_t all = 1;
-  for (std::size_t i = 0; i < size(); ++i) {
-    if (parameters_[i].when) continue;
-    const auto more = product(all, ways[i]);
-    if (!more) return std::nullopt;
-    all = *more;
-  }
+  std::vector<Count> ways(size(), 1);
+  for (std::size_t i = size(); i-- > 0;) ways[i] = count_ways(parameters_, i, ways);
+  Count all = 1;
+  for (std::size_t i = 0; i < size(); ++i)
+    if (!parameters_[i].when) all = product(all, ways[i]);
   return all;
 }
 

@@ -3,15 +3,30 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "fleetfit/tune/history.h"
 #include "fleetfit/tune/study.h"
 #include "fleetfit/tune/tuner.h"
-#include "tune/ranking.h"
 
 /// Which trials go on. Schedulers know levels only, whatever a level's budget is.
 namespace fleetfit::tune {
+
+/// A trial at the end of a level.
+struct Standing {
+  std::size_t trial = 0;
+  std::vector<double> values = {};  ///< to be minimized
+  double violation = 0;             ///< of the study's limits
+};
+
+/// Of trials with one objective: those that break limits come last, the less they break them the
+/// earlier; of equal ones the older.
+bool is_before(const Standing& a, const Standing& b);
+
+/// Indices, best first. Several objectives: by non-dominated sets, in a set the lonelier first; of
+/// equal ones the older. Depends on what there is, not on its order.
+std::vector<std::size_t> ranking(std::span<const Standing> standings);
 
 /// What schedulers know of a trial. Unless it has ended or waits to be judged, it is in a queue or
 /// with a worker.
@@ -65,6 +80,5 @@ std::unique_ptr<Scheduler> make_scheduler(const SchedulerOptions& options);
 
 std::unique_ptr<Scheduler> make_halving(const SchedulerOptions& options);
 std::unique_ptr<Scheduler> make_asha(const SchedulerOptions& options);
-std::unique_ptr<Scheduler> make_median(const SchedulerOptions& options);
 
 }  // namespace fleetfit::tune

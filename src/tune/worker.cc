@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <thread>
 
+#include "fleetfit/core/json.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/tune/patience.h"
 #include "fleetfit/tune/training_energy.h"
-#include "tune/level_record.h"
 
 namespace fleetfit::tune {
 namespace {
@@ -105,6 +106,27 @@ bool holds_nothing(const std::filesystem::path& folder) {
   std::error_code error;
   const std::filesystem::directory_iterator first(folder, error);
   return error || first == std::filesystem::directory_iterator{};
+}
+
+/// The numbers of a level that a trial has ended.
+store::LevelRecord level_record(std::int64_t level, const Budget& budget,
+                                const TrialOutcome& outcome) {
+  auto metrics = nlohmann::json::object();
+  for (const auto& [name, value] : outcome.other) metrics[name] = value;
+  auto epochs = nlohmann::json::array();
+  double last = 0;  // stands for one that an epoch does not report
+  for (const auto& epoch : outcome.epochs) {
+    last = epoch.accuracy.value_or(last);
+    epochs.push_back(last);
+  }
+  return {.level = level,
+          .epochs = budget.epochs,
+          .data_fraction = budget.data_fraction,
+          .accuracy = outcome.accuracy,
+          .loss = outcome.loss,
+          .training_s = outcome.elapsed_s,
+          .metrics = core::format_json_line(metrics),
+          .epoch_values = core::format_json_line(epochs)};
 }
 
 class Worker {
@@ -260,8 +282,7 @@ class Worker {
   Status save_structure(const Claim& claim, const std::string& model) {
     if (!hooks_.structure_of) return {};
     if (model.empty())
-      return fail(ErrorCode::invalid_input,
-                  "its result names no model, which inference is to be tuned for");
+      return core::refuse("its result names no model, which inference is to be tuned for");
     FLEETFIT_ASSIGN(auto structure, hooks_.structure_of(model));
     FLEETFIT_TRY(
         patience_.keep_trying([&] { return store_.save_structure(claim, structure, model); }));
@@ -310,6 +331,23 @@ class Worker {
 };
 
 }  // namespace
+
+core::GrowingPause pause_between_questions(const store::StudyStore& store) {
+  return {milliseconds(5), milliseconds(store.hears_of_changes() ? 1000 : 100)};
+}
+
+bool Patience::waited(const Error& error) {
+  if (!waiting_ && say_)
+    say_(fmt::format("waiting until the store can be used again: {}", error.message));
+  waiting_ = true;
+  return sleep_unless_stopped(pause_.take(), stop_);
+}
+
+void Patience::answered() {
+  if (waiting_ && say_) say_("the store can be used again");
+  waiting_ = false;
+  pause_.something_happened();
+}
 
 LeaseClock::LeaseClock(const core::Clock& clock, milliseconds lease)
     : clock_(clock), lease_(lease), last_now_(clock.now()), last_date_(clock.date()) {}

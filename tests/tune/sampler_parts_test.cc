@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "tune/samplers/archive.h"
-#include "tune/samplers/axes.h"
 #include "tune/samplers/density.h"
 
 namespace fleetfit::tune {

@@ -4,9 +4,9 @@
 #include <set>
 
 #include "fleetfit/core/random.h"
-#include "tune/async_rung.h"
+#include "tune/asha.h"
 #include "tune/observation_queue.h"
-#include "tune/ranking.h"
+#include "tune/scheduler.h"
 
 namespace fleetfit::tune {
 namespace {

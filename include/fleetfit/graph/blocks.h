@@ -58,6 +58,11 @@ TensorId searched_stages(NetBuilder& net, TensorId x, const NetOptions& options,
 /// expansion, the dense convolution is all there is. Never has a squeeze-excite.
 TensorId fused_inverted_residual(NetBuilder& net, TensorId x, const InvertedResidual& block);
 
+/// A convolution of each channel for itself, with batch norm and activation. The channels of `spec`
+/// do not count.
+TensorId depthwise(NetBuilder& net, TensorId x, ConvSpec spec, const Activation& activation = {},
+                   float epsilon = 1e-5F);
+
 /// A depthwise convolution and a 1x1 convolution, each with batch norm and activation
 /// (MobileNetV1).
 TensorId depthwise_separable(NetBuilder& net, TensorId x, const ConvSpec& spec,

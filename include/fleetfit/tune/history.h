@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "fleetfit/store/study_records.h"
 #include "fleetfit/tune/budget.h"
 #include "fleetfit/tune/parameters.h"
 #include "fleetfit/tune/study.h"
@@ -15,14 +16,11 @@
 /// are functions of it alone, so that a study that was killed goes on as if nothing had happened.
 namespace fleetfit::tune {
 
-enum class TrialState : std::uint8_t {
-  queued,  ///< for a worker to take; people see "waiting"
-  running,
-  paused,    ///< between two levels; people see "waiting"
-  finished,  ///< trained with the largest budget of its bracket
-  stopped,   ///< cut: others were better, or a limit was broken
-  failed,
-};
+/// `queued` for a worker to take, or `paused` between two levels, both of which people see as
+/// "waiting"; `finished`: trained with the largest budget of its bracket; `stopped`: cut, as others
+/// were better or a limit was broken.
+using store::has_ended;
+using store::TrialState;
 
 /// How a network runs where it is deployed: the answer of inference tuning on one device.
 struct Inference {
@@ -62,11 +60,6 @@ struct Trial {
   /// becomes known after the trial has ended is not filled in.
   std::optional<std::vector<Inference>> inference = std::nullopt;
 };
-
-inline bool has_ended(TrialState state) {
-  return state == TrialState::finished || state == TrialState::stopped ||
-         state == TrialState::failed;
-}
 
 /// The objective's values of a trial at the end of a level, all to be minimized; nothing while a
 /// number they need is not known. A trial with an accuracy of 0 has an infinite ratio. In

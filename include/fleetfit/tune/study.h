@@ -57,6 +57,16 @@ enum class Metric : std::uint8_t {
   other,            ///< any number that the trial's result has; `name`
 };
 
+/// Whether it is a number of inference on a device alone.
+constexpr bool is_of_inference(Metric metric) {
+  return metric == Metric::latency || metric == Metric::throughput || metric == Metric::energy;
+}
+
+/// Whether it is the paper's, of training and inference together.
+constexpr bool is_ratio(Metric metric) {
+  return metric == Metric::ratio_of_time || metric == Metric::ratio_of_energy;
+}
+
 struct Goal {
   Metric metric = Metric::accuracy;
   std::string name = {};    ///< of Metric::other

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <map>
+#include <span>
+#include <string>
 
 #include "graph/ncnn/layers.h"
 
@@ -235,7 +238,34 @@ void reorg(Conversion& c) {
   c.output(0, y);
 }
 
-constexpr std::array<LayerType, 7> kLayers = {{
+// --- Detection
+
+/// Names of parameters by their numbers.
+using ParamNames = std::span<const std::string_view>;
+
+constexpr std::string_view kPriorBox[] = {
+    "min_sizes",    "max_sizes",  "aspect_ratios", "variance0", "variance1",
+    "variance2",    "variance3",  "flip",          "clip",      "image_width",
+    "image_height", "step_width", "step_height",   "offset"};
+constexpr std::string_view kDetectionOutput[] = {
+    "num_class", "nms_threshold", "nms_top_k", "keep_top_k", "confidence_threshold",
+    "variance0", "variance1",     "variance2", "variance3"};
+constexpr std::string_view kYoloOutput[] = {"num_class",     "num_box", "confidence_threshold",
+                                            "nms_threshold", "biases",  "mask",
+                                            "anchors_scale"};
+
+/// Keeps the layer as it stands, with the names of its parameters.
+void post_processing(Conversion& c, ParamNames names) {
+  std::map<std::string, Attribute> attributes;
+  for (std::size_t id = 0; id < names.size(); ++id) {
+    const auto found = c.params().all().find(static_cast<int>(id));
+    if (found != c.params().all().end())
+      attributes[std::string(names[id])] = attribute_of(found->second);
+  }
+  c.unknown("detection post-processing is not run by fleetfit", std::move(attributes));
+}
+
+constexpr std::array<LayerType, 11> kLayers = {{
     {"Pooling", [](Conversion& c) { pooling(c, 2); }},
     {"Pooling1D", [](Conversion& c) { pooling(c, 1); }},
     {"Interp", interp},
@@ -243,6 +273,11 @@ constexpr std::array<LayerType, 7> kLayers = {{
     {"ShuffleChannel", shuffle_channel},
     {"PixelShuffle", pixel_shuffle},
     {"Reorg", reorg},
+    {"PriorBox", [](Conversion& c) { post_processing(c, kPriorBox); }},
+    {"DetectionOutput", [](Conversion& c) { post_processing(c, kDetectionOutput); }},
+    {"YoloDetectionOutput",
+     [](Conversion& c) { post_processing(c, ParamNames(kYoloOutput).first(5)); }},
+    {"Yolov3DetectionOutput", [](Conversion& c) { post_processing(c, kYoloOutput); }},
 }};
 
 }  // namespace

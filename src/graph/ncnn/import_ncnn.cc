@@ -5,7 +5,6 @@
 
 #include "fleetfit/graph/import.h"
 #include "fleetfit/graph/shape_inference.h"
-#include "graph/ncnn/input_layer.h"
 #include "graph/ncnn/layers.h"
 
 namespace fleetfit::graph {
@@ -18,8 +17,7 @@ Table layer_table() {
   Table table;
   for (const auto group :
        {convolution_layers(), matrix_layers(), normalization_layers(), activation_layers(),
-        arithmetic_layers(), image_layers(), moving_layers(), reduction_layers(), source_layers(),
-        detection_layers()}) {
+        arithmetic_layers(), image_layers(), moving_layers(), source_layers()}) {
     for (const auto& type : group) table[type.name] = &type;
   }
   return table;
@@ -74,8 +72,7 @@ Result<ImportedModel> import_ncnn(std::string_view text, const ImportOptions& op
   // Text graphs have some ten thousand characters.
   constexpr std::size_t kMostCharacters = 64 << 20;
   if (text.size() > kMostCharacters) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{} characters are no text graph", text.size()));
+    return refuse(fmt::format("{} characters are no text graph", text.size()));
   }
   FLEETFIT_ASSIGN(auto layers, ncnn::parse_param_text(text));
   ncnn::GraphWriter writer(options);

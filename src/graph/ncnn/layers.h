@@ -25,12 +25,16 @@ std::span<const LayerType> activation_layers();
 std::span<const LayerType> arithmetic_layers();
 std::span<const LayerType> image_layers();
 std::span<const LayerType> moving_layers();
-std::span<const LayerType> reduction_layers();
 std::span<const LayerType> source_layers();
-std::span<const LayerType> detection_layers();
 
 /// The channels that the first convolution after each input wants, by the input's blob.
 std::map<std::string_view, std::int64_t> channels_of_inputs(std::span<const Layer> layers);
+
+/// Makes an Input layer an input of the graph. Extents that the file does not say are those of an
+/// image: channels as the first convolution wants them, "height" and "width" as the options say.
+/// `wanted` is what channels_of_inputs() gave.
+Status add_input(GraphWriter& writer, Layer& layer,
+                 const std::map<std::string_view, std::int64_t>& wanted);
 
 /// Applies the activation that convolutions and dense layers carry (parameters 9 and 10) and gives
 /// the result: the node before does it, or nodes of their own where it cannot.

@@ -202,8 +202,7 @@ class Preparation {
 Result<Graph> prepare_for_quantization(Graph float_graph) {
   for (const auto& node : float_graph.nodes) {
     if (is_quantized(float_graph, node))
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("{}: the network is quantized already", describe(node)));
+      return refuse(fmt::format("{}: the network is quantized already", describe(node)));
   }
   FLEETFIT_TRY(simplify(float_graph));
   FLEETFIT_TRY(join_bias(float_graph));

@@ -39,9 +39,8 @@ Activation activation_of(const Node& node) {
 Status check(const ValueRange& range, const Tensor& tensor) {
   const bool finite = std::isfinite(range.low) && std::isfinite(range.high);
   if (finite && range.low <= range.high) return {};
-  return fail(ErrorCode::invalid_input,
-              fmt::format("tensor '{}' cannot be quantized to the range from {} to {}", tensor.name,
-                          range.low, range.high));
+  return refuse(fmt::format("tensor '{}' cannot be quantized to the range from {} to {}",
+                            tensor.name, range.low, range.high));
 }
 
 /// The values of a constant, all finite.
@@ -50,9 +49,8 @@ Result<std::vector<float>> finite_values(const Graph& graph, TensorId id) {
   const bool finite = values && std::all_of(values->begin(), values->end(),
                                             [](float value) { return std::isfinite(value); });
   if (finite) return *std::move(values);
-  return fail(ErrorCode::invalid_input,
-              fmt::format("constant '{}' holds a NaN or an infinity and cannot be quantized",
-                          graph.tensor(id).name));
+  return refuse(fmt::format("constant '{}' holds a NaN or an infinity and cannot be quantized",
+                            graph.tensor(id).name));
 }
 
 /// The dimension of a layer's weights that counts its outputs; nothing for stacks of matrices,
@@ -68,6 +66,87 @@ std::optional<std::size_t> output_axis(const Node& node, const Shape& weights) {
   return 0;
 }
 
+/// The range of each group of tensors that have one scale.
+Result<std::map<TensorId, ValueRange>> ranges_of_groups(const Graph& graph, const Plan& plan,
+                                                        const Ranges& ranges) {
+  std::map<TensorId, ValueRange> widest;
+  const auto widen = [&](TensorId id, const ValueRange& range) {
+    auto& known = widest[plan.group(id)];
+    known = joined(known, range);
+  };
+  const auto made_by = producers(graph);
+  for (const auto id : plan.sources()) {
+    const auto& tensor = graph.tensor(id);
+    const auto found = ranges.find(id);
+    if (found == ranges.end())
+      return refuse(fmt::format("the range of tensor '{}' is not known", tensor.name));
+    FLEETFIT_TRY(check(found->second, tensor));
+    auto range = found->second;
+    if (const int maker = made_by[static_cast<std::size_t>(id)]; maker >= 0)
+      range = within_bounds(range, activation_of(graph.nodes[static_cast<std::size_t>(maker)]));
+    widen(id, range);
+  }
+  for (const auto id : plan.constants()) {
+    FLEETFIT_ASSIGN(const auto values, finite_values(graph, id));
+    if (values.empty()) continue;
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    widen(id, {*low, *high});
+  }
+  return widest;
+}
+
+/// ONNX has no transposed operand in MatMul.
+void untranspose(Graph& graph, Node& node) {
+  auto* op = std::get_if<MatMul>(&node.op);
+  if (op == nullptr || !op->trans_b) return;
+  const auto weights = graph.tensor(node.inputs[1]);
+  Ints perm(weights.shape->size());
+  for (std::size_t d = 0; d < perm.size(); ++d) perm[d] = static_cast<std::int64_t>(d);
+  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+  node.inputs[1] = graph.add_tensor(
+      {.name = weights.name,
+       .dtype = DType::f32,
+       .shape = rewrite::permuted(*weights.shape, perm),
+       .data = rewrite::transposed(*weights.data, DType::f32, *weights.shape, perm)});
+  op->trans_b = false;
+}
+
+/// The numbers of a layer as they are stored.
+struct StoredLayer {
+  LayerScales scales;
+  TensorData weights;
+  std::optional<TensorData> bias;
+};
+
+bool has_bias(const Node& node) { return node.inputs.size() > 2 && node.inputs[2] != kNoTensor; }
+
+Result<StoredLayer> stored_layer(const Graph& graph, const Node& node, const ChannelView& view,
+                                 float input_scale) {
+  FLEETFIT_ASSIGN(const auto weights, finite_values(graph, node.inputs[1]));
+  FLEETFIT_ASSIGN(const auto bias,
+                  has_bias(node) ? finite_values(graph, node.inputs[2]) : std::vector<float>{});
+  auto scales = layer_scales(weights, view, bias, input_scale);
+  StoredLayer layer{.weights = TensorData::copy(to_int8(weights, view, scales.weights))};
+  if (has_bias(node)) layer.bias = TensorData::copy(to_int32(bias, scales.bias));
+  layer.scales = std::move(scales);
+  return layer;
+}
+
+StoredLayer layer_of_zeros(const Graph& graph, const Node& node, const ChannelView& view) {
+  const auto zeros = [](DType dtype, std::size_t count) {
+    return TensorData::generate({.dtype = dtype, .count = count});
+  };
+  const auto count = [&](TensorId id) {
+    return static_cast<std::size_t>(elements(*graph.tensor(id).shape));
+  };
+  StoredLayer layer{.weights = zeros(DType::i8, count(node.inputs[1]))};
+  layer.scales.weights.assign(view.channels, 1.0F);
+  if (!has_bias(node)) return layer;
+  layer.bias = zeros(DType::i32, count(node.inputs[2]));
+  layer.scales.bias.assign(count(node.inputs[2]), 1.0F);
+  return layer;
+}
+
 /// Writes the quantized network, node by node.
 class Quantizer {
  public:
@@ -78,7 +157,8 @@ class Quantizer {
         only_costs_(options.only_costs) {}
 
   Result<Graph> run(const Ranges& ranges) {
-    FLEETFIT_TRY(find_scales(ranges));
+    FLEETFIT_ASSIGN(const auto widest, ranges_of_groups(graph_, plan_, ranges));
+    for (const auto& [group, range] : widest) groups_[group].scale = activation_scale(range);
     auto nodes = std::exchange(graph_.nodes, {});
     real_.resize(graph_.tensors.size(), kNoTensor);
     // A layer gets three conversions, with up to four tensors each.
@@ -97,42 +177,10 @@ class Quantizer {
  private:
   /// One scale for all tensors of a group.
   struct Group {
-    ValueRange range;
     ActivationScale scale;
     TensorId scale_id = kNoTensor;
     TensorId zero_point_id = kNoTensor;
   };
-
-  // --- Scales of activations ---
-
-  Status find_scales(const Ranges& ranges) {
-    const auto made_by = producers(graph_);
-    for (const auto id : plan_.sources()) {
-      const auto& tensor = graph_.tensor(id);
-      const auto found = ranges.find(id);
-      if (found == ranges.end())
-        return fail(ErrorCode::invalid_input,
-                    fmt::format("the range of tensor '{}' is not known", tensor.name));
-      FLEETFIT_TRY(check(found->second, tensor));
-      auto range = found->second;
-      if (const int maker = made_by[static_cast<std::size_t>(id)]; maker >= 0)
-        range = within_bounds(range, activation_of(graph_.nodes[static_cast<std::size_t>(maker)]));
-      widen(id, range);
-    }
-    for (const auto id : plan_.constants()) {
-      FLEETFIT_ASSIGN(const auto values, finite_values(graph_, id));
-      if (values.empty()) continue;
-      const auto [low, high] = std::minmax_element(values.begin(), values.end());
-      widen(id, {*low, *high});
-    }
-    for (auto& [id, group] : groups_) group.scale = activation_scale(group.range);
-    return {};
-  }
-
-  void widen(TensorId id, const ValueRange& range) {
-    auto& group = groups_[plan_.group(id)];
-    group.range = joined(group.range, range);
-  }
 
   Group& group_of(TensorId id) { return groups_[plan_.group(id)]; }
 
@@ -235,61 +283,8 @@ class Quantizer {
     return {};
   }
 
-  /// ONNX has no transposed operand in MatMul.
-  void untranspose(Node& node) {
-    auto* op = std::get_if<MatMul>(&node.op);
-    if (op == nullptr || !op->trans_b) return;
-    const auto weights = graph_.tensor(node.inputs[1]);
-    Ints perm(weights.shape->size());
-    for (std::size_t d = 0; d < perm.size(); ++d) perm[d] = static_cast<std::int64_t>(d);
-    std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
-    node.inputs[1] = graph_.add_tensor(
-        {.name = weights.name,
-         .dtype = DType::f32,
-         .shape = rewrite::permuted(*weights.shape, perm),
-         .data = rewrite::transposed(*weights.data, DType::f32, *weights.shape, perm)});
-    op->trans_b = false;
-  }
-
-  /// The numbers of a layer as they are stored.
-  struct StoredLayer {
-    LayerScales scales;
-    TensorData weights;
-    std::optional<TensorData> bias;
-  };
-
-  static bool has_bias(const Node& node) {
-    return node.inputs.size() > 2 && node.inputs[2] != kNoTensor;
-  }
-
-  Result<StoredLayer> stored_layer(const Node& node, const ChannelView& view, float input_scale) {
-    FLEETFIT_ASSIGN(const auto weights, finite_values(graph_, node.inputs[1]));
-    FLEETFIT_ASSIGN(const auto bias,
-                    has_bias(node) ? finite_values(graph_, node.inputs[2]) : std::vector<float>{});
-    auto scales = layer_scales(weights, view, bias, input_scale);
-    StoredLayer layer{.weights = TensorData::copy(to_int8(weights, view, scales.weights))};
-    if (has_bias(node)) layer.bias = TensorData::copy(to_int32(bias, scales.bias));
-    layer.scales = std::move(scales);
-    return layer;
-  }
-
-  StoredLayer layer_of_zeros(const Node& node, const ChannelView& view) const {
-    const auto zeros = [](DType dtype, std::size_t count) {
-      return TensorData::generate({.dtype = dtype, .count = count});
-    };
-    const auto count = [&](TensorId id) {
-      return static_cast<std::size_t>(elements(*graph_.tensor(id).shape));
-    };
-    StoredLayer layer{.weights = zeros(DType::i8, count(node.inputs[1]))};
-    layer.scales.weights.assign(view.channels, 1.0F);
-    if (!has_bias(node)) return layer;
-    layer.bias = zeros(DType::i32, count(node.inputs[2]));
-    layer.scales.bias.assign(count(node.inputs[2]), 1.0F);
-    return layer;
-  }
-
   Status quantize_layer(Node& node, float input_scale) {
-    untranspose(node);
+    untranspose(graph_, node);
     const auto shape = *graph_.tensor(node.inputs[1]).shape;
     const auto axis = per_channel_ ? output_axis(node, shape) : std::nullopt;
     ChannelView view;
@@ -299,8 +294,9 @@ class Quantizer {
           elements({shape.begin() + static_cast<std::ptrdiff_t>(*axis) + 1, shape.end()}));
     }
     if (elements(shape) == 0) return {};
-    FLEETFIT_ASSIGN(auto layer, only_costs_ ? Result<StoredLayer>(layer_of_zeros(node, view))
-                                            : stored_layer(node, view, input_scale));
+    FLEETFIT_ASSIGN(auto layer, only_costs_
+                                    ? Result<StoredLayer>(layer_of_zeros(graph_, node, view))
+                                    : stored_layer(graph_, node, view, input_scale));
     write_weights(node, layer.weights, layer.scales, axis);
     if (layer.bias) write_bias(node, *layer.bias, std::move(layer.scales), axis);
     return {};
@@ -370,9 +366,7 @@ Status check_names(const Graph& graph, const QuantizeOptions& options) {
   for (const auto& name : options.keep_float) {
     const bool found = std::any_of(graph.nodes.begin(), graph.nodes.end(),
                                    [&](const Node& node) { return node.name == name; });
-    if (!found)
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("there is no node '{}' to keep in float", name));
+    if (!found) return refuse(fmt::format("there is no node '{}' to keep in float", name));
   }
   return {};
 }

@@ -1,4 +1,4 @@
-#include "graph/tflite/attributes.h"
+#include "graph/tflite/parts.h"
 
 #include <flatbuffers/flexbuffers.h>
 #include <flatbuffers/minireflect.h>

@@ -4,10 +4,7 @@
 
 #include "fleetfit/graph/import.h"
 #include "fleetfit/graph/shape_inference.h"
-#include "graph/tflite/copy_budget.h"
-#include "graph/tflite/operators.h"
-#include "graph/tflite/tensors.h"
-#include "tflite_generated.h"
+#include "graph/tflite/parts.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -34,23 +31,20 @@ Result<const file::Model*> verified(std::span<const std::byte> bytes) {
   if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE)
     return fail(ErrorCode::unsupported, "a TFLite file of 2 GB and more is not read");
   flatbuffers::Verifier verifier(data, bytes.size(), kDeepest, kMostTables);
-  if (!file::VerifyModelBuffer(verifier))
-    return fail(ErrorCode::invalid_input, "not a TFLite file, or damaged");
+  if (!file::VerifyModelBuffer(verifier)) return refuse("not a TFLite file, or damaged");
   const auto* model = file::GetModel(data);
   if (model->version() != kVersion) {
     return fail(ErrorCode::unsupported,
                 fmt::format("TFLite schema version {} is not {}", model->version(), kVersion));
   }
-  if (size_of_list(model->subgraphs()) == 0)
-    return fail(ErrorCode::invalid_input, "the TFLite file holds no graph");
+  if (size_of_list(model->subgraphs()) == 0) return refuse("the TFLite file holds no graph");
   const auto* subgraph = model->subgraphs()->Get(0);
   for (const auto count : {size_of_list(subgraph->tensors()), size_of_list(subgraph->operators()),
                            size_of_list(model->operator_codes())}) {
-    if (count > kMostParts)
-      return fail(ErrorCode::invalid_input, fmt::format("the graph has {} parts of a kind", count));
+    if (count > kMostParts) return refuse(fmt::format("the graph has {} parts of a kind", count));
   }
   if (size_of_list(subgraph->inputs()) > kMostInputs)
-    return fail(ErrorCode::invalid_input, "the graph has too many inputs");
+    return refuse("the graph has too many inputs");
   return model;
 }
 
@@ -70,7 +64,7 @@ Status read_outputs(const file::SubGraph& subgraph, Graph& graph) {
   if (subgraph.outputs() == nullptr) return {};
   for (const auto id : *subgraph.outputs()) {
     if (id < 0 || static_cast<std::size_t>(id) >= graph.tensors.size()) {
-      return fail(ErrorCode::invalid_input, fmt::format("output {} of the graph is no tensor", id));
+      return refuse(fmt::format("output {} of the graph is no tensor", id));
     }
     graph.outputs.push_back(id);
   }

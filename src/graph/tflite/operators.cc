@@ -1,12 +1,10 @@
-#include "graph/tflite/operators.h"
+#include "graph/tflite/parts.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "graph/operators/traits.h"
-#include "graph/tflite/attributes.h"
-#include "graph/tflite/conversion.h"
 
 namespace fleetfit::graph::tflite {
 namespace {

@@ -1,4 +1,4 @@
-#include "graph/tflite/tensors.h"
+#include "graph/tflite/parts.h"
 
 #include <fmt/format.h>
 

@@ -27,9 +27,8 @@ TensorId inverted_residual(NetBuilder& net, TensorId x, const InvertedResidual& 
     y = net.conv_bn(y, {.out = expanded, .groups = block.groups}, block.activation, block.epsilon);
   }
   if (block.groups > 1) y = net.channel_shuffle(y, block.groups);
-  const ConvSpec depthwise{
-      .out = expanded, .kernel = block.kernel, .stride = block.stride, .groups = expanded};
-  y = net.conv_bn(y, depthwise, block.activation, block.epsilon);
+  y = depthwise(net, y, {.kernel = block.kernel, .stride = block.stride}, block.activation,
+                block.epsilon);
   y = squeeze_excite(net, y, block.se);
   y = net.conv_bn(y, {.out = block.out, .groups = block.groups}, {}, block.epsilon);
   return add_shortcut(net, x, y, block);
@@ -63,12 +62,15 @@ TensorId fused_inverted_residual(NetBuilder& net, TensorId x, const InvertedResi
   return add_shortcut(net, x, y, block);
 }
 
+TensorId depthwise(NetBuilder& net, TensorId x, ConvSpec spec, const Activation& activation,
+                   float epsilon) {
+  spec.out = spec.groups = net.channels(x);
+  return net.conv_bn(x, spec, activation, epsilon);
+}
+
 TensorId depthwise_separable(NetBuilder& net, TensorId x, const ConvSpec& spec,
                              const Activation& activation, float epsilon) {
-  ConvSpec depthwise = spec;
-  depthwise.out = net.channels(x);
-  depthwise.groups = net.channels(x);
-  x = net.conv_bn(x, depthwise, activation, epsilon);
+  x = depthwise(net, x, spec, activation, epsilon);
   return net.conv_bn(x, {.out = spec.out}, activation, epsilon);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "fleetfit/graph/zoo.h"
@@ -8,51 +9,34 @@ namespace fleetfit::graph {
 
 using ZooList = std::vector<ZooEntry>;
 
-/// Adds every family below (families.cc).
-void add_families(ZooList& zoo);
+/// Adds one network for each row of a table. `like` holds what the networks have in common; a row
+/// has a `name`, may have an `image`, and is handed to `build` as the last argument.
+template <class Rows, class Build>
+void add_rows(ZooList& zoo, const ZooEntry& like, const Rows& rows, Build build) {
+  for (const auto& row : rows) {
+    ZooEntry entry = like;
+    entry.name = row.name;
+    if constexpr (requires { row.image; }) entry.image = row.image;
+    entry.build = [row, build](NetBuilder& net, TensorId image, const NetOptions& options) {
+      return build(net, image, options, row);
+    };
+    zoo.push_back(std::move(entry));
+  }
+}
 
-// Each adds the networks of one file, in alphabetical order.
-void add_alexnet(ZooList& zoo);
-void add_bagnet(ZooList& zoo);
-void add_convmixer(ZooList& zoo);
-void add_convnext(ZooList& zoo);
-void add_cspnet(ZooList& zoo);
-void add_darknet(ZooList& zoo);
-void add_deit(ZooList& zoo);
+// Each adds the families of one file, the networks of a family in the order of their list.
+void add_classic(ZooList& zoo);  ///< LeNet, AlexNet, VGG, SqueezeNet
+void add_darknet(ZooList& zoo);  ///< Darknet, and networks of partial stages
 void add_densenet(ZooList& zoo);
-void add_dpn(ZooList& zoo);
-void add_efficientnet(ZooList& zoo);
+void add_efficientnet(ZooList& zoo);  ///< and MixNet
 void add_espnet_v2(ZooList& zoo);
-void add_fbnet(ZooList& zoo);
-void add_ghostnet(ZooList& zoo);
-void add_hardnet(ZooList& zoo);
-void add_hrnet(ZooList& zoo);
-void add_inception(ZooList& zoo);
-void add_inception_v4(ZooList& zoo);
-void add_lcnet(ZooList& zoo);
-void add_lenet(ZooList& zoo);
-void add_mixnet(ZooList& zoo);
-void add_mlp_mixer(ZooList& zoo);
-void add_mnasnet(ZooList& zoo);
-void add_mobilenet_v1(ZooList& zoo);
-void add_mobilenet_v2(ZooList& zoo);
-void add_mobilenet_v3(ZooList& zoo);
-void add_mobileone(ZooList& zoo);
-void add_mobilevit(ZooList& zoo);
-void add_once_for_all(ZooList& zoo);
-void add_peleenet(ZooList& zoo);
-void add_proxylessnas(ZooList& zoo);
-void add_regnet_x(ZooList& zoo);
-void add_regnet_y(ZooList& zoo);
-void add_repvgg(ZooList& zoo);
-void add_res2net(ZooList& zoo);
-void add_resnet(ZooList& zoo);
-void add_shufflenet_v1(ZooList& zoo);
-void add_shufflenet_v2(ZooList& zoo);
-void add_squeezenet(ZooList& zoo);
-void add_vgg(ZooList& zoo);
-void add_vit(ZooList& zoo);
-void add_vovnet(ZooList& zoo);
-void add_xception(ZooList& zoo);
+void add_inception(ZooList& zoo);  ///< GoogLeNet, Inception v3 and v4, Xception
+void add_mobilenet(ZooList& zoo);  ///< and others of a short table of blocks
+void add_regnet(ZooList& zoo);
+void add_repvgg(ZooList& zoo);    ///< and MobileOne
+void add_resnet(ZooList& zoo);    ///< and what varies its blocks
+void add_searched(ZooList& zoo);  ///< what an architecture search wrote down
+void add_shufflenet(ZooList& zoo);
+void add_transformers(ZooList& zoo);  ///< and what is built like them
 
 }  // namespace fleetfit::graph

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "fleetfit/graph/blocks.h"
-#include "graph/zoo/rows.h"
+#include "graph/zoo/families.h"
 
 namespace fleetfit::graph {
 namespace {
@@ -91,7 +91,9 @@ TensorId regnet(NetBuilder& net, TensorId x, const NetOptions& options, const Ne
 
 }  // namespace
 
-void add_regnet_x(ZooList& zoo) { add_rows(zoo, {.family = "regnet_x"}, kNetworksX, regnet); }
-void add_regnet_y(ZooList& zoo) { add_rows(zoo, {.family = "regnet_y"}, kNetworksY, regnet); }
+void add_regnet(ZooList& zoo) {
+  add_rows(zoo, {.family = "regnet_x"}, kNetworksX, regnet);
+  add_rows(zoo, {.family = "regnet_y"}, kNetworksY, regnet);
+}
 
 }  // namespace fleetfit::graph

@@ -12,7 +12,11 @@ namespace {
 
 std::vector<ZooEntry> all_networks() {
   ZooList list;
-  add_families(list);
+  for (const auto add : {add_classic, add_darknet, add_densenet, add_efficientnet, add_espnet_v2,
+                         add_inception, add_mobilenet, add_regnet, add_repvgg, add_resnet,
+                         add_searched, add_shufflenet, add_transformers}) {
+    add(list);
+  }
   std::stable_sort(list.begin(), list.end(),
                    [](const ZooEntry& a, const ZooEntry& b) { return a.family < b.family; });
   return list;

@@ -1,19 +1,22 @@
 #include "fleetfit/tune/trial_process.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <system_error>
 
+#include "fleetfit/core/file_descriptor.h"
 #include "fleetfit/core/line_splitter.h"
 #include "fleetfit/core/process.h"
 #include "fleetfit/core/program.h"
 #include "fleetfit/measure/device.h"
 #include "fleetfit/measure/limits.h"
 #include "tune/executors/checkpoint_lock.h"
-#include "tune/executors/trial_log.h"
 #include "tune/executors/trial_messages.h"
 
 namespace fleetfit::tune {
@@ -21,6 +24,95 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
+
+constexpr std::size_t kTailBytes = 4096;
+constexpr std::size_t kShownBytes = 300;
+
+// How many bytes of a UTF-8 character begin the text; 0 if none does.
+std::size_t character_bytes(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x80) return 1;
+  const std::size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < size) return 0;
+  std::uint32_t code = first & (0x7fU >> size);
+  for (std::size_t i = 1; i < size; ++i) {
+    const auto next = static_cast<unsigned char>(text[i]);
+    if ((next & 0xc0U) != 0x80U) return 0;
+    code = code << 6 | (next & 0x3fU);
+  }
+  const bool is_too_long = (size == 3 && code < 0x800) || (size == 4 && code < 0x10000);
+  const bool is_none = (code >= 0xd800 && code < 0xe000) || code > 0x10ffff;
+  return is_too_long || is_none ? 0 : size;
+}
+
+// Programs print anything; records hold UTF-8 alone.
+std::string as_utf8(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const auto size = character_bytes(text);
+    if (size == 0) {
+      result += '?';
+    } else {
+      result += text.substr(0, size);
+    }
+    text.remove_prefix(std::max<std::size_t>(size, 1));
+  }
+  return result;
+}
+
+/// The log of a trial: a file that lines are appended to, up to a limit, and its end for people.
+class TrialLog {
+ public:
+  /// Fails with `io` if the file cannot be written.
+  static Result<TrialLog> open(const std::filesystem::path& file, std::size_t max_bytes);
+
+  void add(std::string_view text);
+
+  /// Its last lines as one; empty if nothing was logged.
+  std::string end() const;
+
+ private:
+  TrialLog(core::FileDescriptor file, std::size_t max_bytes)
+      : file_(std::move(file)), room_(max_bytes) {}
+
+  core::FileDescriptor file_;
+  std::size_t room_ = 0;
+  std::string tail_;
+};
+
+Result<TrialLog> TrialLog::open(const std::filesystem::path& file, std::size_t max_bytes) {
+  const auto name = file.empty() ? std::filesystem::path("/dev/null") : file;
+  core::FileDescriptor opened(
+      ::open(name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!opened.is_open())
+    return fail(ErrorCode::io, fmt::format("{}: cannot be written: {}", name.string(),
+                                           core::system_message(errno)));
+  return TrialLog(std::move(opened), max_bytes);
+}
+
+// A log that cannot be written, as on a full disk, is no reason to lose a training.
+void TrialLog::add(std::string_view text) {
+  tail_ += text;
+  if (tail_.size() > 2 * kTailBytes) tail_.erase(0, tail_.size() - kTailBytes);
+  if (room_ == 0) return;
+  std::string kept(text.substr(0, room_));
+  room_ -= kept.size();
+  if (room_ == 0) kept += "\n(the rest is not kept)\n";
+  static_cast<void>(core::write_all(file_, kept));
+}
+
+std::string TrialLog::end() const {
+  std::string text = tail_;
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  if (text.size() > kShownBytes) {
+    const auto line = text.find('\n', text.size() - kShownBytes);
+    const bool whole_line = line != std::string::npos && line + 1 < text.size();
+    text.erase(0, whole_line ? line + 1 : text.size() - kShownBytes);
+  }
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 3)
+    text.replace(at, 1, " | ");
+  return core::one_line(as_utf8(text));
+}
 
 std::string with_log(std::string reason, const TrialLog& log) {
   const auto end = log.end();

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tune/samplers/archive.h"
-#include "tune/samplers/axes.h"
+#include "tune/samplers/density.h"
 #include "tune/samplers/samplers.h"
 
 namespace fleetfit::tune {

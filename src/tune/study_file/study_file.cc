@@ -22,6 +22,13 @@ Result<std::string> parse_name(std::string_view text) {
   return std::string(text);
 }
 
+// Stands in a line of a batch script.
+Result<std::string> parse_word(std::string_view text) {
+  const auto is_odd = [](unsigned char c) { return c <= ' ' || c == 0x7f; };
+  if (text.empty() || std::ranges::any_of(text, is_odd)) return core::refuse("expected one word");
+  return std::string(text);
+}
+
 Result<std::vector<std::string>> read_devices(const YamlView& view) {
   auto devices = read_texts(view);
   if (!devices) return devices;
@@ -64,9 +71,7 @@ Result<BudgetOptions> read_budget(const YamlView& view) {
   const auto max_epochs = view.find("max_epochs");
   if (epochs_grow && !*max_epochs) return view.error("max_epochs is missing");
   if (!*max_epochs) budget.max_epochs = std::max<std::int64_t>(budget.min_epochs, 1);
-  if (Status possible = check_budget(view, budget); !possible) {
-    return tl::unexpected(possible.error());
-  }
+  FLEETFIT_TRY(check_budget(view, budget));
   return budget;
 }
 
@@ -109,10 +114,9 @@ Status check_precisions(const YamlView& view, const Parameter& parameter) {
   if (!parameter.is_choice()) return view.error("expected values: [fp32, int8]");
   for (const Value& value : parameter.values) {
     const auto* text = std::get_if<std::string>(&value);
-    const auto known =
-        text != nullptr
-            ? measure::parse_precision(*text)
-            : Result<measure::Precision>(fail(ErrorCode::invalid_input, "expected fp32 or int8"));
+    const auto known = text != nullptr
+                           ? measure::parse_precision(*text)
+                           : Result<measure::Precision>(core::refuse("expected fp32 or int8"));
     if (!known) return view.error(known.error().message);
   }
   return {};
@@ -120,14 +124,12 @@ Status check_precisions(const YamlView& view, const Parameter& parameter) {
 
 Result<Parameters> read_inference_parameters(const YamlView& view) {
   std::vector<Parameter> all;
-  Status good = first_error({view.allow_only({"batch_size", "cores", "threads", "precision"}),
-                             read_group(view, Group::inference, all)});
-  FLEETFIT_TRY(good);
+  FLEETFIT_TRY(first_error({view.allow_only({"batch_size", "cores", "threads", "precision"}),
+                            read_group(view, Group::inference, all)}));
   for (const Parameter& parameter : all) {
     const auto field = view.at(parameter.name);
-    const Status fits = parameter.name == "precision" ? check_precisions(*field, parameter)
-                                                      : check_counts(*field, parameter);
-    FLEETFIT_TRY(fits);
+    FLEETFIT_TRY(parameter.name == "precision" ? check_precisions(*field, parameter)
+                                               : check_counts(*field, parameter));
     if (parameter.when) return field->error("parameters of inference have no conditions");
   }
   return Parameters::create(std::move(all));
@@ -174,22 +176,18 @@ Result<std::optional<InferenceStudy>> read_optional_inference(const YamlView& vi
 // Goals and limits come last: what they may name depends on the rest.
 Result<Study> read_document(const YamlView& view) {
   Study study;
-  Status good =
+  FLEETFIT_TRY(
       first_error({yaml::read(view, study), require(view, {"parameters", "objective", "budget"}),
                    read_field(view, "workload", study.workload, read_workload),
                    read_field(view, "parameters", study.parameters, read_parameters),
                    read_field(view, "inference", study.inference, read_optional_inference),
                    read_field(view, "budget", study.budget, read_budget),
-                   read_field(view, "algorithm", study.algorithm, read_algorithm)});
-  FLEETFIT_TRY(good);
-  if (Status builtin = check_builtin(view, study.workload); !builtin)
-    return tl::unexpected(builtin.error());
+                   read_field(view, "algorithm", study.algorithm, read_algorithm)}));
+  FLEETFIT_TRY(check_builtin(view, study.workload));
   const auto objective = [&](const YamlView& field) { return read_objective(field, study); };
   const auto constraints = [&](const YamlView& field) { return read_constraints(field, study); };
-  const Status goals =
-      first_error({read_field(view, "objective", study.objective, objective),
-                   read_field(view, "constraints", study.constraints, constraints)});
-  FLEETFIT_TRY(goals);
+  FLEETFIT_TRY(first_error({read_field(view, "objective", study.objective, objective),
+                            read_field(view, "constraints", study.constraints, constraints)}));
   if (study.algorithm.hierarchical && !study.inference) {
     return view.error("algorithm.mode: hierarchical needs inference, which is missing");
   }
@@ -230,6 +228,18 @@ core::Fields fields_of(const Study*) {
   return {.all = kAll, .others = core::OtherKeys::refused};
 }
 
+core::Fields fields_of(const Resources*) {
+  static constexpr core::Field kAll[] = {
+      core::field<&Resources::cores>("cores").between(1, 1e9),
+      core::parsed_field<&Resources::memory_bytes, measure::parse_bytes>("memory").may_be_missing(),
+      core::field<&Resources::gpus>("gpus").between(1, 1e9),
+      core::field<&Resources::time_min>("time_min").between(1, 1e9),
+      core::parsed_field<&Resources::partition, parse_word>("partition").may_be_missing(),
+      core::parsed_field<&Resources::constraint, parse_word>("constraint").may_be_missing(),
+      core::parsed_field<&Resources::account, parse_word>("account").may_be_missing()};
+  return {.all = kAll, .others = core::OtherKeys::refused};
+}
+
 core::Names names_of(InferenceGoal) {
   static constexpr core::Name kAll[] = {{InferenceGoal::latency, "latency"},
                                         {InferenceGoal::throughput, "throughput"},
@@ -257,12 +267,11 @@ core::Names names_of(SchedulerKind) {
 
 Result<InferenceStudy> read_inference(const YamlView& view) {
   InferenceStudy inference;
-  Status good =
+  FLEETFIT_TRY(
       first_error({yaml::read(view, inference), require(view, {"devices"}),
                    read_field(view, "devices", inference.devices, read_devices),
                    read_field(view, "parameters", inference.parameters, read_inference_parameters),
-                   read_field(view, "scenario", inference.scenario, read_scenario)});
-  FLEETFIT_TRY(good);
+                   read_field(view, "scenario", inference.scenario, read_scenario)}));
   return inference;
 }
 
@@ -270,11 +279,10 @@ Result<Algorithm> read_algorithm(const YamlView& view) {
   Algorithm algorithm;
   Pair model;
   Pair inference = {.sampler = algorithm.inference};
-  Status good = first_error({view.allow_only({"model", "inference", "mode"}),
-                             read_field(view, "model", model, read_pair),
-                             read_field(view, "inference", inference, read_pair_name),
-                             read_field(view, "mode", algorithm.hierarchical, read_hierarchical)});
-  FLEETFIT_TRY(good);
+  FLEETFIT_TRY(first_error({view.allow_only({"model", "inference", "mode"}),
+                            read_field(view, "model", model, read_pair),
+                            read_field(view, "inference", inference, read_pair_name),
+                            read_field(view, "mode", algorithm.hierarchical, read_hierarchical)}));
   algorithm.sampler = model.sampler;
   algorithm.scheduler = model.scheduler;
   algorithm.inference = inference.sampler;

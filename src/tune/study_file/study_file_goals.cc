@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tune/metrics.h"
+#include "fleetfit/core/names.h"
 #include "tune/study_file/study_file.h"
 
 namespace fleetfit::tune {
@@ -10,17 +10,15 @@ namespace {
 
 Metric metric_named(std::string_view name) {
   using enum Metric;
-  constexpr std::array<std::pair<std::string_view, Metric>, 7> kNames = {
-      {{"accuracy", accuracy},
-       {"loss", loss},
-       {"latency", latency},
-       {"throughput", throughput},
-       {"energy", energy},
-       {"training_time", training_time},
-       {"training_energy", training_energy}}};
-  const auto* const found =
-      std::ranges::find(kNames, name, &std::pair<std::string_view, Metric>::first);
-  return found == kNames.end() ? other : found->second;
+  static constexpr core::Name kAll[] = {{accuracy, "accuracy"},
+                                        {loss, "loss"},
+                                        {latency, "latency"},
+                                        {throughput, "throughput"},
+                                        {energy, "energy"},
+                                        {training_time, "training_time"},
+                                        {training_energy, "training_energy"}};
+  return static_cast<Metric>(
+      core::Names{.all = kAll}.find(name).value_or(static_cast<std::int64_t>(other)));
 }
 
 Status check_device(const YamlView& view, const std::string& device, const Study& study) {
@@ -48,9 +46,8 @@ Result<Metric> read_ratio_of(const YamlView& view) {
 Result<Goal> read_ratio(const YamlView& view, const Study& study) {
   Goal goal;
   FLEETFIT_TRY(view.at("of"));
-  Status good = first_error(
-      {read_field(view, "of", goal.metric, read_ratio_of), check_available(view, goal, study)});
-  FLEETFIT_TRY(good);
+  FLEETFIT_TRY(first_error(
+      {read_field(view, "of", goal.metric, read_ratio_of), check_available(view, goal, study)}));
   return goal;
 }
 
@@ -72,12 +69,11 @@ Result<Goal> read_metric(const YamlView& view, const Study& study) {
     if (!is_of_inference(goal.metric)) return at.error("only numbers of inference have a device");
     auto text = at.as_text();
     if (!text) return text;
-    if (Status known = check_device(at, *text, study); !known) return tl::unexpected(known.error());
+    FLEETFIT_TRY(check_device(at, *text, study));
     return text;
   };
-  Status good = first_error(
-      {check_available(field, goal, study), read_field(view, "device", goal.device, device)});
-  FLEETFIT_TRY(good);
+  FLEETFIT_TRY(first_error(
+      {check_available(field, goal, study), read_field(view, "device", goal.device, device)}));
   return goal;
 }
 
@@ -89,19 +85,16 @@ Result<Goal> read_goal(const YamlView& view, const Study& study, Weighting weigh
   Result<Goal> goal = Goal{};
   if (kind) {
     FLEETFIT_TRY(read_word<bool>(*kind, {{"ratio", true}}));
-    Status good =
-        weights ? view.allow_only({"kind", "of", "weight"}) : view.allow_only({"kind", "of"});
-    FLEETFIT_TRY(good);
+    FLEETFIT_TRY(weights ? view.allow_only({"kind", "of", "weight"})
+                         : view.allow_only({"kind", "of"}));
     goal = read_ratio(view, study);
   } else {
-    Status good = weights ? view.allow_only({"maximize", "minimize", "device", "weight"})
-                          : view.allow_only({"maximize", "minimize", "device"});
-    FLEETFIT_TRY(good);
+    FLEETFIT_TRY(weights ? view.allow_only({"maximize", "minimize", "device", "weight"})
+                         : view.allow_only({"maximize", "minimize", "device"}));
     goal = read_metric(view, study);
   }
   if (!goal || !weights) return goal;
-  Status good = read_field(view, "weight", goal->weight, read_positive);
-  FLEETFIT_TRY(good);
+  FLEETFIT_TRY(read_field(view, "weight", goal->weight, read_positive));
   return goal;
 }
 
@@ -128,7 +121,7 @@ Result<std::vector<Goal>> read_goals(const YamlView& view, const Study& study,
 
 Result<Objective> read_sum(const YamlView& view, const Study& study) {
   FLEETFIT_ASSIGN(const auto of, view.at("of"));
-  if (Status good = view.allow_only({"kind", "of"}); !good) return tl::unexpected(good.error());
+  FLEETFIT_TRY(view.allow_only({"kind", "of"}));
   FLEETFIT_ASSIGN(auto goals, read_goals(of, study, Weighting::weights));
   return Objective{.goals = std::move(goals), .weighted_sum = true};
 }
@@ -163,7 +156,7 @@ Status read_limits(const YamlView& view, Metric metric, const Study& study, Limi
   }
   const auto members = view.members();
   for (const auto& [device, value] : *members) {
-    if (Status known = check_device(value, device, study); !known) return known;
+    FLEETFIT_TRY(check_device(value, device, study));
     FLEETFIT_ASSIGN(const auto limit, read_positive(value));
     limits.push_back({device, metric, limit});
   }
@@ -187,17 +180,15 @@ Result<Constraints> read_constraints(const YamlView& view, const Study& study) {
   const auto limits_of = [&](Metric metric) {
     return [&, metric](const YamlView& field) -> Result<Limits> {
       Limits limits = constraints.devices;
-      Status good = read_limits(field, metric, study, limits);
-      FLEETFIT_TRY(good);
+      FLEETFIT_TRY(read_limits(field, metric, study, limits));
       return limits;
     };
   };
-  Status good =
+  FLEETFIT_TRY(
       first_error({view.allow_only({"accuracy", "latency_ms", "energy_mj"}),
                    read_field(view, "accuracy", constraints.accuracy, read_accuracy_limit),
                    read_field(view, "latency_ms", constraints.devices, limits_of(Metric::latency)),
-                   read_field(view, "energy_mj", constraints.devices, limits_of(Metric::energy))});
-  FLEETFIT_TRY(good);
+                   read_field(view, "energy_mj", constraints.devices, limits_of(Metric::energy))}));
   return constraints;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "fleetfit/workloads/workloads.h"
 #include "tune/study_file/study_file.h"
 
 namespace fleetfit::tune {
@@ -114,10 +115,23 @@ Result<Parameter> read_parameter(const YamlView& view, std::string name, Group g
     return view.error(fmt::format("more than {} parameters", kMostParameters));
   }
   const auto condition = [&](const YamlView& when) { return read_condition(when, before); };
-  Status good = first_error(
-      {read_domain(view, parameter), read_field(view, "when", parameter.when, condition)});
-  FLEETFIT_TRY(good);
+  FLEETFIT_TRY(first_error(
+      {read_domain(view, parameter), read_field(view, "when", parameter.when, condition)}));
   return parameter;
+}
+
+Status check_names(const YamlView& group, const workloads::Workload& workload) {
+  if (!group.is_map()) return {};
+  FLEETFIT_ASSIGN(const auto members, group.members());
+  for (const auto& [name, value] : members) {
+    const auto& settings = workload.settings;
+    if (std::ranges::find(settings, name, &workloads::Setting::name) == settings.end())
+      return value.error(
+          fmt::format("{} takes no such parameter; 'fleetfit workload show {}' "
+                      "lists them",
+                      workload.name, workload.name));
+  }
+  return {};
 }
 
 }  // namespace
@@ -132,20 +146,31 @@ Status read_group(const YamlView& view, Group group, std::vector<Parameter>& all
 }
 
 Result<Parameters> read_parameters(const YamlView& view) {
-  if (Status good = view.allow_only({"model", "training", "system"}); !good) {
-    return tl::unexpected(good.error());
-  }
+  FLEETFIT_TRY(view.allow_only({"model", "training", "system"}));
   const auto members = view.members();
   std::vector<Parameter> all;
   for (const auto& [key, value] : *members) {
     if (value.node().kind == YamlNode::Kind::nothing) continue;
-    if (Status good = read_group(value, *core::parse_name<Group>(key), all); !good)
-      return tl::unexpected(good.error());
+    FLEETFIT_TRY(read_group(value, *core::parse_name<Group>(key), all));
   }
   if (all.empty()) return view.error("there has to be a parameter at least");
   auto created = Parameters::create(std::move(all));
   if (!created) return view.error(created.error().message);
   return created;
+}
+
+Status check_builtin(const YamlView& study, const Workload& workload) {
+  if (workload.builtin.empty()) return {};
+  const auto known = workloads::find_workload(workload.builtin);
+  if (!known) {
+    const auto place = study.at("workload");
+    const auto name = place ? place->at("builtin") : place;
+    return name ? name->error(known.error().message) : study.error(known.error().message);
+  }
+  FLEETFIT_ASSIGN(const auto groups, study.at("parameters"));
+  FLEETFIT_ASSIGN(const auto members, groups.members());
+  for (const auto& group : members) FLEETFIT_TRY(check_names(group.value, **known));
+  return {};
 }
 
 }  // namespace fleetfit::tune

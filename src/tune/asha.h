@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "tune/ranking.h"
+#include "tune/scheduler.h"
 
 namespace fleetfit::tune {
 

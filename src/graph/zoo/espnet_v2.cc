@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "fleetfit/graph/blocks.h"
-#include "graph/zoo/rows.h"
+#include "graph/zoo/families.h"
 
 namespace fleetfit::graph {
 namespace {
