@@ -1,17 +1,69 @@
+#include "fleetfit/predict/analytic.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
+#include <nlohmann/json.hpp>
 
-#include "fleetfit/predict/analytic.h"
-#include "predict/analytic_price.h"
-#include "predict/kernel_features.h"
-#include "predict/predictor_fields.h"
+#include "fleetfit/predict/samples.h"
+#include "predict/documents.h"
+#include "predict/uncertainty.h"
 
 namespace fleetfit::predict {
 namespace {
+
+constexpr double kLeastKernelMs = 1e-6;
+
+/// A kernel's features by name. Borrows them.
+class NamedFeatures {
+ public:
+  explicit NamedFeatures(const cost::KernelFeatures& features)
+      : features_(features), names_(cost::feature_names(features.kind)) {}
+
+  /// `fallback` if the kind has no such feature.
+  double get(std::string_view name, double fallback) const {
+    const auto found = std::ranges::find(names_, name);
+    if (found == names_.end()) return fallback;
+    return features_.values[static_cast<std::size_t>(found - names_.begin())];
+  }
+
+ private:
+  const cost::KernelFeatures& features_;
+  const std::vector<std::string>& names_;
+};
+
+Status check_all(const RooflineSpecification& s) {
+  FLEETFIT_TRY(core::check(s));
+  for (const auto& [kind, share] : s.efficiency) {
+    if (share > 0 && share <= 1) continue;
+    return refuse(fmt::format("efficiency of {}: {} is not above 0 and up to 1", kind, share));
+  }
+  return {};
+}
+
+Status read_efficiency(const core::JsonView& json, RooflineSpecification& s) {
+  FLEETFIT_ASSIGN(const auto members, json.members());
+  for (const auto& [kind, value] : members) {
+    FLEETFIT_ASSIGN(s.efficiency[kind], value.as_number());
+  }
+  return {};
+}
+
+nlohmann::ordered_json write_efficiency(const RooflineSpecification& s) { return s.efficiency; }
+
+double ms_of(const RooflineSpecification& s, const cost::KernelFeatures& kernel) {
+  const NamedFeatures features(kernel);
+  const double values = features.get("input_size", 0) + features.get("output_size", 0) +
+                        features.get("weight_size", 0);
+  const auto found = s.efficiency.find(kernel.kind);
+  const double gflops = s.gflops * (found == s.efficiency.end() ? 1 : found->second);
+  return std::max(features.get("flops", 0) / (gflops * 1e6),
+                  values * s.bytes_per_value / (s.gbytes_per_s * 1e6));
+}
+
+Status check_all(const AcceleratorSpecification& s) { return core::check(s); }
 
 // The extents of a convolution's loops.
 struct Loops {
@@ -109,7 +161,25 @@ double cycles_of(const AcceleratorSpecification& s, const cost::KernelFeatures& 
   return std::max(transfer_cycles(s, features), features.get("flops", 0) / (2 * multipliers));
 }
 
+double ms_of(const AcceleratorSpecification& s, const cost::KernelFeatures& kernel) {
+  return cycles_of(s, kernel) / (s.mhz * 1e3);
+}
+
 }  // namespace
+
+core::Fields fields_of(const RooflineSpecification*) {
+  using Specification = RooflineSpecification;
+  static constexpr core::Field kAll[] = {
+      core::field<&Specification::gflops>("gflops").above(0).may_be_missing(),
+      core::field<&Specification::gbytes_per_s>("gbytes_per_s").above(0).may_be_missing(),
+      core::field<&Specification::kernel_us>("kernel_us").from(0).may_be_missing(),
+      core::field<&Specification::network_ms>("network_ms").from(0).may_be_missing(),
+      core::field<&Specification::bytes_per_value>("bytes_per_value").above(0).may_be_missing(),
+      core::field<&Specification::spread90>("spread90").from(0).may_be_missing(),
+      core::field_by<Specification, read_efficiency, write_efficiency>("efficiency")
+          .may_be_missing()};
+  return {.what = "roofline", .all = kAll};
+}
 
 core::Fields fields_of(const AcceleratorSpecification*) {
   using Specification = AcceleratorSpecification;
@@ -129,30 +199,46 @@ core::Fields fields_of(const AcceleratorSpecification*) {
   return {.what = "accelerator", .all = kAll};
 }
 
-Result<TiledAccelerator> TiledAccelerator::build(Identity identity,
-                                                 AcceleratorSpecification specification) {
-  FLEETFIT_TRY(core::check(specification));
-  return TiledAccelerator(std::move(identity), specification);
+template <class Specification>
+Result<PaperDevice<Specification>> PaperDevice<Specification>::build(Identity identity,
+                                                                     Specification specification) {
+  FLEETFIT_TRY(check_all(specification));
+  return PaperDevice(std::move(identity), std::move(specification));
 }
 
-Result<NetworkPrice> TiledAccelerator::price(std::span<const cost::KernelFeatures> kernels) const {
+/// The sum of the kernels, with the times to start them.
+template <class Specification>
+Result<NetworkPrice> PaperDevice<Specification>::price(
+    std::span<const cost::KernelFeatures> kernels) const {
   const auto& s = specification_;
-  return analytic_price(
-      kernels, {.kernel_ms = s.kernel_us / 1e3, .network_ms = s.network_ms, .spread90 = s.spread90},
-      [&](const cost::KernelFeatures& kernel) { return cycles_of(s, kernel) / (s.mhz * 1e3); });
+  NetworkPrice price{.latency_ms = s.network_ms, .overhead_ms = s.network_ms};
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    if (auto checked = check_features(kernels[i]); !checked)
+      return core::within(fmt::format("kernel {} ({})", i, kernels[i].kind), checked.error());
+    const double ms = std::max(s.kernel_us / 1e3 + ms_of(s, kernels[i]), kLeastKernelMs);
+    price.kernels.push_back({.ms = ms, .interval90 = around(ms, s.spread90)});
+    price.latency_ms += ms;
+  }
+  price.interval90 = around(price.latency_ms, s.spread90);
+  return price;
 }
 
-nlohmann::json TiledAccelerator::to_json() const {
-  return document("accelerator", identity_, specification_);
+template <class Specification>
+nlohmann::json PaperDevice<Specification>::to_json() const {
+  return document(fields_of(&specification_).what, identity_, specification_);
 }
 
-Result<std::unique_ptr<KernelPredictor>> TiledAccelerator::from_json(const core::JsonView& json,
-                                                                     Identity identity) {
-  FLEETFIT_ASSIGN(const auto s, core::read<AcceleratorSpecification>(json));
-  auto device = build(std::move(identity), s);
-  if (!device) return json.error(device.error().message);
-  return std::make_unique<TiledAccelerator>(std::move(*device));
+template <class Specification>
+Result<std::unique_ptr<KernelPredictor>> PaperDevice<Specification>::from_json(
+    const core::JsonView& json, Identity identity) {
+  FLEETFIT_ASSIGN(auto specification, core::read<Specification>(json));
+  FLEETFIT_ASSIGN(auto device,
+                  core::within(json.place(), build(std::move(identity), std::move(specification))));
+  return std::make_unique<PaperDevice>(std::move(device));
 }
+
+template class PaperDevice<RooflineSpecification>;
+template class PaperDevice<AcceleratorSpecification>;
 
 std::vector<AcceleratorSpecification> zcu102_accelerators() {
   struct Row {

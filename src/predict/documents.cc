@@ -1,6 +1,8 @@
-#include "predict/predictor_fields.h"
-
 #include <fmt/format.h>
+
+#include "fleetfit/core/document_format.h"
+
+#include "predict/documents.h"
 
 namespace fleetfit::predict {
 namespace {
@@ -9,6 +11,32 @@ constexpr std::string_view kFormat = "fleetfit-predictor";
 constexpr int kVersion = 1;
 
 }  // namespace
+
+Result<std::vector<double>> numbers_of_length(const core::JsonView& json, std::string_view key,
+                                              std::size_t length) {
+  FLEETFIT_ASSIGN(const auto list, json.at(key));
+  return numbers_of_length(list, length);
+}
+
+Result<std::vector<double>> numbers_of_length(const core::JsonView& json, std::size_t length) {
+  auto numbers = json.as_numbers();
+  if (!numbers || numbers->size() == length) return numbers;
+  return json.error(fmt::format("expected {} numbers, found {}", length, numbers->size()));
+}
+
+Status check_kind(const core::JsonView& json, const DocumentKind& kind) {
+  FLEETFIT_ASSIGN(const auto found, json.text("type"));
+  if (found != kind.type) {
+    return json.at("type")->error(fmt::format(R"(expected "{}", found "{}")", kind.type, found));
+  }
+  FLEETFIT_ASSIGN(const auto number, json.integer("version"));
+  if (number < 1 || number > kind.version) {
+    return json.at("version")->error(
+        fmt::format("version {} of {} is not known; this program reads up to {}", number, kind.type,
+                    kind.version));
+  }
+  return {};
+}
 
 core::Fields fields_of(const TrainedOn*) {
   static constexpr core::Field kAll[] = {
@@ -47,11 +75,7 @@ Result<std::string> read_document_type(const core::JsonView& json) {
   const auto format = json.text("format");
   if (!format) return format;
   if (*format != kFormat) return json.error(fmt::format("'{}' is no {}", *format, kFormat));
-  FLEETFIT_ASSIGN(const auto version, json.integer("version", {.min = 1}));
-  if (version > kVersion) {
-    return json.error(fmt::format("it is of version {} of the format; this program knows up to {}",
-                                  version, kVersion));
-  }
+  FLEETFIT_TRY(core::check_format(json, kFormat, kVersion));
   return json.text("type");
 }
 

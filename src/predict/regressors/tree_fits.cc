@@ -3,15 +3,56 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 
+#include "fleetfit/core/parallel.h"
 #include "fleetfit/predict/linear_model.h"
 #include "fleetfit/predict/tree_model.h"
-#include "predict/regressors/product_model.h"
 #include "predict/regressors/xgboost_training.h"
 
 namespace fleetfit::predict {
 namespace {
+
+// Deep enough for trees to end by themselves; XGBoost wants a limit.
+constexpr int kDeepest = 30;
+
+// The forest of the rows outside of one fold; of all rows for -1, or if no others are left.
+Result<TreeModel> grow_forest(const TrainingSet& set, int outside, const ForestOptions& options,
+                              double least_child_samples, std::uint32_t seed) {
+  std::vector<float> x;
+  std::vector<float> target;
+  for (std::size_t i = 0; i < set.y.size(); ++i) {
+    if (set.fold[i] == outside) continue;
+    for (const double value : set.x.row(i)) x.push_back(static_cast<float>(value));
+    target.push_back(static_cast<float>(std::log(set.y[i])));
+  }
+  if (target.empty()) return grow_forest(set, -1, options, least_child_samples, seed);
+  const float base =
+      std::accumulate(target.begin(), target.end(), 0.0F) / static_cast<float>(target.size());
+  FLEETFIT_ASSIGN(const auto trees, grow_trees({.columns = set.x.columns, .x = x, .target = target},
+                                               {.stages = 1,
+                                                .trees_per_stage = options.trees,
+                                                .depth = kDeepest,
+                                                .least_child_weight = least_child_samples,
+                                                .learning_rate = 1,
+                                                .subsample = options.subsample,
+                                                .leaf_penalty = 0,
+                                                .seed = seed,
+                                                .base = base,
+                                                .splits = Splits::all}));
+  return TreeModel::build(trees,
+                          {.features = set.x.columns, .link = Link::logarithm, .base = base});
+}
+
+// Writes what a forest without the fold says of the fold's rows.
+Status predict_fold(const TrainingSet& set, int fold, const ForestOptions& options,
+                    double least_child_samples, std::uint32_t seed, std::vector<double>& out) {
+  FLEETFIT_ASSIGN(const auto forest, grow_forest(set, fold, options, least_child_samples, seed));
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (set.fold[i] == fold) out[i] = forest.predict_one(set.x.row(i));
+  return {};
+}
 
 // A linear price below this share of the time is taken as this share: logarithms need it.
 constexpr double kLeastShare = 1e-3;
@@ -57,10 +98,10 @@ Subset rows_outside(const TrainingSet& set, int fold) {
 }
 
 // Fits models to the rows outside of one fold, or to all of them.
-class Booster {
+class FoldBooster {
  public:
   /// `outside` is -1 for all rows.
-  Booster(const TrainingSet& set, const BoostOptions& options, int outside)
+  FoldBooster(const TrainingSet& set, const BoostOptions& options, int outside)
       : options_(options), columns_(set.x.columns), subset_(rows_outside(set, outside)) {
     if (subset_.y.empty()) subset_ = rows_outside(set, -1);
     folds_ = set.folds;
@@ -136,12 +177,9 @@ class CrossValidation {
   }
 
   Status run(core::ThreadPool& pool) {
-    std::vector<Status> done(trees_.size());
-    pool.parallel_for(boosters_.size(),
-                      [&](std::size_t fold) { done[fold] = boosters_[fold].prepare(); });
-    FLEETFIT_TRY(first_failure(done));
-    pool.parallel_for(done.size(), [&](std::size_t task) { done[task] = run_task(task); });
-    return first_failure(done);
+    FLEETFIT_TRY(core::try_each(pool, boosters_.size(),
+                                [&](std::size_t fold) { return boosters_[fold].prepare(); }));
+    return core::try_each(pool, trees_.size(), [&](std::size_t task) { return run_task(task); });
   }
 
   /// The setting and the number of stages with the least error.
@@ -172,11 +210,6 @@ class CrossValidation {
   }
 
  private:
-  static Status first_failure(const std::vector<Status>& done) {
-    const auto failed = std::ranges::find_if(done, [](const Status& s) { return !s; });
-    return failed == done.end() ? Status{} : *failed;
-  }
-
   std::size_t task_of(std::size_t setting, std::size_t fold) const {
     return setting * boosters_.size() + fold;
   }
@@ -212,7 +245,7 @@ class CrossValidation {
   const BoostOptions& options_;
   std::uint32_t seed_;
   std::vector<Setting> grid_;
-  std::vector<Booster> boosters_;                // by fold
+  std::vector<FoldBooster> boosters_;            // by fold
   std::vector<std::optional<TreeModel>> trees_;  // by task
   std::vector<std::vector<double>> errors_;      // by task and stage
   std::size_t chosen_ = 0;
@@ -221,7 +254,7 @@ class CrossValidation {
 Result<std::unique_ptr<Regressor>> fit_to_all(const TrainingSet& set, const BoostOptions& options,
                                               const std::pair<Setting, int>& best,
                                               std::uint32_t seed) {
-  Booster booster(set, options, -1);
+  FoldBooster booster(set, options, -1);
   FLEETFIT_TRY(booster.prepare());
   FLEETFIT_ASSIGN(auto trees, booster.grow(best.first, best.second, seed));
   if (booster.linear() == nullptr) return std::make_unique<TreeModel>(std::move(trees));
@@ -230,13 +263,37 @@ Result<std::unique_ptr<Regressor>> fit_to_all(const TrainingSet& set, const Boos
 
 }  // namespace
 
+Result<FittedRegressor> fit_forest(const TrainingSet& set, const core::Random& random,
+                                   core::ThreadPool& pool, const ForestOptions& options) {
+  FLEETFIT_TRY(check_set(set));
+  if (options.trees < 1 || options.least_child_samples.empty())
+    return refuse("a forest needs a tree and a child size");
+  const auto seed = static_cast<std::uint32_t>(random.seed() & 0x7fffffffU);
+  const auto& sizes = options.least_child_samples;
+  const auto folds = static_cast<std::size_t>(set.folds);
+  std::vector<std::vector<double>> predictions(sizes.size(), std::vector<double>(set.y.size()));
+  FLEETFIT_TRY(core::try_each(pool, sizes.size() * folds, [&](std::size_t task) {
+    const std::size_t size = task / folds;
+    return predict_fold(set, static_cast<int>(task % folds), options, sizes[size], seed,
+                        predictions[size]);
+  }));
+
+  const auto best = std::ranges::min_element(
+      predictions, {}, [&](const auto& predicted) { return mape_percent(predicted, set.y); });
+  const double chosen = sizes[static_cast<std::size_t>(best - predictions.begin())];
+  FLEETFIT_ASSIGN(auto model, grow_forest(set, -1, options, chosen, seed));
+  return FittedRegressor{
+      .model = std::make_unique<TreeModel>(std::move(model)),
+      .out_of_fold = std::move(*best),
+      .settings = fmt::format("{} trees, {} samples per child", options.trees, chosen)};
+}
+
 Result<FittedRegressor> fit_boosted_trees(const TrainingSet& set, const core::Random& random,
                                           core::ThreadPool& pool, const BoostOptions& options) {
   FLEETFIT_TRY(check_set(set));
   if (options.stages < 1 || options.depths.empty() || options.least_child_samples.empty() ||
       options.leaf_penalties.empty())
-    return fail(ErrorCode::invalid_input,
-                "boosting needs a stage, a depth, a child size and a penalty");
+    return refuse("boosting needs a stage, a depth, a child size and a penalty");
   const auto seed = static_cast<std::uint32_t>(random.seed() & 0x7fffffffU);
   CrossValidation validation(set, options, seed);
   FLEETFIT_TRY(validation.run(pool));
