@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "fleetfit/learned/optimizer_network.h"
+#include "fleetfit/learned/networks.h"
 #include "train/torch/learned.h"
 #include "train/torch/learned_parameters.h"
 
