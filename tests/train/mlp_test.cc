@@ -1,4 +1,4 @@
-#include "fleetfit/train/mlp.h"
+#include "fleetfit/train/predictors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
