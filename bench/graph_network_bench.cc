@@ -13,7 +13,7 @@
 #include "fleetfit/core/statistics.h"
 #include "fleetfit/predict/network_predictor.h"
 #include "fleetfit/predict/regressor.h"
-#include "fleetfit/train/graph_network.h"
+#include "fleetfit/train/predictors.h"
 
 namespace {
 

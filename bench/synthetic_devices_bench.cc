@@ -11,7 +11,7 @@
 
 #include "fleetfit/core/random.h"
 #include "fleetfit/core/statistics.h"
-#include "fleetfit/learned/feature_sources.h"
+#include "fleetfit/learned/device_features.h"
 #include "fleetfit/learned/synthetic_devices.h"
 
 namespace fleetfit::bench {

@@ -8,7 +8,6 @@
 #include "fleetfit/core/csv.h"
 #include "fleetfit/learned/device_features.h"
 #include "fleetfit/learned/feature_scaling.h"
-#include "fleetfit/learned/feature_sources.h"
 
 namespace {
 

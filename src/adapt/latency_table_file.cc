@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "adapt/file_header.h"
 #include "fleetfit/adapt/latency_table.h"
+#include "fleetfit/core/document_format.h"
 #include "fleetfit/core/json.h"
 
 namespace fleetfit::adapt {
@@ -42,7 +42,7 @@ Result<std::vector<std::vector<double>>> blocks_from(const core::JsonView& json,
 
 Result<LatencyTable> table_from(const core::JsonView& json,
                                 const std::vector<elastic::Supernet>& models) {
-  FLEETFIT_TRY(check_header(json, kFormat, kVersion));
+  FLEETFIT_TRY(core::check_format(json, kFormat, kVersion));
   LatencyTable table;
   FLEETFIT_ASSIGN(table.device, json.text("device"));
   for (const auto& [key, field] : {std::pair{"overhead_ms", &LatencyTable::overhead_ms},

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "adapt/file_header.h"
+#include "fleetfit/core/document_format.h"
 #include "fleetfit/core/fields.h"
 #include "fleetfit/core/json.h"
 
@@ -64,7 +64,7 @@ Status write_pool(const SubnetPool& pool, const std::filesystem::path& file) {
 Result<SubnetPool> read_pool(const std::filesystem::path& file) {
   FLEETFIT_ASSIGN(const auto document, core::read_json(file));
   const core::JsonView json(document, file.string());
-  FLEETFIT_TRY(check_header(json, kPoolFormat, kPoolVersion));
+  FLEETFIT_TRY(core::check_format(json, kPoolFormat, kPoolVersion));
   FLEETFIT_ASSIGN(auto pool, core::read<SubnetPool>(json));
   FLEETFIT_TRY(check_entries(json, pool));
   return pool;

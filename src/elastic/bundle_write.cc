@@ -158,8 +158,7 @@ Status write_parts(core::FileWriter& file, const Manifest& manifest,
 }  // namespace
 
 Status write_bundle(const Bundle& bundle, const std::filesystem::path& file) {
-  if (auto ok = check_models(bundle.models, bundle.info); !ok)
-    return core::within(file.string(), ok.error());
+  FLEETFIT_TRY(core::within(file.string(), check_models(bundle.models, bundle.info)));
   Manifest manifest{.info = bundle.info};
   Sections sections;
   for (const auto& model : bundle.models) {

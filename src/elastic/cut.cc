@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "elastic/prepare.h"
-#include "elastic/segments.h"
 #include "fleetfit/cost/cost.h"
 #include "fleetfit/elastic/expand.h"
 #include "fleetfit/graph/shrink.h"
@@ -174,10 +172,10 @@ Result<Supernet> cut_into_blocks(const Graph& model, double granularity) {
   auto cut = cut_model(model, granularity);
   FLEETFIT_TRY(cut);
   if (cut->supernet.blocks.size() < 2) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("the model {} cannot be cut: no tensor in it is one through which "
-                            "everything flows",
-                            model.name));
+    return refuse(
+        fmt::format("the model {} cannot be cut: no tensor in it is one through which "
+                    "everything flows",
+                    model.name));
   }
   return std::move(cut->supernet);
 }

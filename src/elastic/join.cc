@@ -61,15 +61,15 @@ class Chain {
       return {};
     }
     if (branch.inputs.size() != 1 || ends_.size() != 1)
-      return fail(ErrorCode::invalid_input, "blocks are joined by one tensor");
+      return refuse("blocks are joined by one tensor");
     const auto& given = joined_.tensor(ends_.front());
     const auto& taken = branch.tensor(branch.inputs.front());
     if (given.shape != taken.shape || given.dtype != taken.dtype) {
       const auto text = [](const graph::Tensor& t) {
         return t.shape ? graph::to_string(*t.shape) : std::string("an unknown shape");
       };
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("it takes {}, the block before gives {}", text(taken), text(given)));
+      return refuse(
+          fmt::format("it takes {}, the block before gives {}", text(taken), text(given)));
     }
     ids_[branch.inputs.front()] = ends_.front();
     return {};
@@ -95,7 +95,7 @@ class Chain {
 };
 
 Status check_path(const std::vector<Supernet>& models, const std::vector<BranchId>& path) {
-  const auto wrong = [] { return fail(ErrorCode::invalid_input, "the path has a gap"); };
+  const auto wrong = [] { return refuse("the path has a gap"); };
   if (path.empty() || path.front().model >= models.size()) return wrong();
   const auto& blocks = models[path.front().model].blocks;
   std::size_t next = 0;
@@ -116,8 +116,8 @@ Result<Graph> join(const std::vector<Supernet>& models, const std::vector<Branch
   Chain chain(model.name);
   for (const auto& id : path) {
     const auto& block = model.blocks[id.block];
-    if (auto ok = chain.append(block.branches[id.branch].graph, id.block); !ok)
-      return core::within(fmt::format("block {} ({})", id.block, block.name), ok.error());
+    FLEETFIT_TRY(core::within(fmt::format("block {} ({})", id.block, block.name),
+                              chain.append(block.branches[id.branch].graph, id.block)));
   }
   return std::move(chain).finish();
 }

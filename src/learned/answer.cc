@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
+
+#include "fleetfit/core/counting.h"
+#include "fleetfit/search/search.h"
+#include "fleetfit/search/strategy.h"
 
 namespace fleetfit::learned {
 namespace {
@@ -39,8 +42,7 @@ class Bench {
     std::vector<Fitness> fits;
     fits.reserve(designs.size());
     for (const auto& judged : found_judged_) fits.push_back(fitness(judge_, goal_, judged));
-    std::vector<std::size_t> order(designs.size());
-    std::iota(order.begin(), order.end(), 0);
+    auto order = core::counting(designs.size());
     const auto count = std::min(best, order.size());
     std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(count), {},
                               [&](std::size_t i) { return fits[i]; });
@@ -138,6 +140,44 @@ std::vector<Doubt> doubts_of(const DeviceJudge& judge, const Rated& rated) {
   return doubts;
 }
 
+/// Accuracy, and what counts against limits or weights, as sources of a search.
+class JudgedSource final : public space::Source {
+ public:
+  using Number = double (*)(const DeviceJudge& judge, const Goal& goal, const Judged& judged);
+
+  JudgedSource(const DeviceJudge& judge, const Goal& goal, Number number)
+      : judge_(judge), goal_(goal), number_(number) {}
+
+  Status evaluate(space::DesignBatch designs, std::span<double> out) const override {
+    std::vector<Judged> judged(designs.size());
+    judge_.judge(designs, judged);
+    for (std::size_t i = 0; i < judged.size(); ++i) out[i] = number_(judge_, goal_, judged[i]);
+    return {};
+  }
+
+ private:
+  const DeviceJudge& judge_;
+  const Goal& goal_;
+  Number number_;
+};
+
+double gain(const DeviceJudge& judge, const Goal& goal, const Judged& judged) {
+  return -fitness(judge, goal, judged).loss;
+}
+
+/// 1 is just within the limits.
+double excess(const DeviceJudge& judge, const Goal& goal, const Judged& judged) {
+  return std::exp(fitness(judge, goal, judged).violation);
+}
+
+Result<std::unique_ptr<search::Strategy>> strategy_for(const space::Space& space,
+                                                       std::uint64_t seed) {
+  constexpr std::uint64_t kSmall = 200'000;
+  const auto size = space.size().exact();
+  if (size && *size <= kSmall) return search::make_exhaustive(space);
+  return search::make_evolution(space, core::Random(seed), {.population = 300, .generations = 30});
+}
+
 }  // namespace
 
 core::Names names_of(Doubt) {
@@ -217,9 +257,8 @@ Result<std::vector<double>> feature_row(const DeviceInputs& inputs, const Device
   for (const auto& wanted : inputs.parts().columns) {
     const auto found = std::ranges::find(features.columns, wanted.name, &FeatureColumn::text);
     if (found == features.columns.end()) {
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("{}: there is no column {}, which the model needs", features.name,
-                              wanted.name));
+      return refuse(fmt::format("{}: there is no column {}, which the model needs", features.name,
+                                wanted.name));
     }
     row.push_back(values[static_cast<std::size_t>(found - features.columns.begin())]);
   }
@@ -229,12 +268,25 @@ Result<std::vector<double>> feature_row(const DeviceInputs& inputs, const Device
 Result<DeviceVector> device_of(const Model& model, const DeviceFeatures& features,
                                std::size_t device) {
   FLEETFIT_ASSIGN(const auto row, feature_row(model.parts().device, features, device));
-  auto vector = model.parts().device.read(row);
-  if (!vector) {
-    return core::within(fmt::format("{}: device {}", features.name, features.devices[device]),
-                        vector.error());
-  }
-  return vector;
+  return core::within(fmt::format("{}: device {}", features.name, features.devices[device]),
+                      model.parts().device.read(row));
+}
+
+Result<Answer> searched_answer(const DeviceJudge& judge, const Goal& goal, core::ThreadPool& pool,
+                               std::uint64_t seed) {
+  const JudgedSource gains(judge, goal, &gain);
+  const JudgedSource excesses(judge, goal, &excess);
+  const auto& space = judge.model().space();
+  FLEETFIT_ASSIGN(auto strategy, strategy_for(space, seed));
+  const search::Problem problem{.space = &space,
+                                .accuracy = &gains,
+                                .costs = {{.name = "excess", .source = &excesses, .limit = 1.0}}};
+  FLEETFIT_ASSIGN(const auto found, search::run_search(problem, *strategy, pool));
+  const auto& best = found.best ? *found.best : *found.nearest;
+  auto result = judged_answer(judge, goal, best.design);
+  result.by_search = true;
+  result.judged = found.evaluations;
+  return result;
 }
 
 }  // namespace fleetfit::learned

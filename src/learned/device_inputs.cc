@@ -21,7 +21,7 @@ constexpr double kMostSize = 1e15;  // of any feature: what is larger is no meas
 constexpr float kWidest = 8;        // of an input: what is farther out teaches the networks nothing
 
 tl::unexpected<Error> wrong(const InputColumn& column, std::string_view problem) {
-  return fail(ErrorCode::invalid_input, fmt::format("feature {}: {}", column.name, problem));
+  return refuse(fmt::format("feature {}: {}", column.name, problem));
 }
 
 Result<double> transformed(const InputColumn& column, double value) {
@@ -55,11 +55,10 @@ Status check_column(const InputColumn& column) {
 
 Status check_square(std::span<const double> numbers, std::size_t size, std::string_view name) {
   if (numbers.size() != size * size) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{}: {} numbers, expected {}", name, numbers.size(), size * size));
+    return refuse(fmt::format("{}: {} numbers, expected {}", name, numbers.size(), size * size));
   }
   if (!std::ranges::all_of(numbers, [](double one) { return std::isfinite(one); }))
-    return fail(ErrorCode::invalid_input, fmt::format("{}: a number is not finite", name));
+    return refuse(fmt::format("{}: a number is not finite", name));
   return {};
 }
 
@@ -71,13 +70,13 @@ DeviceInputs::DeviceInputs(Parts parts) : parts_(std::move(parts)) {
 }
 
 Result<DeviceInputs> DeviceInputs::make(Parts parts) {
-  if (parts.columns.empty()) return fail(ErrorCode::invalid_input, "there are no features");
+  if (parts.columns.empty()) return refuse("there are no features");
   for (const auto& column : parts.columns) FLEETFIT_TRY(check_column(column));
   const std::size_t size = parts.columns.size();
   FLEETFIT_TRY(check_square(parts.covariance, size, "covariance"));
   FLEETFIT_TRY(check_square(parts.familiarity, size, "familiarity"));
   if (!(parts.usual_distance > 0) || !std::isfinite(parts.usual_distance))
-    return fail(ErrorCode::invalid_input, "usual_distance is not positive");
+    return refuse("usual_distance is not positive");
   return DeviceInputs(std::move(parts));
 }
 
@@ -92,9 +91,8 @@ Status DeviceInputs::fill_in(std::span<double> values) const {
     return parts_.columns[static_cast<std::size_t>(i)].is_reference;
   };
   if (there.empty() || (has_references() && std::ranges::none_of(there, is_reference))) {
-    return fail(ErrorCode::invalid_input,
-                there.empty() ? "all features are missing"
-                              : "no reference latency is there, so nothing says how fast it is");
+    return refuse(there.empty() ? "all features are missing"
+                                : "no reference latency is there, so nothing says how fast it is");
   }
   const auto size = static_cast<Index>(values.size());
   const Square covariance(parts_.covariance.data(), size, size);
@@ -120,8 +118,7 @@ Status DeviceInputs::fill_in(std::span<double> values) const {
 
 Result<DeviceVector> DeviceInputs::read(std::span<const double> values) const {
   if (values.size() != size()) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{} features, expected {}", values.size(), size()));
+    return refuse(fmt::format("{} features, expected {}", values.size(), size()));
   }
   std::vector<double> numbers(size());
   DeviceVector device;
@@ -266,9 +263,8 @@ double usual_distance_of(const MatrixXd& inputs, const MatrixXd& familiarity) {
 Result<DeviceInputs> fit_device_inputs(const KnownFeatures& known, double ridge) {
   constexpr std::size_t kFewest = 3;
   if (known.devices() < kFewest) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{} devices are too few to learn from, at least {} are needed",
-                            known.devices(), kFewest));
+    return refuse(fmt::format("{} devices are too few to learn from, at least {} are needed",
+                              known.devices(), kFewest));
   }
   auto all = transform_all(known);
   FLEETFIT_TRY(all);

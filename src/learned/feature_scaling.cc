@@ -59,9 +59,8 @@ std::string explain_missing(const FeatureColumn& wanted, const DeviceFeatures& d
 
 Status check_known(std::span<const double> row, const DeviceFeatures& devices, std::size_t device) {
   if (!std::ranges::all_of(row, [](double value) { return std::isnan(value); })) return {};
-  return fail(ErrorCode::invalid_input,
-              fmt::format("{}: all features of the device '{}' are missing", devices.name,
-                          devices.devices[device]));
+  return refuse(fmt::format("{}: all features of the device '{}' are missing", devices.name,
+                            devices.devices[device]));
 }
 
 void pick(std::span<const double> from, const std::vector<std::size_t>& places,
@@ -77,8 +76,8 @@ Result<FeatureScaling> FeatureScaling::fit(const DeviceFeatures& devices) {
   for (std::size_t i = 0; i < devices.columns.size(); ++i) {
     const auto values = moments_of(devices, i);
     if (values.count == 0) {
-      return fail(ErrorCode::invalid_input, fmt::format("{}: no device has a value in column '{}'",
-                                                        devices.name, devices.columns[i].text()));
+      return refuse(fmt::format("{}: no device has a value in column '{}'", devices.name,
+                                devices.columns[i].text()));
     }
     scaling.means_.push_back(values.mean());
     scaling.has_level_ = scaling.has_level_ || is_latency(devices.columns[i].kind);
@@ -141,8 +140,7 @@ Result<std::vector<std::size_t>> FeatureScaling::find_columns(const DeviceFeatur
   for (const auto& column : columns_) {
     const auto found = std::ranges::find(devices.columns, column);
     if (found == devices.columns.end()) {
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("{}: {}", devices.name, explain_missing(column, devices)));
+      return refuse(fmt::format("{}: {}", devices.name, explain_missing(column, devices)));
     }
     places.push_back(static_cast<std::size_t>(found - devices.columns.begin()));
   }

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <optional>
 
+#include "fleetfit/core/counting.h"
 #include "fleetfit/core/statistics.h"
-#include "learned/rehearsal.h"
+#include "learned/device_ridge.h"
 
 namespace fleetfit::learned {
 namespace {
@@ -33,8 +33,7 @@ std::vector<std::size_t> group_alike(const MatrixXd& inputs, std::size_t most) {
     for (Index b = a + 1; b < inputs.rows(); ++b)
       pairs.push_back({(inputs.row(a) - inputs.row(b)).norm(), a, b});
   std::ranges::stable_sort(pairs, {}, &Pair::distance);
-  std::vector<std::size_t> group(static_cast<std::size_t>(inputs.rows()));
-  std::iota(group.begin(), group.end(), 0);
+  auto group = core::counting(static_cast<std::size_t>(inputs.rows()));
   for (const auto& pair : pairs) {
     const auto a = group[static_cast<std::size_t>(pair.a)];
     const auto b = group[static_cast<std::size_t>(pair.b)];
@@ -45,6 +44,56 @@ std::vector<std::size_t> group_alike(const MatrixXd& inputs, std::size_t most) {
 }
 
 }  // namespace
+
+// In the form whose equations are as many as devices: there are fewer of them than of inputs.
+DeviceRidge::DeviceRidge(const MatrixXd& inputs, const MatrixXd& values,
+                         const std::vector<Index>& known, double ridge) {
+  const MatrixXd x = inputs(known, Eigen::all);
+  const MatrixXd y = values(Eigen::all, known);
+  centre_ = x.colwise().mean();
+  apart_ = x.rowwise() - centre_;
+  mean_ = y.rowwise().mean();
+  deviations_ = y.colwise() - mean_;
+  MatrixXd likeness = apart_ * apart_.transpose();
+  likeness.diagonal().array() +=
+      ridge * likeness.trace() / static_cast<double>(known.size()) + 1e-9;
+  solver_.compute(likeness);
+}
+
+VectorXd DeviceRidge::predict(const Eigen::RowVectorXd& inputs) const {
+  const VectorXd weights = solver_.solve(apart_ * (inputs - centre_).transpose());
+  return mean_ + deviations_ * weights;
+}
+
+MatrixXd inputs_of(std::span<const DeviceVector> devices) {
+  MatrixXd inputs(std::ssize(devices), std::ssize(devices[0].inputs));
+  for (Index d = 0; d < inputs.rows(); ++d)
+    for (Index i = 0; i < inputs.cols(); ++i)
+      inputs(d, i) = devices[static_cast<std::size_t>(d)].inputs[static_cast<std::size_t>(i)];
+  return inputs;
+}
+
+std::vector<std::size_t> whole_rows(const Samples& samples, std::size_t cost, std::size_t most) {
+  std::vector<std::size_t> rows;
+  const std::size_t step = std::max<std::size_t>(samples.designs.size() / most, 1);
+  for (std::size_t row = 0; row < samples.designs.size(); row += step) {
+    bool is_whole = true;
+    for (std::size_t d = 0; d < samples.devices.size() && is_whole; ++d)
+      is_whole = !std::isnan(samples.costs_on(cost, d)[row]);
+    if (is_whole) rows.push_back(row);
+  }
+  return rows;
+}
+
+MatrixXd log_costs(const Samples& samples, std::size_t cost, std::span<const DeviceVector> devices,
+                   std::span<const std::size_t> rows) {
+  MatrixXd values(std::ssize(rows), std::ssize(devices));
+  for (std::size_t d = 0; d < devices.size(); ++d)
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      values(static_cast<Index>(i), static_cast<Index>(d)) =
+          std::log(samples.costs_on(cost, d)[rows[i]]) - devices[d].level;
+  return values;
+}
 
 std::vector<std::size_t> device_folds(const Samples& samples, std::size_t folds) {
   const std::size_t count = samples.devices.size();
@@ -58,8 +107,7 @@ std::vector<std::size_t> device_folds(const Samples& samples, std::size_t folds)
   }
   auto group = group_alike(inputs_of(*devices), (count + folds - 1) / folds);
   // The largest group first, each into the fold that has the fewest devices.
-  std::vector<std::size_t> heads(count);
-  std::iota(heads.begin(), heads.end(), 0);
+  auto heads = core::counting(count);
   std::ranges::stable_sort(heads, std::ranges::greater{},
                            [&](std::size_t head) { return std::ranges::count(group, head); });
   std::vector<std::size_t> filled(folds);
@@ -77,33 +125,14 @@ std::vector<std::size_t> device_folds(const Samples& samples, std::size_t folds)
 Result<std::vector<DeviceVector>> read_devices(const DeviceInputs& inputs, const Samples& samples) {
   std::vector<DeviceVector> devices;
   for (std::size_t i = 0; i < samples.devices.size(); ++i) {
-    auto device = inputs.read(samples.features.row(i));
-    if (!device) return core::within("device " + samples.devices[i], device.error());
-    devices.push_back(*std::move(device));
+    FLEETFIT_ASSIGN(auto device, core::within("device " + samples.devices[i],
+                                              inputs.read(samples.features.row(i))));
+    devices.push_back(std::move(device));
   }
   return devices;
 }
 
 namespace {
-
-/// ln of the first cost without the level: design x device, of designs that all devices have.
-MatrixXd whole_rows(const Samples& samples, std::span<const DeviceVector> devices) {
-  constexpr std::size_t kMost = 2000;
-  std::vector<std::size_t> rows;
-  const std::size_t step = std::max<std::size_t>(samples.designs.size() / kMost, 1);
-  for (std::size_t row = 0; row < samples.designs.size(); row += step) {
-    bool is_whole = true;
-    for (std::size_t d = 0; d < devices.size() && is_whole; ++d)
-      is_whole = !std::isnan(samples.costs_on(0, d)[row]);
-    if (is_whole) rows.push_back(row);
-  }
-  MatrixXd values(std::ssize(rows), std::ssize(devices));
-  for (std::size_t d = 0; d < devices.size(); ++d)
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      values(static_cast<Index>(i), static_cast<Index>(d)) =
-          std::log(samples.costs_on(0, d)[rows[i]]) - devices[d].level;
-  return values;
-}
 
 /// Squared errors of the devices of a fold by a ridge fit to the others.
 double held_out_error(const MatrixXd& inputs, const MatrixXd& values,
@@ -125,7 +154,8 @@ double held_out_error(const MatrixXd& inputs, const MatrixXd& values,
 Result<double> choose_ridge(const Samples& samples, std::span<const std::size_t> folds) {
   FLEETFIT_ASSIGN(const auto inputs, fit_device_inputs(samples.features, kDefaultRidge));
   FLEETFIT_ASSIGN(const auto devices, read_devices(inputs, samples));
-  const MatrixXd values = whole_rows(samples, devices);
+  constexpr std::size_t kMost = 2000;
+  const MatrixXd values = log_costs(samples, 0, devices, whole_rows(samples, 0, kMost));
   constexpr Index kFewest = 20;
   if (values.rows() < kFewest) return kDefaultRidge;
   const MatrixXd x = inputs_of(devices);

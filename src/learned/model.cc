@@ -37,18 +37,17 @@ double number_on(std::span<const float> outputs, std::span<const float> inputs) 
 }
 
 Status check_risk(const Risk& risk) {
-  const auto wrong = [](const char* what) { return fail(ErrorCode::invalid_input, what); };
-  if (!(risk.price >= 0) || std::isinf(risk.price)) return wrong("the price of risk is none");
-  if (risk.excess.size() == 1) return wrong("one quantile of the excess is too few");
+  if (!(risk.price >= 0) || std::isinf(risk.price)) return refuse("the price of risk is none");
+  if (risk.excess.size() == 1) return refuse("one quantile of the excess is too few");
   if (!std::ranges::all_of(risk.excess, [](double one) { return std::isfinite(one); }))
-    return wrong("a quantile of the excess is not finite");
-  if (!std::ranges::is_sorted(risk.excess)) return wrong("quantiles of the excess do not rise");
+    return refuse("a quantile of the excess is not finite");
+  if (!std::ranges::is_sorted(risk.excess)) return refuse("quantiles of the excess do not rise");
   return {};
 }
 
 Status check_cost(const CostModel& cost, std::size_t features) {
   const auto wrong = [&](std::string_view what) {
-    return fail(ErrorCode::invalid_input, fmt::format("cost {}: {}", cost.name, what));
+    return refuse(fmt::format("cost {}: {}", cost.name, what));
   };
   for (const double number : {cost.offset, cost.scale, cost.margin, cost.noise, cost.usual_spread})
     if (!std::isfinite(number)) return wrong("a number is not finite");
@@ -69,7 +68,7 @@ Status check_cost(const CostModel& cost, std::size_t features) {
 
 Status check_accuracy(const AccuracyModel& accuracy) {
   const auto wrong = [](std::string_view what) {
-    return fail(ErrorCode::invalid_input, fmt::format("accuracy: {}", what));
+    return refuse(fmt::format("accuracy: {}", what));
   };
   if (accuracy.members.empty()) return wrong("there is no network");
   if (!std::isfinite(accuracy.centre)) return wrong("the centre is not finite");
@@ -79,6 +78,11 @@ Status check_accuracy(const AccuracyModel& accuracy) {
     if (member.outputs() != 1) return wrong("a network has several outputs");
   return {};
 }
+
+constexpr double kMostCost = 1e15;
+constexpr double kMostWeight = 1e6;
+
+bool is_weighted(const Goal& goal) { return !goal.weights.empty(); }
 
 }  // namespace
 
@@ -100,16 +104,13 @@ double AccuracyModel::of(double number) const {
 }
 
 Result<Model> Model::make(Parts parts) {
-  const auto wrong = [](std::string what) {
-    return fail(ErrorCode::invalid_input, std::move(what));
-  };
   if (parts.costs.empty() || parts.costs.size() > kMostCosts)
-    return wrong(fmt::format("costs: there are {}, expected 1 or 2", parts.costs.size()));
+    return refuse(fmt::format("costs: there are {}, expected 1 or 2", parts.costs.size()));
   for (const auto& cost : parts.costs) FLEETFIT_TRY(check_cost(cost, parts.device.size()));
   FLEETFIT_TRY(check_accuracy(parts.accuracy));
   for (const auto& optimizer : parts.optimizers)
     if (optimizer.inputs() != optimizer_inputs(parts))
-      return wrong("optimizers: a network is of other features");
+      return refuse("optimizers: a network is of other features");
   return Model(std::move(parts));
 }
 
@@ -242,6 +243,89 @@ double DeviceJudge::bound(const Judged& judged, std::size_t cost, double most_ri
   const auto& risk = model_->parts().costs[cost].risk;
   if (!risk.is_known()) return safe(judged, cost);
   return judged.log_cost[cost] + risk.room(most_risk) * whole_spread(judged, cost);
+}
+
+Status check(const Goal& goal, const Model& model) {
+  const auto& costs = model.parts().costs;
+  const auto wrong = [&](std::size_t cost, std::string_view what) {
+    return refuse(fmt::format("{}: {}", costs[cost].name, what));
+  };
+  const auto& numbers = is_weighted(goal) ? goal.weights : goal.limits;
+  if (numbers.size() != costs.size()) {
+    return refuse(fmt::format("{} {} were given, but the model has {} costs", numbers.size(),
+                              is_weighted(goal) ? "weights" : "limits", costs.size()));
+  }
+  if (!(goal.most_risk > 0 && goal.most_risk < 1)) {
+    return refuse(fmt::format("a risk of {} is not between 0 and 1", goal.most_risk));
+  }
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (is_weighted(goal)) {
+      if (!(numbers[i] >= 0 && numbers[i] <= kMostWeight))
+        return wrong(i, fmt::format("a weight of {} is none", numbers[i]));
+    } else if (!(numbers[i] > 0) || (std::isfinite(numbers[i]) && numbers[i] > kMostCost)) {
+      return wrong(i, fmt::format("a limit of {} is none", numbers[i]));
+    }
+  }
+  return {};
+}
+
+std::vector<float> optimizer_inputs(const DeviceJudge& judge, const Goal& goal) {
+  constexpr double kFarthest = 6;
+  constexpr double kLeastWeight = 1e-3;
+  auto inputs = judge.device().inputs;
+  for (float& input : inputs) input = std::clamp(input, -3.0F, 3.0F);
+  inputs.push_back(is_weighted(goal) ? 1.0F : 0.0F);
+  const std::size_t costs = judge.model().parts().costs.size();
+  for (std::size_t i = 0; i < costs; ++i) {
+    bool is_there = false;
+    double value = 0;
+    if (is_weighted(goal)) {
+      is_there = goal.weights[i] > 0;
+      value = std::log(std::max(goal.weights[i], kLeastWeight)) / 2;
+    } else if (std::isfinite(goal.limits[i])) {
+      is_there = true;
+      value = 2 * (std::log(goal.limits[i]) - judge.typical(i));
+    }
+    inputs.push_back(is_there ? 1.0F : 0.0F);
+    inputs.push_back(static_cast<float>(is_there ? std::clamp(value, -kFarthest, kFarthest) : 0));
+  }
+  return inputs;
+}
+
+Fitness fitness(const DeviceJudge& judge, const Goal& goal, const Judged& judged) {
+  Fitness result{.violation = 0, .loss = -judged.accuracy};
+  if (is_weighted(goal)) {
+    result.loss /= judge.model().parts().accuracy.spread90;
+    for (std::size_t i = 0; i < goal.weights.size(); ++i)
+      result.loss += goal.weights[i] * std::exp(judged.log_cost[i] - judge.typical(i));
+    return result;
+  }
+  for (std::size_t i = 0; i < goal.limits.size(); ++i) {
+    if (!std::isfinite(goal.limits[i])) continue;
+    const double limit = std::log(goal.limits[i]);
+    result.violation += std::max(judge.bound(judged, i, goal.most_risk) - limit, 0.0);
+    result.loss += judge.model().parts().costs[i].risk.price * judge.risk(judged, i, limit);
+  }
+  return result;
+}
+
+double Risk::chance(double room) const {
+  assert(is_known());
+  if (room < excess.front()) return 1;
+  const auto above = std::ranges::upper_bound(excess, room);
+  if (above == excess.end()) return 0;
+  const double low = *(above - 1);
+  const double below = static_cast<double>(above - excess.begin()) - 1;
+  const double share =
+      (below + (room - low) / (*above - low)) / static_cast<double>(excess.size() - 1);
+  return 1 - share;
+}
+
+double Risk::room(double chance) const {
+  assert(is_known());
+  const double place = (1 - std::clamp(chance, 0.0, 1.0)) * static_cast<double>(excess.size() - 1);
+  const auto below = std::min(static_cast<std::size_t>(place), excess.size() - 2);
+  return std::lerp(excess[below], excess[below + 1], place - static_cast<double>(below));
 }
 
 }  // namespace fleetfit::learned

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "fleetfit/core/document_format.h"
 #include "fleetfit/core/fields.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
@@ -35,9 +36,7 @@ ordered_json accuracy_members(const AccuracyModel& accuracy) {
 template <core::Described Parts, class Make>
 auto read_made(const JsonView& json, const Make& make) -> decltype(make(std::declval<Parts>())) {
   FLEETFIT_ASSIGN(auto parts, core::read<Parts>(json));
-  auto made = make(std::move(parts));
-  if (!made) return json.error(made.error().message);
-  return made;
+  return core::within(json.place(), make(std::move(parts)));
 }
 
 Result<DesignNetwork> read_network(const JsonView& json, std::size_t columns) {
@@ -84,14 +83,9 @@ Result<OptimizerNetwork> read_optimizer(const JsonView& json, const Model::Parts
 Result<const space::Space*> read_space(const JsonView& json) {
   FLEETFIT_TRY(json.allow_only({"format", "version", "space", "space_version", "features", "costs",
                                 "accuracy", "optimizers", "lineage"}));
-  FLEETFIT_ASSIGN(const auto format, json.text("format"));
-  FLEETFIT_ASSIGN(const auto version, json.integer("version", {.min = 0}));
+  FLEETFIT_TRY(core::check_format(json, kFormat, kVersion));
   FLEETFIT_ASSIGN(const auto name, json.text("space"));
   FLEETFIT_ASSIGN(const auto space_version, json.integer("space_version", {.min = 0}));
-  if (format != kFormat)
-    return json.error(fmt::format("format is '{}', expected '{}'", format, kFormat));
-  if (version < 1 || version > kVersion)
-    return json.error(fmt::format("version {} is none that this program knows", version));
   auto space = space::find_space(name);
   if (!space) return json.error(space.error().message);
   if (space_version != (*space)->version()) {
@@ -219,9 +213,7 @@ Result<Model> model_from_json(const JsonView& json) {
     FLEETFIT_ASSIGN(auto optimizer, read_optimizer(item, parts));
     parts.optimizers.push_back(std::move(optimizer));
   }
-  auto model = Model::make(std::move(parts));
-  if (!model) return json.error(model.error().message);
-  return model;
+  return core::within(json.place(), Model::make(std::move(parts)));
 }
 
 Status write_model(const Model& model, const std::filesystem::path& file) {

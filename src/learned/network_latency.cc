@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "fleetfit/learned/feature_scaling.h"
-#include "learned/network_kinship.h"
 
 namespace fleetfit::learned {
 namespace {
@@ -22,8 +21,8 @@ constexpr double kNineOfTen = 1.6449;  // standard deviations around the mean of
 constexpr std::size_t kLeastDevices = 5;
 constexpr std::size_t kLeastNetworks = 3;
 
-Status refuse(const NetworkTable& table, std::string problem) {
-  return fail(ErrorCode::invalid_input, fmt::format("{}: {}", table.devices.name, problem));
+Status wrong_table(const NetworkTable& table, std::string problem) {
+  return refuse(fmt::format("{}: {}", table.devices.name, problem));
 }
 
 bool is_known(double ms) { return !std::isnan(ms); }
@@ -32,16 +31,18 @@ Status check_sizes(const NetworkTable& table) {
   const auto devices = table.devices.devices.size();
   const auto networks = table.networks.size();
   if (devices < kLeastDevices || networks < kLeastNetworks) {
-    return refuse(table, fmt::format("{} devices and {} networks are too few; {} and {} are needed",
-                                     devices, networks, kLeastDevices, kLeastNetworks));
+    return wrong_table(
+        table, fmt::format("{} devices and {} networks are too few; {} and {} are needed", devices,
+                           networks, kLeastDevices, kLeastNetworks));
   }
   if (table.latency_ms.size() != devices || table.network_features.size() != networks)
-    return refuse(table, "there are not as many latencies or networks as there are names");
+    return wrong_table(table, "there are not as many latencies or networks as there are names");
   for (const auto& row : table.latency_ms)
-    if (row.size() != networks) return refuse(table, "a device has not a latency for each network");
+    if (row.size() != networks)
+      return wrong_table(table, "a device has not a latency for each network");
   for (const auto& row : table.network_features)
     if (row.size() != network_feature_names().size())
-      return refuse(table, "a network has another number of features");
+      return wrong_table(table, "a network has another number of features");
   return {};
 }
 
@@ -49,17 +50,19 @@ Status check_values(const NetworkTable& table) {
   for (std::size_t i = 0; i < table.latency_ms.size(); ++i) {
     const auto& row = table.latency_ms[i];
     if (std::ranges::none_of(row, is_known)) {
-      return refuse(
+      return wrong_table(
           table, fmt::format("nothing was measured on the device '{}'", table.devices.devices[i]));
     }
     if (std::ranges::any_of(row, [](double ms) { return ms <= 0 || std::isinf(ms); })) {
-      return refuse(table, fmt::format("a latency of the device '{}' is not positive and finite",
-                                       table.devices.devices[i]));
+      return wrong_table(table,
+                         fmt::format("a latency of the device '{}' is not positive and finite",
+                                     table.devices.devices[i]));
     }
   }
   for (std::size_t i = 0; i < table.networks.size(); ++i) {
     if (std::ranges::none_of(table.latency_ms, [&](const auto& row) { return is_known(row[i]); }))
-      return refuse(table, fmt::format("the network '{}' was measured nowhere", table.networks[i]));
+      return wrong_table(table,
+                         fmt::format("the network '{}' was measured nowhere", table.networks[i]));
   }
   return {};
 }
@@ -100,8 +103,93 @@ Matrix filled_by_means(const Matrix& logs) {
   return filled;
 }
 
+Vector vector_of(std::span<const double> values) {
+  return Eigen::Map<const Vector>(values.data(), static_cast<Index>(values.size()));
+}
+
+double correlation(const Vector& a, const Vector& b, double length) {
+  return std::exp(-(a - b).squaredNorm() / (2 * length * length));
+}
+
+/// How much networks have in common, judged by their features alone.
+class NetworkKinship {
+ public:
+  /// `features` has a row for each known network.
+  NetworkKinship(const std::vector<std::vector<double>>& features, double length, double nugget);
+
+  /// Between 0 and 1 for each two of the known networks.
+  const Matrix& correlations() const { return correlations_; }
+
+  /// A network as a weighted sum of known ones (of logarithms of latencies): weights add up to 1,
+  /// and to the network's own size and int8 share where the known ones allow it.
+  struct Composition {
+    Vector weights;
+    double rest = 0;  ///< variance that is left, relative to that of networks like no other
+  };
+  Composition compose(std::span<const double> network) const;
+
+ private:
+  Vector trend_of(std::span<const double> network) const;
+
+  double length_;
+  double nugget_;
+  Vector mean_;
+  Vector inverse_spread_;
+  Matrix networks_;  // standardised, a row for each
+  Matrix trends_;    // what all devices agree on: a constant, the sizes
+  Matrix correlations_;
+  Matrix inverse_;  // of the correlations with the nugget
+  Matrix trend_inverse_;
+};
+
+NetworkKinship::NetworkKinship(const std::vector<std::vector<double>>& features, double length,
+                               double nugget)
+    : length_(length), nugget_(nugget) {
+  const auto count = static_cast<Index>(features.size());
+  Matrix raw(count, features.front().size());
+  for (Index i = 0; i < count; ++i)
+    raw.row(i) = vector_of(features[static_cast<std::size_t>(i)]).transpose();
+  mean_ = raw.colwise().mean();
+  const Matrix centred = raw.rowwise() - mean_.transpose();
+  inverse_spread_ = (centred.colwise().squaredNorm().transpose() / static_cast<double>(count))
+                        .unaryExpr([](double variance) {
+                          return variance > 1e-12 ? 1 / std::sqrt(variance) : 0.0;
+                        });
+  networks_ = centred * inverse_spread_.asDiagonal();
+  correlations_.resize(count, count);
+  for (Index i = 0; i < count; ++i)
+    for (Index j = 0; j < count; ++j)
+      correlations_(i, j) = correlation(networks_.row(i), networks_.row(j), length_);
+  trends_.resize(count, 3);
+  for (Index i = 0; i < count; ++i)
+    trends_.row(i) = trend_of(features[static_cast<std::size_t>(i)]).transpose();
+  const Matrix with_nugget = correlations_ + nugget_ * Matrix::Identity(count, count);
+  inverse_ = with_nugget.ldlt().solve(Matrix::Identity(count, count));
+  const Matrix information =
+      trends_.transpose() * inverse_ * trends_ + 1e-6 * Matrix::Identity(3, 3);
+  trend_inverse_ = information.ldlt().solve(Matrix::Identity(3, 3));
+}
+
+/// A constant, the logarithm of all operations and the last feature, the share of int8.
+Vector NetworkKinship::trend_of(std::span<const double> network) const {
+  double operations = 1;
+  for (const std::size_t flops : {0, 4, 8}) operations += std::expm1(network[flops]);
+  return Eigen::Vector3d(1, std::log(operations) - 13, network.back());
+}
+
+NetworkKinship::Composition NetworkKinship::compose(std::span<const double> network) const {
+  const Vector place = (vector_of(network) - mean_).cwiseProduct(inverse_spread_);
+  Vector near(networks_.rows());
+  for (Index i = 0; i < near.size(); ++i) near[i] = correlation(networks_.row(i), place, length_);
+  const Vector trend_error = trend_of(network) - trends_.transpose() * (inverse_ * near);
+  const Vector from_trend = trend_inverse_ * trend_error;
+  return {
+      .weights = inverse_ * (near + trends_ * from_trend),
+      .rest = std::max(0.0, 1 + nugget_ - near.dot(inverse_ * near) + trend_error.dot(from_trend))};
+}
+
 /// A row of inputs for each device, with a 1 in front.
-Result<Matrix> inputs_of(const FeatureScaling& scaling, const DeviceFeatures& devices) {
+Result<Matrix> scaled_inputs(const FeatureScaling& scaling, const DeviceFeatures& devices) {
   FLEETFIT_ASSIGN(const auto rows, scaling.scale(devices));
   const auto width = static_cast<Index>(scaling.inputs());
   Matrix inputs(devices.devices.size(), width + 1);
@@ -220,7 +308,7 @@ Result<NetworkLatencyModel> NetworkLatencyModel::fit(const NetworkTable& table,
   FLEETFIT_TRY(check_sizes(table));
   FLEETFIT_TRY(check_values(table));
   FLEETFIT_ASSIGN(auto scaling, FeatureScaling::fit(table.devices));
-  FLEETFIT_ASSIGN(const auto inputs, inputs_of(scaling, table.devices));
+  FLEETFIT_ASSIGN(const auto inputs, scaled_inputs(scaling, table.devices));
   auto parts = std::make_unique<Parts>(Parts{.options = options,
                                              .networks = table.networks,
                                              .scaling = std::move(scaling),
@@ -272,13 +360,12 @@ Result<NetworkLatencyModel::Posterior> NetworkLatencyModel::posterior(
   for (const auto& reference : references) {
     const auto place = static_cast<Index>(reference.network);
     if (reference.network >= parts_->networks.size())
-      return fail(ErrorCode::invalid_input, "a reference is none of the model's networks");
+      return refuse("a reference is none of the model's networks");
     const auto& name = parts_->networks[reference.network];
     if (std::ranges::count(places, place) > 0)
-      return fail(ErrorCode::invalid_input, fmt::format("the reference '{}' is there twice", name));
+      return refuse(fmt::format("the reference '{}' is there twice", name));
     if (!(reference.latency_ms > 0) || std::isinf(reference.latency_ms)) {
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("the latency of the reference '{}' is not positive", name));
+      return refuse(fmt::format("the latency of the reference '{}' is not positive", name));
     }
     values[static_cast<Index>(places.size())] = std::log(reference.latency_ms);
     places.push_back(place);
@@ -301,7 +388,7 @@ Result<NetworkPrediction> NetworkLatencyModel::predict_unseen(
     const DeviceFeatures& devices, std::size_t device, std::span<const NetworkReference> references,
     std::span<const double> network) const {
   if (network.size() != network_feature_names().size())
-    return fail(ErrorCode::invalid_input, "the network has another number of features");
+    return refuse("the network has another number of features");
   FLEETFIT_ASSIGN(const auto expected, posterior(devices, device, references));
   const auto composition = parts_->kinship->compose(network);
   const auto& weights = composition.weights;

@@ -16,31 +16,27 @@ using core::JsonView;
 using Json = nlohmann::json;
 
 constexpr std::string_view kType = "learning-samples";
-constexpr int kVersion = 1;
+constexpr int kTypeVersion = 1;
 constexpr std::size_t kFewestDesigns = 10;
-
-tl::unexpected<Error> wrong(std::string what) {
-  return fail(ErrorCode::invalid_input, std::move(what));
-}
 
 Status check_cost(const Samples& samples, std::size_t number) {
   const auto& cost = samples.costs[number];
   if (cost.values.size() != samples.devices.size() * samples.designs.size())
-    return wrong(fmt::format("{}: not a number for each design on each device", cost.name));
+    return refuse(fmt::format("{}: not a number for each design on each device", cost.name));
   for (std::size_t device = 0; device < samples.devices.size(); ++device) {
     const auto values = samples.costs_on(number, device);
     std::size_t there = 0;
     for (const double value : values) {
       if (std::isnan(value)) continue;
       if (!(value > 0) || !std::isfinite(value)) {
-        return wrong(fmt::format("{} on {}: {} is not positive and finite", cost.name,
-                                 samples.devices[device], value));
+        return refuse(fmt::format("{} on {}: {} is not positive and finite", cost.name,
+                                  samples.devices[device], value));
       }
       ++there;
     }
     if (there < kFewestDesigns) {
-      return wrong(fmt::format("{} on {}: {} designs were measured, at least {} are needed",
-                               cost.name, samples.devices[device], there, kFewestDesigns));
+      return refuse(fmt::format("{} on {}: {} designs were measured, at least {} are needed",
+                                cost.name, samples.devices[device], there, kFewestDesigns));
     }
   }
   return {};
@@ -48,30 +44,30 @@ Status check_cost(const Samples& samples, std::size_t number) {
 
 Status check_accuracy(const Samples& samples) {
   if (samples.accuracy.size() != samples.designs.size())
-    return wrong("accuracy: not a number for each design");
+    return refuse("accuracy: not a number for each design");
   std::vector<double> there;
   for (const double value : samples.accuracy) {
-    if (std::isinf(value)) return wrong("accuracy: a number is infinite");
+    if (std::isinf(value)) return refuse("accuracy: a number is infinite");
     if (!std::isnan(value)) there.push_back(value);
   }
   if (there.size() < kFewestDesigns) {
-    return wrong(fmt::format("the accuracy of {} of the designs is known, at least {} are needed",
-                             there.size(), kFewestDesigns));
+    return refuse(fmt::format("the accuracy of {} of the designs is known, at least {} are needed",
+                              there.size(), kFewestDesigns));
   }
   const auto [low, high] = std::ranges::minmax(there);
-  if (low == high) return wrong("accuracy: all designs have the same");
+  if (low == high) return refuse("accuracy: all designs have the same");
   return {};
 }
 
 }  // namespace
 
 Status check(const Samples& samples) {
-  if (samples.space == nullptr) return wrong("there is no space");
-  if (samples.designs.size() == 0) return wrong("there are no designs");
-  if (samples.costs.empty()) return wrong("there are no costs");
+  if (samples.space == nullptr) return refuse("there is no space");
+  if (samples.designs.size() == 0) return refuse("there are no designs");
+  if (samples.costs.empty()) return refuse("there are no costs");
   if (samples.features.devices() != samples.devices.size() ||
       samples.features.is_reference.size() != samples.features.columns())
-    return wrong("features: not a row for each device");
+    return refuse("features: not a row for each device");
   for (std::size_t i = 0; i < samples.designs.size(); ++i)
     FLEETFIT_TRY(samples.space->check(std::as_const(samples.designs)[i]));
   for (std::size_t i = 0; i < samples.costs.size(); ++i) FLEETFIT_TRY(check_cost(samples, i));
@@ -158,8 +154,8 @@ Status read_designs(const JsonView& json, Samples& samples) {
 Result<Samples> samples_from_json(const JsonView& json) {
   FLEETFIT_ASSIGN(const auto type, json.text("type"));
   FLEETFIT_ASSIGN(const auto version, json.integer("version"));
-  if (type != kType || version != kVersion)
-    return json.error(fmt::format("expected {} of version {}", kType, kVersion));
+  if (type != kType || version != kTypeVersion)
+    return json.error(fmt::format("expected {} of version {}", kType, kTypeVersion));
   FLEETFIT_ASSIGN(const auto name, json.text("space"));
   const auto space = space::find_space(name);
   if (!space) return json.error(space.error().message);
@@ -176,7 +172,7 @@ Result<Samples> samples_from_json(const JsonView& json) {
     FLEETFIT_ASSIGN(auto cost, read_cost(item));
     samples.costs.push_back(std::move(cost));
   }
-  if (auto good = check(samples); !good) return json.error(good.error().message);
+  FLEETFIT_TRY(core::within(json.place(), check(samples)));
   return samples;
 }
 
@@ -192,7 +188,7 @@ Status write_samples(const Samples& samples, const std::filesystem::path& file) 
   auto references = Json::array();
   for (const bool one : samples.features.is_reference) references.push_back(one ? 1 : 0);
   const Json document{{"type", kType},
-                      {"version", kVersion},
+                      {"version", kTypeVersion},
                       {"space", samples.space->name()},
                       {"designs", std::move(designs)},
                       {"accuracy", with_nulls(samples.accuracy)},

@@ -108,15 +108,14 @@ double normal_of(std::uint64_t key, std::uint64_t index) {
 
 Status check(const space::DesignTable& table, std::span<const std::size_t> devices) {
   if (devices.size() < 3) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{}: synthetic devices need three real ones, there are {}", table.name,
-                            devices.size()));
+    return refuse(fmt::format("{}: synthetic devices need three real ones, there are {}",
+                              table.name, devices.size()));
   }
   for (const auto device : devices) {
     assert(device < table.columns.size());
     if (std::ranges::count(devices, device) > 1) {
-      return fail(ErrorCode::invalid_input, fmt::format("{}: the device '{}' is given twice",
-                                                        table.name, table.columns[device]));
+      return refuse(
+          fmt::format("{}: the device '{}' is given twice", table.name, table.columns[device]));
     }
   }
   return {};
@@ -188,10 +187,10 @@ Result<SyntheticDevices> SyntheticDevices::learn(const space::DesignTable& table
   FLEETFIT_TRY(check(table, devices));
   const auto rows = rows_to_learn_from(table, devices, options);
   if (rows.size() < kLeastRows) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{}: synthetic devices need {} designs that are known on all {} real "
-                            "ones, there are {}",
-                            table.name, kLeastRows, devices.size(), rows.size()));
+    return refuse(
+        fmt::format("{}: synthetic devices need {} designs that are known on all {} real "
+                    "ones, there are {}",
+                    table.name, kLeastRows, devices.size(), rows.size()));
   }
   FLEETFIT_ASSIGN(const auto encoding, table.space->find_encoding("counts"));
   auto parts = std::make_unique<Parts>();

@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "fleetfit/core/counting.h"
 #include "fleetfit/learned/lessons.h"
 #include "fleetfit/space/design_index.h"
 
@@ -276,8 +277,7 @@ std::vector<std::size_t> choose_exploration(const Model& model,
   }
   for (std::size_t i = 0; i < judged.size(); ++i)
     scores[i] += judged[i].accuracy_spread / model.parts().accuracy.spread90;
-  std::vector<std::size_t> order(candidates.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  auto order = core::counting(candidates.size());
   std::ranges::stable_sort(order, std::ranges::greater{}, [&](auto i) { return scores[i]; });
   const auto is_near = [&](std::size_t a, std::size_t b) {
     std::size_t differ = 0;

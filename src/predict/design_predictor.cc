@@ -8,27 +8,19 @@
 #include <optional>
 #include <utility>
 
+#include "fleetfit/core/counting.h"
+#include "fleetfit/core/random.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/version.h"
-#include "predict/design_graph.h"
-#include "predict/predictor_fields.h"
+#include "fleetfit/cost/kernels.h"
+#include "fleetfit/predict/training_files.h"
+#include "predict/documents.h"
+#include "predict/uncertainty.h"
 
 namespace fleetfit::predict {
 namespace {
 
 constexpr std::size_t kBlock = 1024;  // designs that are encoded at once
-
-NetworkMethod network_method(DesignMethod method) {
-  switch (method) {
-    case DesignMethod::linear:
-      return NetworkMethod::linear;
-    case DesignMethod::trees:
-      return NetworkMethod::trees;
-    case DesignMethod::table:
-      return NetworkMethod::table;
-    default:
-      return NetworkMethod::automatic;
-  }
-}
 
 class EncodedDesignPredictor final : public DesignPredictor {
  public:
@@ -75,7 +67,7 @@ Result<NetworkPredictor> train_on_encoding(const space::Space& space, space::Des
   std::vector<double> rows(designs.size() * chosen.features.size());
   space.encode(designs, encoding, rows);
   return train_network_predictor({.values = rows, .columns = chosen.features.size()}, latency_ms,
-                                 {.method = network_method(options.method),
+                                 {.method = options.method,
                                   .identity = options.identity,
                                   .space = space.name(),
                                   .encoding = chosen.name,
@@ -85,13 +77,9 @@ Result<NetworkPredictor> train_on_encoding(const space::Space& space, space::Des
 
 Result<std::vector<std::size_t>> encodings_to_try(const space::Space& space,
                                                   const std::string& name) {
-  if (name == "auto") {
-    std::vector<std::size_t> all(space.encodings().size());
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-    return all;
-  }
+  if (name == "auto") return core::counting(space.encodings().size());
   const auto found = space.find_encoding(name);
-  if (!found) return fail(ErrorCode::invalid_input, found.error().message);
+  if (!found) return refuse(found.error().message);
   return std::vector{*found};
 }
 
@@ -117,8 +105,7 @@ Status check_times(const space::Space& space, space::DesignBatch designs,
                    std::span<const double> latency_ms) {
   for (std::size_t i = 0; i < designs.size(); ++i) {
     if (latency_ms[i] > 0 && latency_ms[i] < std::numeric_limits<double>::infinity()) continue;
-    return fail(ErrorCode::invalid_input,
-                fmt::format("design {}: {} is no time", space.format(designs[i]), latency_ms[i]));
+    return refuse(fmt::format("design {}: {} is no time", space.format(designs[i]), latency_ms[i]));
   }
   return {};
 }
@@ -136,15 +123,179 @@ Result<std::unique_ptr<const DesignPredictor>> encoded_from_json(const core::Jso
   return std::make_unique<const EncodedDesignPredictor>(std::move(predictor), *space, *encoding);
 }
 
+constexpr std::size_t kLeastDesigns = 20;
+constexpr std::size_t kHeldOutOf = 5;  // one in five is set aside for the interval
+
+/// The operators of a design's network and how they are connected.
+Result<NodeGraph> graph_of(const space::Space& space, space::Design design,
+                           const cost::KernelRules& rules) {
+  FLEETFIT_ASSIGN(const auto network, space.lower(design));
+  FLEETFIT_ASSIGN(const auto plan, cost::deduce_kernels(network, rules));
+  return kernel_graph(network, plan);
+}
+
+/// A kernel for each operator: which ones a device fuses is for the network to learn.
+Result<cost::KernelRules> operator_rules() { return cost::KernelRules::builtin("plain"); }
+
+/// Of designs that were held out of training.
+struct Errors {
+  double mape = 0;
+  double spread90 = 0;
+};
+
+core::Fields fields_of(const Errors*) {
+  static constexpr core::Field kAll[] = {core::field<&Errors::mape>("mape").from(0),
+                                         core::field<&Errors::spread90>("spread90").from(0)};
+  return {.all = kAll};
+}
+
+struct Parts {
+  Identity identity;
+  const space::Space* space;
+  cost::KernelRules rules;
+  GraphNetwork network;
+  Errors errors = {};
+};
+
+class GraphDesignPredictor final : public DesignPredictor {
+ public:
+  explicit GraphDesignPredictor(Parts parts) : parts_(std::move(parts)) {}
+
+  const Identity& identity() const override { return parts_.identity; }
+  const space::Space& space() const override { return *parts_.space; }
+  std::string_view reads() const override { return "graph"; }
+  std::string_view settings() const override { return "graph network"; }
+  double mape() const override { return parts_.errors.mape; }
+  core::Interval interval90(double ms) const override { return around(ms, parts_.errors.spread90); }
+
+  Status evaluate(space::DesignBatch designs, std::span<double> out) const override {
+    for (std::size_t i = 0; i < designs.size(); ++i) {
+      const auto ms =
+          graph_of(*parts_.space, designs[i], parts_.rules).and_then([&](const NodeGraph& g) {
+            return parts_.network.predict(g);
+          });
+      if (!ms) return core::within(parts_.space->format(designs[i]), ms.error());
+      out[i] = *ms;
+    }
+    return {};
+  }
+
+  nlohmann::json to_json() const override {
+    auto json = document("network-graph", parts_.identity, parts_.errors);
+    json["space"] = parts_.space->name();
+    json["space_version"] = parts_.space->version();
+    json["network"] = parts_.network.to_json();
+    return json;
+  }
+
+ private:
+  Parts parts_;
+};
+
+Result<GraphNetwork> train(const GraphSet& set, const DesignTrainOptions& options) {
+  FLEETFIT_ASSIGN(const auto folder, core::ScratchFolder::create());
+  const auto graphs = folder.path() / "graphs.json";
+  const auto network = folder.path() / "network.json";
+  FLEETFIT_TRY(write_graph_set(graphs, set));
+  const auto seed = core::Random(options.seed).split("graph network").seed();
+  FLEETFIT_TRY(run_trainer("graph-network", graphs, network,
+                           {.seed = seed, .budget_s = options.budget_s, .stop = options.stop}));
+  if (!std::filesystem::exists(network))
+    return fail(ErrorCode::cancelled, "training was stopped before there was a network");
+  return GraphNetwork::read(network);
+}
+
+/// Graphs to learn from, and others to see how well that worked.
+struct Split {
+  GraphSet learned;
+  GraphSet held_out;
+};
+
+Result<Split> split_designs(const space::Space& space, space::DesignBatch designs,
+                            std::span<const double> latency_ms, std::uint64_t seed) {
+  FLEETFIT_ASSIGN(const auto rules, operator_rules());
+  auto order = core::counting(designs.size());
+  core::Random(seed).split("held out").shuffle(order);
+  Split split{.learned = {.features = kernel_graph_features()},
+              .held_out = {.features = kernel_graph_features()}};
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    auto& set = i % kHeldOutOf == 0 ? split.held_out : split.learned;
+    const auto design = designs[order[i]];
+    set.names.push_back(space.format(design));
+    FLEETFIT_ASSIGN(auto graph, core::within(set.names.back(), graph_of(space, design, rules)));
+    set.graphs.push_back(std::move(graph));
+    set.ms.push_back(latency_ms[order[i]]);
+  }
+  return split;
+}
+
+Result<std::unique_ptr<const DesignPredictor>> train_design_graph(
+    const space::Space& space, space::DesignBatch designs, std::span<const double> latency_ms,
+    const DesignTrainOptions& options) {
+  if (designs.size() < kLeastDesigns) {
+    return refuse(fmt::format("{} designs are too few for a graph network, at least {} needed",
+                              designs.size(), kLeastDesigns));
+  }
+  FLEETFIT_ASSIGN(const auto split, split_designs(space, designs, latency_ms, options.seed));
+  FLEETFIT_ASSIGN(auto network, train(split.learned, options));
+  FLEETFIT_ASSIGN(const auto predicted, network.predict(split.held_out.graphs));
+  return std::make_unique<const GraphDesignPredictor>(
+      Parts{.identity = options.identity,
+            .space = &space,
+            .rules = *operator_rules(),
+            .network = std::move(network),
+            .errors = {.mape = mape_percent(predicted, split.held_out.ms),
+                       .spread90 = conformal_score90(log_errors(predicted, split.held_out.ms))}});
+}
+
+/// A document of type "network-graph".
+Result<std::unique_ptr<const DesignPredictor>> design_graph_from_json(const core::JsonView& json) {
+  FLEETFIT_ASSIGN(auto identity, read_identity(json));
+  FLEETFIT_ASSIGN(const auto space, read_space(json));
+  FLEETFIT_ASSIGN(const auto network_json, json.at("network"));
+  FLEETFIT_ASSIGN(auto network, GraphNetwork::from_json(network_json));
+  if (network.parts().features != kernel_graph_features())
+    return network_json.error("was trained with other features than this program knows");
+  FLEETFIT_ASSIGN(const auto errors, core::read<Errors>(json));
+  FLEETFIT_ASSIGN(auto rules, operator_rules());
+  return std::make_unique<const GraphDesignPredictor>(Parts{.identity = std::move(identity),
+                                                            .space = space,
+                                                            .rules = std::move(rules),
+                                                            .network = std::move(network),
+                                                            .errors = errors});
+}
+
+// Of a kind that is not known the last, which is "other".
+std::size_t index_of_kind(std::string_view kind) {
+  const auto kinds = cost::kernel_kinds();
+  const auto found = std::find(kinds.begin(), kinds.end(), kind);
+  return static_cast<std::size_t>(std::min(found, kinds.end() - 1) - kinds.begin());
+}
+
 }  // namespace
 
-core::Names names_of(DesignMethod) {
-  static constexpr core::Name kAll[] = {{DesignMethod::automatic, "auto"},
-                                        {DesignMethod::linear, "linear"},
-                                        {DesignMethod::trees, "trees"},
-                                        {DesignMethod::table, "table"},
-                                        {DesignMethod::graph, "graph"}};
-  return {.what = "method", .all = kAll};
+std::vector<std::string> kernel_graph_features() {
+  std::vector<std::string> names;
+  for (const auto kind : cost::kernel_kinds()) names.push_back("kind " + std::string(kind));
+  const auto& generic = cost::generic_feature_names();
+  names.insert(names.end(), generic.begin(), generic.end());
+  return names;
+}
+
+Result<NodeGraph> kernel_graph(const graph::Graph& graph, const cost::KernelPlan& plan) {
+  FLEETFIT_ASSIGN(const auto features, cost::features_of(graph, plan.kernels));
+  const std::size_t kinds = cost::kernel_kinds().size();
+  const std::size_t generic = cost::generic_feature_names().size();
+  NodeGraph result{.features = kinds + generic};
+  result.nodes.resize(features.size() * result.features);
+  for (std::size_t k = 0; k < features.size(); ++k) {
+    double* const node = &result.nodes[k * result.features];
+    node[index_of_kind(features[k].kind)] = 1;
+    std::copy_n(features[k].values.begin(), generic, node + kinds);
+  }
+  for (const auto& edge : cost::kernel_edges(graph, plan.kernels))
+    result.edges.push_back({.from = edge.from, .to = edge.to});
+  return result;
 }
 
 Result<std::unique_ptr<const DesignPredictor>> train_design_predictor(

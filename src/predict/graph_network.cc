@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "predict/model_fields.h"
-#include "predict/regressors/packed_layer.h"
+#include "predict/documents.h"
+#include "predict/packed_layer.h"
 
 namespace fleetfit::predict {
 namespace {
@@ -50,7 +50,7 @@ std::vector<float> pooled(std::span<const float> values, std::size_t width, doub
 
 Status check_messages(std::span<const DenseLayer> layers, std::size_t features) {
   std::size_t width = features;
-  if (layers.empty()) return fail(ErrorCode::invalid_input, "layers: there are none");
+  if (layers.empty()) return refuse("layers: there are none");
   for (std::size_t l = 0; l < layers.size(); ++l) {
     FLEETFIT_TRY(
         check_chain(layers.subspan(l, 1), 3 * width, fmt::format("layers from {}: layers", l)));
@@ -62,18 +62,16 @@ Status check_messages(std::span<const DenseLayer> layers, std::size_t features) 
 Status check_parts(const GraphNetwork::Parts& parts) {
   FLEETFIT_TRY(check(parts.inputs));
   if (parts.features.size() != parts.inputs.mean.size()) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("features: {} names for {} inputs", parts.features.size(),
-                            parts.inputs.mean.size()));
+    return refuse(fmt::format("features: {} names for {} inputs", parts.features.size(),
+                              parts.inputs.mean.size()));
   }
   FLEETFIT_TRY(check_messages(parts.layers, parts.features.size()));
   const std::size_t read =
       (parts.readout_of == ReadoutOf::graph ? 2 : 1) * parts.layers.back().outputs;
   FLEETFIT_TRY(check_chain(parts.readout, read, "readout"));
   if (parts.readout.back().outputs != 1)
-    return fail(ErrorCode::invalid_input, "readout: the last layer gives more than 1 number");
-  if (!std::isfinite(parts.sum_scale))
-    return fail(ErrorCode::invalid_input, "sum_scale: is not finite");
+    return refuse("readout: the last layer gives more than 1 number");
+  if (!std::isfinite(parts.sum_scale)) return refuse("sum_scale: is not finite");
   return check(parts.output);
 }
 
@@ -100,14 +98,12 @@ core::Fields fields_of(const GraphNetwork::Parts*) {
 
 Status check_graph(const NodeGraph& graph, std::size_t features) {
   if (graph.features != features || features == 0 || graph.nodes.size() % features != 0) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("nodes have {} numbers, expected {}", graph.features, features));
+    return refuse(fmt::format("nodes have {} numbers, expected {}", graph.features, features));
   }
-  if (graph.nodes.empty()) return fail(ErrorCode::invalid_input, "there is no node");
+  if (graph.nodes.empty()) return refuse("there is no node");
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     if (!std::isfinite(graph.nodes[i])) {
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("node {}: a number is {}", i / features, graph.nodes[i]));
+      return refuse(fmt::format("node {}: a number is {}", i / features, graph.nodes[i]));
     }
   }
   const auto is_node = [&](int node) {
@@ -115,9 +111,8 @@ Status check_graph(const NodeGraph& graph, std::size_t features) {
   };
   for (const auto& edge : graph.edges) {
     if (!is_node(edge.from) || !is_node(edge.to)) {
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("the edge from {} to {} is not between two of {} nodes", edge.from,
-                              edge.to, graph.size()));
+      return refuse(fmt::format("the edge from {} to {} is not between two of {} nodes", edge.from,
+                                edge.to, graph.size()));
     }
   }
   return {};
@@ -142,9 +137,7 @@ Result<GraphNetwork> GraphNetwork::make(Parts parts) {
 
 Result<GraphNetwork> GraphNetwork::from_json(const JsonView& json) {
   FLEETFIT_ASSIGN(auto parts, read_of_kind<Parts>(json, kGraphNetwork));
-  auto network = make(std::move(parts));
-  if (!network) return json.error(network.error().message);
-  return network;
+  return core::within(json.place(), make(std::move(parts)));
 }
 
 Result<GraphNetwork> GraphNetwork::read(const std::filesystem::path& file) {

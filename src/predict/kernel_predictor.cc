@@ -7,7 +7,7 @@
 #include "fleetfit/core/file.h"
 #include "fleetfit/predict/analytic.h"
 #include "fleetfit/predict/operator_predictor.h"
-#include "predict/predictor_fields.h"
+#include "predict/documents.h"
 
 namespace fleetfit::predict {
 
@@ -30,19 +30,17 @@ Status write_kernel_predictor(const std::filesystem::path& file, const KernelPre
 }
 
 Status check_fits(const Identity& identity, const Target& target) {
-  const auto refuse = [&](std::string_view what, std::string_view its, std::string_view other) {
-    return fail(
-        ErrorCode::invalid_input,
+  const auto mismatch = [&](std::string_view what, std::string_view its, std::string_view other) {
+    return refuse(
         fmt::format("the predictor is for {} '{}', not for {} '{}'", what, its, what, other));
   };
   if (!target.precision.empty() && identity.precision != target.precision)
-    return refuse("precision", identity.precision, target.precision);
+    return mismatch("precision", identity.precision, target.precision);
   if (target.fingerprint.empty() || identity.fingerprint.empty() ||
       identity.fingerprint == target.fingerprint)
     return {};
-  if (identity.device != target.device) return refuse("device", identity.device, target.device);
-  return fail(
-      ErrorCode::invalid_input,
+  if (identity.device != target.device) return mismatch("device", identity.device, target.device);
+  return refuse(
       fmt::format("device '{}' has changed since the predictor was trained: its fingerprint "
                   "was {} and is {}",
                   target.device, identity.fingerprint, target.fingerprint));

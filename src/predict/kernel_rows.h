@@ -25,6 +25,10 @@ struct KernelRows {
   MatrixView rows() const { return {.values = x, .columns = columns}; }
   TrainingSet set(int folds) const { return {.x = rows(), .y = y, .fold = fold, .folds = folds}; }
   void add(std::span<const double> row, double ms, int of_network, int in_fold);
+  /// Row number i of others.
+  void add(const KernelRows& others, std::size_t i) {
+    add(others.rows().row(i), others.y[i], others.network[i], others.fold[i]);
+  }
   /// Without the features that only this kind has.
   KernelRows generic() const;
   int networks() const;

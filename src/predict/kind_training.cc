@@ -5,15 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <string>
 #include <utility>
 
+#include "fleetfit/core/counting.h"
 #include "fleetfit/core/statistics.h"
 #include "fleetfit/predict/table_model.h"
 #include "fleetfit/predict/tree_model.h"
-#include "predict/conformal.h"
-#include "predict/distance.h"
+#include "predict/uncertainty.h"
 
 namespace fleetfit::predict {
 namespace {
@@ -40,8 +39,7 @@ struct Candidate {
 // Every kernel of the two, in order.
 KernelRows some_rows(const KernelRows& rows, std::span<const std::size_t> chosen) {
   KernelRows some{.kind = rows.kind};
-  for (const std::size_t i : chosen)
-    some.add(rows.rows().row(i), rows.y[i], rows.network[i], rows.fold[i]);
+  for (const std::size_t i : chosen) some.add(rows, i);
   return some;
 }
 
@@ -50,8 +48,7 @@ KernelRows some_rows(const KernelRows& rows, std::span<const std::size_t> chosen
 double growth_of_errors(const KernelRows& rows, int folds) {
   constexpr double kPart = 0.6;
   constexpr double kFarEnough = 0.2;
-  std::vector<std::size_t> order(rows.y.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  auto order = core::counting(rows.y.size());
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return rows.y[i]; });
   const auto inner = static_cast<std::size_t>(kPart * static_cast<double>(order.size()));
   const KernelRows cheap = some_rows(rows, std::span(order).first(inner));

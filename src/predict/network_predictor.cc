@@ -3,13 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/core/version.h"
 #include "fleetfit/predict/table_model.h"
 #include "fleetfit/predict/tree_model.h"
-#include "predict/conformal.h"
-#include "predict/predictor_fields.h"
+#include "predict/documents.h"
+#include "predict/uncertainty.h"
 
 namespace fleetfit::predict {
 namespace {
@@ -24,13 +26,13 @@ Result<FittedRegressor> fit(const TrainingSet& set, const NetworkTrainOptions& o
     return fit_boosted_trees(set, random, pool, {.target = BoostTarget::logarithm});
   };
   switch (options.method) {
-    case NetworkMethod::linear:
+    case DesignMethod::linear:
       return fit_ridge(set);
-    case NetworkMethod::trees:
+    case DesignMethod::trees:
       return trees();
-    case NetworkMethod::table:
+    case DesignMethod::table:
       return fit_table(set);
-    case NetworkMethod::automatic:
+    default:
       break;
   }
   auto line = fit_ridge(set);
@@ -41,13 +43,17 @@ Result<FittedRegressor> fit(const TrainingSet& set, const NetworkTrainOptions& o
   return line_is_better ? std::move(line) : std::move(forest);
 }
 
+constexpr std::size_t kSums = 4;  // sums that a core can overlap
+constexpr int kFolds = 5;
+
 }  // namespace
 
-core::Names names_of(NetworkMethod) {
-  static constexpr core::Name kAll[] = {{NetworkMethod::automatic, "auto"},
-                                        {NetworkMethod::linear, "linear"},
-                                        {NetworkMethod::trees, "trees"},
-                                        {NetworkMethod::table, "table"}};
+core::Names names_of(DesignMethod) {
+  static constexpr core::Name kAll[] = {{DesignMethod::automatic, "auto"},
+                                        {DesignMethod::linear, "linear"},
+                                        {DesignMethod::trees, "trees"},
+                                        {DesignMethod::table, "table"},
+                                        {DesignMethod::graph, "graph"}};
   return {.what = "method", .all = kAll};
 }
 
@@ -94,11 +100,10 @@ Result<NetworkPredictor> train_network_predictor(const MatrixView& rows,
                                                  const NetworkTrainOptions& options,
                                                  core::ThreadPool& pool) {
   if (latency_ms.size() < kLeastNetworks) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{} networks are too few to learn from, at least {} needed",
-                            latency_ms.size(), kLeastNetworks));
+    return refuse(fmt::format("{} networks are too few to learn from, at least {} needed",
+                              latency_ms.size(), kLeastNetworks));
   }
-  if (options.folds < 2) return fail(ErrorCode::invalid_input, "cross-validation needs two folds");
+  if (options.folds < 2) return refuse("cross-validation needs two folds");
   const int folds = std::min(options.folds, static_cast<int>(latency_ms.size()));
   const auto fold = deal_folds(latency_ms.size(), folds, core::Random(options.seed).split("folds"));
   const TrainingSet set{.x = rows, .y = latency_ms, .fold = fold, .folds = folds};
@@ -120,6 +125,88 @@ Result<NetworkPredictor> train_network_predictor(const MatrixView& rows,
   parts.identity.fleetfit_version = core::version();
   parts.identity.feature_version = cost::kFeatureVersion;
   return NetworkPredictor(std::move(parts));
+}
+
+Result<AdditiveTable> AdditiveTable::build(double base_ms,
+                                           const std::vector<std::vector<double>>& ms) {
+  if (!std::isfinite(base_ms)) return refuse("the base is not finite");
+  AdditiveTable table;
+  table.base_ms_ = base_ms;
+  for (std::size_t gene = 0; gene < ms.size(); ++gene) {
+    if (ms[gene].empty()) return refuse(fmt::format("gene {} has no choices", gene));
+    if (!std::ranges::all_of(ms[gene], [](double v) { return std::isfinite(v); }))
+      return refuse(fmt::format("gene {}: a cost is not finite", gene));
+    table.first_.push_back(static_cast<std::uint32_t>(table.ms_.size()));
+    table.choices_.push_back(static_cast<std::uint32_t>(ms[gene].size()));
+    table.ms_.insert(table.ms_.end(), ms[gene].begin(), ms[gene].end());
+  }
+  return table;
+}
+
+template <class Choice>
+void AdditiveTable::add_up(std::span<const Choice> designs, std::span<double> out) const {
+  const std::size_t genes = choices_.size();
+  const auto cost = [&](std::size_t design, std::size_t gene) {
+    const std::uint32_t choice = designs[design * genes + gene];
+    return ms_[first_[gene] + std::min(choice, choices_[gene] - 1)];
+  };
+  std::size_t i = 0;
+  for (; i + kSums <= out.size(); i += kSums) {
+    std::array<double, kSums> sums;
+    sums.fill(base_ms_);
+    for (std::size_t gene = 0; gene < genes; ++gene)
+      for (std::size_t lane = 0; lane < kSums; ++lane) sums[lane] += cost(i + lane, gene);
+    std::ranges::copy(sums, out.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  for (; i < out.size(); ++i) {
+    out[i] = base_ms_;
+    for (std::size_t gene = 0; gene < genes; ++gene) out[i] += cost(i, gene);
+  }
+}
+
+void AdditiveTable::price(std::span<const std::uint16_t> designs, std::span<double> out) const {
+  add_up(designs, out);
+}
+
+void AdditiveTable::price(std::span<const std::uint8_t> designs, std::span<double> out) const {
+  add_up(designs, out);
+}
+
+Result<AdditiveTable> fit_additive(std::span<const std::uint16_t> designs,
+                                   std::span<const std::uint32_t> choices,
+                                   std::span<const double> latency_ms, std::uint64_t seed) {
+  std::vector<std::size_t> first;
+  std::size_t columns = 0;
+  for (const auto count : choices) {
+    first.push_back(columns);
+    columns += count;
+  }
+  if (designs.size() != latency_ms.size() * choices.size()) {
+    return refuse(fmt::format("{} choices are not {} designs of {} genes", designs.size(),
+                              latency_ms.size(), choices.size()));
+  }
+  std::vector<double> x(latency_ms.size() * columns, 0.0);
+  for (std::size_t i = 0; i < latency_ms.size(); ++i) {
+    for (std::size_t gene = 0; gene < choices.size(); ++gene) {
+      const std::size_t choice = designs[i * choices.size() + gene];
+      if (choice >= choices[gene]) {
+        return refuse(fmt::format("design {}: gene {} has no choice {}", i, gene, choice));
+      }
+      x[i * columns + first[gene] + choice] = 1;
+    }
+  }
+  const auto fold = deal_folds(latency_ms.size(), kFolds, core::Random(seed));
+  FLEETFIT_ASSIGN(const auto fitted, fit_ridge({.x = {.values = x, .columns = columns},
+                                                .y = latency_ms,
+                                                .fold = fold,
+                                                .folds = kFolds}));
+  const auto& linear = dynamic_cast<const LinearModel&>(*fitted.model);
+  std::vector<std::vector<double>> ms;
+  for (std::size_t gene = 0; gene < choices.size(); ++gene) {
+    const auto weights = linear.weights().subspan(first[gene], choices[gene]);
+    ms.emplace_back(weights.begin(), weights.end());
+  }
+  return AdditiveTable::build(linear.intercept(), ms);
 }
 
 }  // namespace fleetfit::predict

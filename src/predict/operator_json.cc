@@ -4,8 +4,7 @@
 #include <span>
 
 #include "fleetfit/predict/operator_predictor.h"
-#include "predict/model_fields.h"
-#include "predict/predictor_fields.h"
+#include "predict/documents.h"
 
 namespace fleetfit::predict {
 namespace {

@@ -7,9 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "predict/conformal.h"
-#include "predict/distance.h"
-#include "predict/kernel_features.h"
+#include "predict/uncertainty.h"
 
 namespace fleetfit::predict {
 namespace {

@@ -8,11 +8,10 @@
 #include "fleetfit/core/statistics.h"
 #include "fleetfit/core/version.h"
 #include "fleetfit/predict/operator_predictor.h"
-#include "predict/conformal.h"
-#include "predict/distance.h"
 #include "predict/kernel_rows.h"
 #include "predict/kind_training.h"
 #include "predict/short_networks.h"
+#include "predict/uncertainty.h"
 
 namespace fleetfit::predict {
 namespace {
@@ -67,8 +66,7 @@ class Training {
   }
 
   static void append(const KernelRows& rows, KernelRows& all) {
-    for (std::size_t i = 0; i < rows.y.size(); ++i)
-      all.add(rows.rows().row(i), rows.y[i], rows.network[i], rows.fold[i]);
+    for (std::size_t i = 0; i < rows.y.size(); ++i) all.add(rows, i);
   }
 
   // How wrong the generic model is about a kind of which it has seen nothing.
@@ -186,13 +184,12 @@ Result<OperatorPredictor> train_operator_predictor(std::span<const NetworkSample
                                                    core::ThreadPool& pool) {
   FLEETFIT_TRY(check_samples(samples));
   if (samples.size() < kLeastNetworks) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{} networks are too few to learn from, at least {} needed",
-                            samples.size(), kLeastNetworks));
+    return refuse(fmt::format("{} networks are too few to learn from, at least {} needed",
+                              samples.size(), kLeastNetworks));
   }
   if (options.method == Method::mlp && !options.fit_mlp)
     return fail(ErrorCode::unsupported, "this program cannot train dense networks");
-  if (options.folds < 2) return fail(ErrorCode::invalid_input, "cross-validation needs two folds");
+  if (options.folds < 2) return refuse("cross-validation needs two folds");
   const int folds = std::min(options.folds, static_cast<int>(samples.size()));
   auto profiles = gather(samples, folds, core::Random(options.seed).split("folds"));
   FLEETFIT_ASSIGN(auto parts, Training(options, std::move(profiles), pool).run());

@@ -5,11 +5,14 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string>
+#include <vector>
 
+#include "fleetfit/core/companion.h"
 #include "fleetfit/core/fields.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
-#include "predict/model_fields.h"
+#include "predict/documents.h"
 
 namespace fleetfit::predict {
 namespace {
@@ -172,8 +175,7 @@ Status read_graph(const JsonView& json, GraphSet& set) {
   FLEETFIT_ASSIGN(const auto ms, json.number("ms"));
   FLEETFIT_TRY(check_time(*json.at("ms"), ms));
   NodeGraph graph{.features = features, .nodes = std::move(nodes), .edges = std::move(edges)};
-  if (auto checked = check_graph(graph, features); !checked)
-    return json.error(checked.error().message);
+  FLEETFIT_TRY(core::within(json.place(), check_graph(graph, features)));
   set.names.push_back(std::move(name));
   set.graphs.push_back(std::move(graph));
   set.ms.push_back(ms);
@@ -250,6 +252,29 @@ Result<GraphSet> read_graph_set(const std::filesystem::path& file) {
   if (graphs.empty()) return json.at("graphs")->error("there are none");
   for (const auto& graph : graphs) FLEETFIT_TRY(read_graph(graph, set));
   return set;
+}
+
+Status run_trainer(std::string_view verb, const std::filesystem::path& samples,
+                   const std::filesystem::path& output, const TrainerOptions& options) {
+  constexpr std::string_view kTrainer = "fleetfit-train";
+  std::vector<std::string> arguments{std::string(verb),
+                                     samples.string(),
+                                     "--output",
+                                     output.string(),
+                                     "--json",
+                                     "--seed",
+                                     std::to_string(options.seed)};
+  const auto add = [&](const char* flag, const auto& value) {
+    if (value) arguments.insert(arguments.end(), {flag, fmt::format("{}", *value)});
+  };
+  add("--threads", options.threads);
+  add("--budget-s", options.budget_s);
+  add("--trials", options.trials);
+  FLEETFIT_ASSIGN(const auto done,
+                  core::run_companion(kTrainer, arguments, {.stop = options.stop}));
+  // One that was stopped says so by its status, but has written what it had.
+  if (done.status.succeeded() || options.stop.stop_requested()) return {};
+  return fail(ErrorCode::internal, fmt::format("{} failed: {}", kTrainer, to_string(done.status)));
 }
 
 }  // namespace fleetfit::predict

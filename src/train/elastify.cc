@@ -9,12 +9,10 @@
 
 #include "fleetfit/core/random.h"
 #include "train/checkpoint.h"
-#include "train/elastify_images.h"
-#include "train/elastify_place.h"
-#include "train/schedule.h"
+#include "train/elastify_parts.h"
 #include "train/subnet_sampler.h"
-#include "train/torch/device.h"
-#include "train/torch/guard.h"
+#include "train/torch/border.h"
+#include "train/torch/optimizer.h"
 #include "train/torch/supernet.h"
 
 namespace fleetfit::train {
@@ -30,7 +28,6 @@ constexpr std::size_t kStatisticsSubnets = 200;
 constexpr std::size_t kProgressSubnets = 20;  // looked at after each epoch
 constexpr std::size_t kSampleSubnets = 60;    // looked at at the end
 constexpr std::int64_t kEvaluationBatch = 250;
-constexpr std::chrono::seconds kCheckpointEvery{60};
 constexpr std::int64_t kMessagesPerEpoch = 10;
 
 struct Stage {
@@ -270,7 +267,7 @@ Status Elastifying::save() {
 }
 
 Status Elastifying::save_at_times() {
-  return context_.clock.now() - saved_ < kCheckpointEvery ? Status{} : save();
+  return context_.clock.now() - saved_ < kBetweenCheckpoints ? Status{} : save();
 }
 
 Status Elastifying::resume(const std::string& subject) {
@@ -282,9 +279,8 @@ Status Elastifying::resume(const std::string& subject) {
   const auto file = options_.checkpoint->string();
   FLEETFIT_ASSIGN(auto place, read_notes(checkpoint->notes, file));
   if (place.subject != subject)
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{} is of other work ({}); without --resume it begins again", file,
-                            place.subject));
+    return refuse(fmt::format("{} is of other work ({}); without --resume it begins again", file,
+                              place.subject));
   if (auto restored = net_->restore(checkpoint->numbers); !restored)
     return core::within(file, restored.error());
   at_ = std::move(place);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "fleetfit/core/counting.h"
 #include "train/tiny_is_zero.h"
 
 namespace fleetfit::train {
@@ -19,14 +20,9 @@ std::size_t finalists(std::size_t candidates) {
   return (candidates + kShareOfFinalists - 1) / kShareOfFinalists;
 }
 
-std::vector<std::size_t> by_error(const std::vector<std::unique_ptr<Training>>& trainings) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < trainings.size(); ++i)
-    if (trainings[i]) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return trainings[a]->best_percent() < trainings[b]->best_percent();
-  });
-  return order;
+void sort_by_error(std::vector<std::size_t>& order,
+                   const std::vector<std::unique_ptr<Training>>& trainings) {
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return trainings[i]->best_percent(); });
 }
 
 std::size_t smallest_of_the_best(const std::vector<std::size_t>& order,
@@ -95,15 +91,15 @@ Found search(const std::vector<Candidate>& candidates, const TrainingOptions& op
     progress.advance();
   });
 
-  auto order = by_error(trainings);
+  auto order = core::counting(trainings.size());
+  std::erase_if(order, [&](std::size_t i) { return !trainings[i]; });
+  sort_by_error(order, trainings);
   order.resize(std::min(order.size(), finalists(candidates.size())));
   pool.parallel_chunks(order.size(), 1, [&](std::size_t i, std::size_t) {
     trainings[order[i]]->run(options.max_epochs, options.patience, deadline);
     progress.advance();
   });
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return trainings[a]->best_percent() < trainings[b]->best_percent();
-  });
+  sort_by_error(order, trainings);
   const std::size_t best = smallest_of_the_best(order, trainings, candidates);
   return {.candidate = best, .training = std::move(trainings[best])};
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -65,6 +67,11 @@ class Training {
   double best_percent_ = 0;
   Ended ended_ = Ended::epochs;
 };
+
+template <class T, std::size_t n>
+T one_of(const std::array<T, n>& choices, core::Random& random) {
+  return choices[static_cast<std::size_t>(random.below(n))];
+}
 
 /// Settings that may be tried.
 struct Candidate {

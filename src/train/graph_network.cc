@@ -1,14 +1,13 @@
-#include "fleetfit/train/graph_network.h"
+#include "fleetfit/train/predictors.h"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <cmath>
-#include <numeric>
 
+#include "fleetfit/core/counting.h"
 #include "train/fit.h"
 #include "train/torch/fits.h"
-#include "train/validation.h"
 
 namespace fleetfit::train {
 namespace {
@@ -20,11 +19,6 @@ struct Settings {
   GraphFitOptions network;
   double rate = 5e-3;
 };
-
-template <class T, std::size_t n>
-T one_of(const std::array<T, n>& choices, core::Random& random) {
-  return choices[static_cast<std::size_t>(random.below(n))];
-}
 
 std::vector<Settings> draw_all(int trials, const core::Random& random) {
   std::vector<Settings> all;
@@ -58,16 +52,14 @@ std::size_t count_weights(const Settings& settings, std::size_t features) {
 
 Status check(const GraphTrainingSet& set) {
   if (set.graphs.empty() || set.graphs.size() != set.ms.size()) {
-    return fail(ErrorCode::invalid_input, fmt::format("{} graphs and {} times do not fit together",
-                                                      set.graphs.size(), set.ms.size()));
+    return refuse(fmt::format("{} graphs and {} times do not fit together", set.graphs.size(),
+                              set.ms.size()));
   }
   for (std::size_t i = 0; i < set.graphs.size(); ++i) {
     const auto place = fmt::format("graph {}", i);
-    if (auto checked = predict::check_graph(set.graphs[i], set.features.size()); !checked)
-      return core::within(place, std::move(checked.error()));
+    FLEETFIT_TRY(core::within(place, predict::check_graph(set.graphs[i], set.features.size())));
     if (!std::isfinite(set.ms[i]) || set.ms[i] <= 0) {
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("{}: {} is no positive number", place, set.ms[i]));
+      return refuse(fmt::format("{}: {} is no positive number", place, set.ms[i]));
     }
   }
   return {};
@@ -151,8 +143,7 @@ Result<TrainedGraphNetwork> train_graph_network(const GraphTrainingSet& set,
   FLEETFIT_TRY(check(set));
   use_one_thread_per_fit();
   const core::Random random(options.seed);
-  std::vector<std::size_t> samples(set.graphs.size());
-  std::iota(samples.begin(), samples.end(), 0);
+  auto samples = core::counting(set.graphs.size());
   const auto split = split_samples(samples, random.split("split"));
   const std::array<Prepared, 2> prepared = {prepare(set, split, ReadoutOf::graph),
                                             prepare(set, split, ReadoutOf::nodes)};

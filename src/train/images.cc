@@ -12,24 +12,17 @@
 
 #include "fleetfit/core/fields.h"
 #include "fleetfit/core/json.h"
+#include "fleetfit/train/segmentation.h"
 #include "train/checkpoint.h"
-#include "train/label_form.h"
-#include "train/schedule.h"
-#include "train/torch/accuracy.h"
-#include "train/torch/checkpoint.h"
-#include "train/torch/device.h"
-#include "train/torch/guard.h"
+#include "train/torch/border.h"
 #include "train/torch/images.h"
 #include "train/torch/network.h"
 #include "train/torch/optimizer.h"
-#include "train/torch/threads.h"
+#include "train/torch/parameters.h"
 
 namespace fleetfit::train {
 namespace {
 
-using namespace std::chrono_literals;
-
-constexpr auto kBetweenCheckpoints = 60s;
 constexpr std::int64_t kStepsBetweenLooks = 100;
 
 // ---- What suits a network and its data
@@ -70,7 +63,7 @@ std::int64_t batch_for(const ClassifierOptions& options, std::int64_t images) {
 }
 
 /// As many as are needed to tell epochs from each other.
-std::int64_t validation_limit(const ClassifierOptions& options) {
+std::int64_t validation_images(const ClassifierOptions& options) {
   return options.limit > 0 ? std::max<std::int64_t>(options.limit / 4, 200) : 0;
 }
 
@@ -78,17 +71,16 @@ std::int64_t validation_limit(const ClassifierOptions& options) {
 
 Result<ImageForm> input_form(const graph::Graph& network) {
   if (network.inputs.size() != 1 || network.outputs.size() != 1) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("the network has {} inputs and {} outputs, and should have one each",
-                            network.inputs.size(), network.outputs.size()));
+    return refuse(fmt::format("the network has {} inputs and {} outputs, and should have one each",
+                              network.inputs.size(), network.outputs.size()));
   }
   const auto& input = network.tensor(network.inputs[0]);
   const bool is_image =
       input.shape && input.shape->size() == 4 && ((*input.shape)[1] == 1 || (*input.shape)[1] == 3);
   if (!is_image) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("input '{}' is {} and should be N x 1 or 3 channels x height x width",
-                            input.name, input.shape ? graph::to_string(*input.shape) : "unknown"));
+    return refuse(fmt::format("input '{}' is {} and should be N x 1 or 3 channels x height x width",
+                              input.name,
+                              input.shape ? graph::to_string(*input.shape) : "unknown"));
   }
   const auto& shape = *input.shape;
   return ImageForm{.channels = shape[1], .height = shape[2], .width = shape[3]};
@@ -101,9 +93,8 @@ Status check_classes(const graph::Graph& network, const ImageSplits& data) {
   const std::size_t rank = is_map(output) ? 4 : 2;
   if (shape && shape->size() == rank && (*shape)[1] == static_cast<std::int64_t>(classes))
     return check_label_form(network.tensor(network.inputs[0]), output, data.train);
-  return fail(ErrorCode::invalid_input,
-              fmt::format("output '{}' is {}, and the data has {} classes", output.name,
-                          output.shape ? graph::to_string(*output.shape) : "unknown", classes));
+  return refuse(fmt::format("output '{}' is {}, and the data has {} classes", output.name,
+                            output.shape ? graph::to_string(*output.shape) : "unknown", classes));
 }
 
 /// Whether the network ends in probabilities, of which the loss needs the logarithm.
@@ -324,9 +315,9 @@ Status Trainer::save() {
   place.elapsed_s = elapsed_s();
   auto notes = core::to_json<nlohmann::json>(place);
   notes["training"] = identity();
-  Checkpoint checkpoint{.notes = notes.dump(), .numbers = {}};
-  keep_numbers(all_of(network_, optimizer_, best_), checkpoint);
-  return write_checkpoint(*options_.checkpoint, checkpoint);
+  return write_checkpoint(
+      *options_.checkpoint,
+      {.notes = notes.dump(), .numbers = numbers_of(all_of(network_, optimizer_, best_))});
 }
 
 Status Trainer::take_up() {
@@ -340,7 +331,8 @@ Status Trainer::take_up() {
   FLEETFIT_ASSIGN(const auto training, notes.at("training"));
   FLEETFIT_TRY(check_identity(training.value(), identity(), file));
   FLEETFIT_ASSIGN(const auto place, core::read<Place>(notes));
-  FLEETFIT_TRY(put_numbers(all_of(network_, optimizer_, best_), *checkpoint, file));
+  if (!put_numbers(checkpoint->numbers, all_of(network_, optimizer_, best_)))
+    return refuse(file + " is of another network");
   place_ = place;
   resumed_at_ = static_cast<int>(place_.epoch);
   return {};
@@ -380,7 +372,7 @@ Result<Splits> load_splits(const ImageSplits& data, const ImageForm& form,
                              context.pool, context.stop);
   };
   FLEETFIT_ASSIGN(auto train, load(data.train, options.limit));
-  FLEETFIT_ASSIGN(auto validation, load(data.validation, validation_limit(options)));
+  FLEETFIT_ASSIGN(auto validation, load(data.validation, validation_images(options)));
   FLEETFIT_ASSIGN(auto test, load(data.test, 0));
   return Splits{std::move(train), std::move(validation), std::move(test)};
 }

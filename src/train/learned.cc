@@ -8,7 +8,7 @@
 
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/learned/lessons.h"
-#include "train/finished_networks.h"
+#include "train/checkpoint.h"
 #include "train/tiny_is_zero.h"
 #include "train/torch/fits.h"
 #include "train/torch/learned.h"

@@ -1,16 +1,16 @@
-#include "fleetfit/train/mlp.h"
+#include "fleetfit/train/predictors.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
+#include "fleetfit/core/counting.h"
 #include "fleetfit/core/names.h"
+#include "fleetfit/core/parallel.h"
 #include "train/fit.h"
 #include "train/torch/fits.h"
-#include "train/validation.h"
 
 namespace fleetfit::train {
 namespace {
@@ -24,11 +24,6 @@ struct Settings {
   Transform inputs = Transform::logarithm;
   Transform output = Transform::logarithm;
 };
-
-template <class T, std::size_t n>
-T one_of(const std::array<T, n>& choices, core::Random& random) {
-  return choices[static_cast<std::size_t>(random.below(n))];
-}
 
 Settings draw_settings(core::Random& random) {
   Settings settings;
@@ -186,8 +181,7 @@ Status predict_fold(const TrainingSet& set, int fold, const Settings& settings,
   const auto held_out = samples_in(set, fold, true);
   const auto others = samples_in(set, fold, false);
   if (held_out.empty()) return {};
-  if (others.empty())
-    return fail(ErrorCode::invalid_input, fmt::format("all rows are in fold {}", fold));
+  if (others.empty()) return refuse(fmt::format("all rows are in fold {}", fold));
   const auto random =
       core::Random(options.seed).split("folds").split(static_cast<std::uint64_t>(fold));
   const auto split = split_rows(set, others, (fold + 1) % set.folds, random.split("split"));
@@ -206,12 +200,12 @@ Result<std::vector<double>> predict_folds(const TrainingSet& set, const Settings
                                           const TrainingOptions& options, const Deadline& deadline,
                                           core::ThreadPool& pool, core::ProgressTask& progress) {
   std::vector<double> predicted(set.y.size());
-  std::vector<Status> done(static_cast<std::size_t>(set.folds));
-  pool.parallel_chunks(done.size(), 1, [&](std::size_t fold, std::size_t) {
-    done[fold] = predict_fold(set, static_cast<int>(fold), settings, options, deadline, predicted);
+  const auto predict = [&](std::size_t fold) {
+    auto done = predict_fold(set, static_cast<int>(fold), settings, options, deadline, predicted);
     progress.advance();
-  });
-  for (auto& status : done) FLEETFIT_TRY(status);
+    return done;
+  };
+  FLEETFIT_TRY(core::try_each(pool, static_cast<std::size_t>(set.folds), predict));
   return predicted;
 }
 
@@ -239,8 +233,7 @@ Result<TrainedMlp> train_mlp(const TrainingSet& set, const std::string& name,
   use_one_thread_per_fit();
   const auto start = context.clock.now();
   const core::Random random(options.seed);
-  std::vector<std::size_t> samples(set.y.size());
-  std::iota(samples.begin(), samples.end(), 0);
+  auto samples = core::counting(set.y.size());
   const auto split = split_rows(set, samples, 0, random.split("split"));
   const auto settings = draw_all(options, set.x.columns, random.split("settings"));
   const auto candidates = make_candidates(set, split, settings, random.split("fits"));

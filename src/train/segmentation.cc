@@ -10,7 +10,6 @@
 #include "fleetfit/elastic/supernet.h"
 #include "fleetfit/graph/net_builder.h"
 #include "fleetfit/graph/shape_inference.h"
-#include "train/label_form.h"
 
 namespace fleetfit::train {
 namespace {
@@ -47,11 +46,10 @@ std::optional<std::size_t> last_map(const Graph& classifier) {
 /// All up to the last feature map, for images of the size asked for.
 Result<Graph> backbone_of(const Graph& classifier, const SegmentationOptions& options) {
   if (classifier.inputs.size() != 1 || !is_map(classifier.tensor(classifier.inputs[0])))
-    return fail(ErrorCode::invalid_input, "its input is not one image");
+    return refuse("its input is not one image");
   const auto last = last_map(classifier);
   if (!last)
-    return fail(ErrorCode::invalid_input,
-                "it has no feature map behind which a head for segmentation could stand");
+    return refuse("it has no feature map behind which a head for segmentation could stand");
   Graph backbone = classifier;
   backbone.nodes.resize(*last + 1);
   backbone.outputs = backbone.nodes[*last].outputs;
@@ -71,10 +69,10 @@ Result<Graph> backbone_of(const Graph& classifier, const SegmentationOptions& op
 Result<Graph> head_for(const graph::Shape& features, const SegmentationOptions& options) {
   const auto factor = options.height / std::max<std::int64_t>(features[2], 1);
   if (factor * features[2] != options.height || factor * features[3] != options.width)
-    return fail(ErrorCode::invalid_input,
-                fmt::format("its last feature map is {}, which cannot be stretched evenly to {} x "
-                            "{} pixels",
-                            graph::to_string(features), options.height, options.width));
+    return refuse(
+        fmt::format("its last feature map is {}, which cannot be stretched evenly to {} x "
+                    "{} pixels",
+                    graph::to_string(features), options.height, options.width));
   graph::NetBuilder net("head", options.seed);
   auto x = net.input("features", features);
   x = net.conv_bn(x, {.out = kHeadChannels, .kernel = 3}, graph::kRelu);
@@ -94,6 +92,30 @@ std::string renamed(const std::string& name) {
 
 }  // namespace
 
+bool is_map(const graph::Tensor& output) {
+  constexpr std::size_t kRank = 4;  // batch, classes, height, width
+  const auto& shape = output.shape;
+  return shape && shape->size() == kRank && ((*shape)[2] > 1 || (*shape)[3] > 1);
+}
+
+Status check_label_form(const graph::Tensor& input, const graph::Tensor& output,
+                        const data::Dataset& data) {
+  FLEETFIT_ASSIGN(const auto first, data.item(0));
+  const bool of_pixels = !first.mask.empty();
+  if (is_map(output) != of_pixels)
+    return refuse(fmt::format("output '{}' has a class for each {}, the data one for each {}",
+                              output.name, of_pixels ? "image" : "pixel",
+                              of_pixels ? "pixel" : "image"));
+  if (!of_pixels) return {};
+  const auto& in = *input.shape;
+  const auto& out = *output.shape;
+  if (in.size() == out.size() && in[2] == out[2] && in[3] == out[3]) return {};
+  return refuse(
+      fmt::format("output '{}' is {}, and should have a class for each pixel of the input, "
+                  "which is {}",
+                  output.name, graph::to_string(out), graph::to_string(in)));
+}
+
 bool is_segmentation(const graph::Graph& network) {
   return network.outputs.size() == 1 && is_map(network.tensor(network.outputs[0]));
 }
@@ -102,7 +124,7 @@ Result<Graph> with_segmentation_head(const Graph& classifier, const Segmentation
   FLEETFIT_ASSIGN(auto backbone, backbone_of(classifier, options));
   const auto features = backbone.tensor(backbone.outputs[0]).shape;
   if (!features || features->size() != kImageRank)
-    return fail(ErrorCode::invalid_input, "the size of its last feature map is not known");
+    return refuse("the size of its last feature map is not known");
   FLEETFIT_ASSIGN(auto head, head_for(*features, options));
   elastic::Supernet chain{.name = classifier.name};
   chain.blocks.push_back({.name = "backbone", .branches = {{.graph = std::move(backbone)}}});

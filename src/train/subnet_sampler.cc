@@ -51,8 +51,7 @@ Result<SubnetSampler> SubnetSampler::create(const elastic::Supernet& supernet) {
     total.layers += ways.front().layers;
   }
   if (total.macs <= 0)
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{}: it has no multiply-accumulates", supernet.name));
+    return refuse(fmt::format("{}: it has no multiply-accumulates", supernet.name));
   for (auto& ways : sampler.ways_) {
     for (auto& way : ways) {
       way.macs /= total.macs;

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <mutex>
-#include <numeric>
 
+#include "fleetfit/core/counting.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/parallel.h"
 #include "fleetfit/data/recordings.h"
 #include "fleetfit/data/texts.h"
 #include "fleetfit/graph/task_networks.h"
@@ -54,8 +54,7 @@ class ClassTask final : public WorkloadTask {
     const auto count = validation_->size();
     for (std::int64_t first = 0; first < count; first += kBatch) {
       if (stop.stop_requested()) return fail(ErrorCode::cancelled, "interrupted");
-      std::vector<std::int64_t> places(static_cast<std::size_t>(std::min(kBatch, count - first)));
-      std::iota(places.begin(), places.end(), first);
+      auto places = core::counting(std::min(kBatch, count - first), first);
       FLEETFIT_ASSIGN(const auto batch, validation_->batch(places));
       const auto logits = network.forward_one(batch.images);
       right += logits.argmax(1).eq(batch.labels).sum().item<double>();
@@ -185,23 +184,16 @@ Result<std::unique_ptr<LabelledBatches>> load_sounds(const data::Recordings& rec
   const auto count = std::ssize(chosen);
   auto inputs = at::empty({count, 1, 1, length}, at::kFloat);
   std::vector<std::int64_t> labels(chosen.size());
-  std::vector<Status> outcomes(chosen.size());
   auto* const values = inputs.data_ptr<float>();
-  FLEETFIT_TRY(context.pool.parallel_for(
-      chosen.size(),
-      [&](std::size_t i) {
-        const auto item = recordings.item(chosen[i]);
-        if (!item) {
-          outcomes[i] = tl::unexpected(item.error());
-          return;
-        }
-        const auto samples = data::fit_length(data::resample(item->sound, kSoundRate).samples,
-                                              static_cast<std::size_t>(length));
-        std::ranges::copy(samples, values + static_cast<std::int64_t>(i) * length);
-        labels[i] = item->label;
-      },
-      context.stop));
-  for (auto& outcome : outcomes) FLEETFIT_TRY(outcome);
+  const auto put = [&](std::size_t i) -> Status {
+    FLEETFIT_ASSIGN(const auto item, recordings.item(chosen[i]));
+    const auto samples = data::fit_length(data::resample(item.sound, kSoundRate).samples,
+                                          static_cast<std::size_t>(length));
+    std::ranges::copy(samples, values + static_cast<std::int64_t>(i) * length);
+    labels[i] = item.label;
+    return {};
+  };
+  FLEETFIT_TRY(core::try_each(context.pool, chosen.size(), put, context.stop));
   const auto device = device_of(settings);
   constexpr std::int64_t kShiftShare = 20;
   return std::make_unique<TensorBatches>(
@@ -258,8 +250,7 @@ Result<PreparedWorkload> prepare_sounds(const workloads::Settings& settings,
                                    .seed = static_cast<std::uint64_t>(settings.integer("seed"))}));
   FLEETFIT_ASSIGN(auto learned,
                   load_sounds(*train, limited(train->size(), settings), settings, context));
-  std::vector<std::size_t> all(validation->size());
-  std::iota(all.begin(), all.end(), 0);
+  auto all = core::counting(validation->size());
   FLEETFIT_ASSIGN(auto judged, load_sounds(*validation, all, settings, context));
   return prepared(std::move(network), std::move(learned), std::move(judged));
 }
@@ -282,8 +273,7 @@ Result<PreparedWorkload> prepare_texts(const workloads::Settings& settings,
       train.texts, static_cast<std::size_t>(settings.integer("vocabulary")));
   const auto file = std::filesystem::path(folder) / "vocabulary.txt";
   FLEETFIT_TRY(core::write_file(file, vocabulary.text()));
-  std::vector<std::size_t> all(validation.texts.size());
-  std::iota(all.begin(), all.end(), 0);
+  auto all = core::counting(validation.texts.size());
   return prepared(std::move(network),
                   encode(train, limited(train.texts.size(), settings), vocabulary, settings),
                   encode(validation, all, vocabulary, settings));
@@ -295,8 +285,7 @@ at::Device device_of(const workloads::Settings& settings) {
 
 std::vector<std::size_t> limited(std::size_t count, const workloads::Settings& settings) {
   const auto limit = static_cast<std::size_t>(settings.integer("limit"));
-  std::vector<std::size_t> chosen(count);
-  std::iota(chosen.begin(), chosen.end(), 0);
+  auto chosen = core::counting(count);
   if (limit == 0 || limit >= count) return chosen;
   constexpr std::uint64_t kAlwaysTheSame = 1;
   core::Random(kAlwaysTheSame).shuffle(chosen);

@@ -9,11 +9,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
+#include "fleetfit/core/counting.h"
+#include "fleetfit/core/parallel.h"
 #include "fleetfit/data/scenes.h"
 #include "fleetfit/graph/task_networks.h"
-#include "train/detection.h"
+#include "train/quality.h"
 #include "train/torch/parameters.h"
 #include "train/workload_task.h"
 
@@ -187,8 +188,7 @@ class SceneTask final : public WorkloadTask {
     const auto count = validation_.size();
     for (std::int64_t first = 0; first < count; first += kBatch) {
       if (stop.stop_requested()) return fail(ErrorCode::cancelled, "interrupted");
-      std::vector<std::int64_t> places(static_cast<std::size_t>(std::min(kBatch, count - first)));
-      std::iota(places.begin(), places.end(), first);
+      auto places = core::counting(std::min(kBatch, count - first), first);
       const auto cells = network.forward_one(inputs_of(validation_, places));
       const auto targets = targets_of(validation_, places, validation_.images.device());
       loss += loss_of(cells, targets).item<double>() * static_cast<double>(places.size());
@@ -233,21 +233,14 @@ Result<SceneSet> compose(const data::Scenes& scenes, std::int64_t size,
       .images = at::empty({static_cast<std::int64_t>(count), size, size, channels}, at::kByte),
       .objects = std::vector<std::vector<data::SceneObject>>(count)};
   auto* const pixels = set.images.data_ptr<std::uint8_t>();
-  std::vector<Status> outcomes(count);
-  FLEETFIT_TRY(context.pool.parallel_for(
-      count,
-      [&](std::size_t i) {
-        const auto scene = scenes.scene(i);
-        if (!scene) {
-          outcomes[i] = tl::unexpected(scene.error());
-          return;
-        }
-        std::ranges::copy(scene->image.pixels,
-                          pixels + static_cast<std::int64_t>(i) * size * size * channels);
-        set.objects[i] = scene->objects;
-      },
-      context.stop));
-  for (auto& outcome : outcomes) FLEETFIT_TRY(outcome);
+  const auto put = [&](std::size_t i) -> Status {
+    FLEETFIT_ASSIGN(const auto scene, scenes.scene(i));
+    std::ranges::copy(scene.image.pixels,
+                      pixels + static_cast<std::int64_t>(i) * size * size * channels);
+    set.objects[i] = scene.objects;
+    return {};
+  };
+  FLEETFIT_TRY(core::try_each(context.pool, count, put, context.stop));
   set.images = set.images.permute({0, 3, 1, 2}).contiguous().to(device_of(settings));
   return set;
 }

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "fleetfit/core/document_format.h"
 #include "fleetfit/core/fields.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/transfer/adaproxy.h"
@@ -13,16 +14,6 @@ using core::JsonView;
 
 constexpr std::string_view kFormat = "fleetfit-adapted";
 constexpr int kVersion = 1;
-
-Status check_kind(const JsonView& json) {
-  FLEETFIT_ASSIGN(const auto format, json.text("format"));
-  if (format != kFormat)
-    return json.error(fmt::format("format is '{}', expected '{}'", format, kFormat));
-  FLEETFIT_ASSIGN(const auto version, json.integer("version", {.min = 1}));
-  if (version > kVersion)
-    return json.error(fmt::format("version {} is newer than this program knows", version));
-  return {};
-}
 
 Status check_space(const JsonView& json, const space::Space& space) {
   FLEETFIT_ASSIGN(const auto name, json.text("space"));
@@ -82,7 +73,7 @@ Status write_adapted(const AdaptedProxy& adapted, const std::filesystem::path& p
 }
 
 Result<AdaptedProxy> adapted_from_json(const JsonView& json, const space::Space& space) {
-  FLEETFIT_TRY(check_kind(json));
+  FLEETFIT_TRY(core::check_format(json, kFormat, kVersion));
   FLEETFIT_TRY(check_space(json, space));
   FLEETFIT_ASSIGN(auto parts, core::read<AdaptedProxy::Parts>(json));
   parts.space = &space;

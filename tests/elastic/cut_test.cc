@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "elastic/prepare.h"
-#include "elastic/segments.h"
+#include "elastic/cut.h"
 #include "fleetfit/elastic/expand.h"
 #include "fleetfit/graph/net_builder.h"
 #include "graph/zoo/transformer.h"

@@ -1,4 +1,4 @@
-#include "fleetfit/learned/feature_sources.h"
+#include "fleetfit/learned/device_features.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -2,9 +2,8 @@
 
 #include <cmath>
 
-#include "fleetfit/learned/design_network.h"
 #include "fleetfit/learned/device_inputs.h"
-#include "fleetfit/learned/optimizer_network.h"
+#include "fleetfit/learned/networks.h"
 #include "tests/learned/small_model.h"
 
 namespace fleetfit::learned {

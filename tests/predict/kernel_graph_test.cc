@@ -1,4 +1,4 @@
-#include "fleetfit/predict/kernel_graph.h"
+#include "fleetfit/predict/design_predictor.h"
 
 #include <gtest/gtest.h>
 

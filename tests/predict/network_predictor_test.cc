@@ -26,7 +26,7 @@ TEST(Ridge, FindsALinearLawWithNegativeWeights) {
   EXPECT_NEAR(model.weights()[2], 0, 1e-4);
 }
 
-NetworkPredictor train(const test::OwnedSet& set, NetworkMethod method) {
+NetworkPredictor train(const test::OwnedSet& set, DesignMethod method) {
   core::ThreadPool pool(2);
   auto predictor = train_network_predictor(
       set.rows(), set.y, {.method = method, .space = "icpe", .encoding = "genes"}, pool);
@@ -34,7 +34,7 @@ NetworkPredictor train(const test::OwnedSet& set, NetworkMethod method) {
   return std::move(*predictor);
 }
 
-class EachNetworkMethod : public testing::TestWithParam<NetworkMethod> {};
+class EachNetworkMethod : public testing::TestWithParam<DesignMethod> {};
 
 TEST_P(EachNetworkMethod, IsReadBackAsItWasWritten) {
   const auto set = test::make_set(40, 2, 2, falling_law);
@@ -54,12 +54,12 @@ TEST_P(EachNetworkMethod, IsReadBackAsItWasWritten) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EachNetworkMethod,
-                         testing::Values(NetworkMethod::automatic, NetworkMethod::linear,
-                                         NetworkMethod::trees, NetworkMethod::table),
+                         testing::Values(DesignMethod::automatic, DesignMethod::linear,
+                                         DesignMethod::trees, DesignMethod::table),
                          [](const auto& each) { return std::string(to_string(each.param)); });
 
 TEST(NetworkPredictor, ChoosesTheLineForALine) {
-  EXPECT_THAT(train(test::make_set(60, 2, 3, falling_law), NetworkMethod::automatic).settings(),
+  EXPECT_THAT(train(test::make_set(60, 2, 3, falling_law), DesignMethod::automatic).settings(),
               HasSubstr("penalty"));
 }
 
@@ -68,7 +68,7 @@ TEST(NetworkPredictor, HoldsNineOfTenInItsIntervals) {
   const auto noisy = [&](std::span<const double> x) {
     return falling_law(x) * std::exp(0.1 * random.normal());
   };
-  const auto predictor = train(test::make_set(300, 2, 4, noisy), NetworkMethod::linear);
+  const auto predictor = train(test::make_set(300, 2, 4, noisy), DesignMethod::linear);
   const auto fresh = test::make_set(1000, 2, 5, noisy);
   std::vector<double> prices(1000);
   predictor.price(fresh.rows(), prices);
@@ -92,7 +92,7 @@ TEST(NetworkPredictor, NamesTheRowOfABadLatency) {
 }
 
 TEST(NetworkPredictor, RefusesAnotherTypeOfPredictor) {
-  auto json = train(test::make_set(20, 2, 7, falling_law), NetworkMethod::linear).to_json();
+  auto json = train(test::make_set(20, 2, 7, falling_law), DesignMethod::linear).to_json();
   json["type"] = "operators";
   const auto read = NetworkPredictor::from_json(core::JsonView(json, "n.json"));
   ASSERT_FALSE(read);

@@ -6,7 +6,7 @@
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/predict/operator_predictor.h"
-#include "predict/conformal.h"
+#include "predict/uncertainty.h"
 #include "tests/predict/profiles.h"
 #include "tests/source_dir.h"
 

@@ -6,7 +6,6 @@
 #include "fleetfit/predict/linear_model.h"
 #include "fleetfit/predict/table_model.h"
 #include "fleetfit/predict/tree_model.h"
-#include "predict/regressors/product_model.h"
 #include "tests/predict/sets.h"
 
 namespace fleetfit::predict {

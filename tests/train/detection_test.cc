@@ -1,4 +1,4 @@
-#include "train/detection.h"
+#include "train/quality.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/finished_networks.h"
+#include "train/checkpoint.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "fleetfit/train/graph_network.h"
+#include "fleetfit/train/predictors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "fleetfit/train/mlp.h"
+#include "fleetfit/train/predictors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "fleetfit/predict/mlp.h"
+#include "fleetfit/predict/dense_network.h"
 #include "tests/train/surroundings.h"
 #include "train/torch/fits.h"
 

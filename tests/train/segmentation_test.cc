@@ -11,7 +11,7 @@
 #include "fleetfit/train/elastify.h"
 #include "tests/train/memory_dataset.h"
 #include "tests/train/surroundings.h"
-#include "train/class_counts.h"
+#include "train/quality.h"
 
 namespace fleetfit::train {
 namespace {

@@ -6,8 +6,6 @@
 
 #include <cmath>
 
-#include "train/schedule.h"
-
 namespace fleetfit::train {
 namespace {
 

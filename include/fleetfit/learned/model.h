@@ -13,9 +13,8 @@
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/core/thread_pool.h"
-#include "fleetfit/learned/design_network.h"
 #include "fleetfit/learned/device_inputs.h"
-#include "fleetfit/learned/optimizer_network.h"
+#include "fleetfit/learned/networks.h"
 #include "fleetfit/space/source.h"
 #include "fleetfit/space/space.h"
 

@@ -25,30 +25,6 @@ struct RooflineSpecification {
 };
 core::Fields fields_of(const RooflineSpecification*);
 
-/// Every kernel takes the time of its arithmetic or that of its memory traffic, whichever is
-/// longer, and that of its start.
-class RooflineDevice final : public KernelPredictor {
- public:
-  /// Fails with `invalid_input`, naming the field, on a rate that is not positive, a time that is
-  /// negative, or a number that is not finite.
-  static Result<RooflineDevice> build(Identity identity, RooflineSpecification specification);
-
-  const RooflineSpecification& specification() const { return specification_; }
-  const Identity& identity() const override { return identity_; }
-  Result<NetworkPrice> price(std::span<const cost::KernelFeatures> kernels) const override;
-  nlohmann::json to_json() const override;
-
-  static Result<std::unique_ptr<KernelPredictor>> from_json(const core::JsonView& json,
-                                                            Identity identity);
-
- private:
-  RooflineDevice(Identity identity, RooflineSpecification specification)
-      : identity_(std::move(identity)), specification_(std::move(specification)) {}
-
-  Identity identity_;
-  RooflineSpecification specification_;
-};
-
 /// An accelerator that computes convolutions tile by tile. While one tile is computed the next is
 /// loaded and the last one stored.
 struct AcceleratorSpecification {
@@ -67,18 +43,15 @@ struct AcceleratorSpecification {
 };
 core::Fields fields_of(const AcceleratorSpecification*);
 
-/// Cycles of a convolution with loops over tiles of rows, columns, output and input channels:
-/// a tile takes max(arithmetic, loading inputs, loading weights), an output tile
-/// max(all its input tiles, storing it), where every multiplier of the array works each cycle.
-/// Groups are computed one after the other, channels of a depthwise convolution
-/// `depthwise_tile` at a time. Dense layers are convolutions of one pixel. All else moves its data
-/// through the ports.
-class TiledAccelerator final : public KernelPredictor {
+/// A device of which only the specification is there.
+template <class Specification>
+class PaperDevice final : public KernelPredictor {
  public:
-  /// Fails with `invalid_input`, naming the field, on a tile, port or rate that is not positive.
-  static Result<TiledAccelerator> build(Identity identity, AcceleratorSpecification specification);
+  /// Fails with `invalid_input`, naming the field, on a tile, port or rate that is not positive, a
+  /// time that is negative, or a number that is not finite.
+  static Result<PaperDevice> build(Identity identity, Specification specification);
 
-  const AcceleratorSpecification& specification() const { return specification_; }
+  const Specification& specification() const { return specification_; }
   const Identity& identity() const override { return identity_; }
   Result<NetworkPrice> price(std::span<const cost::KernelFeatures> kernels) const override;
   nlohmann::json to_json() const override;
@@ -87,12 +60,26 @@ class TiledAccelerator final : public KernelPredictor {
                                                             Identity identity);
 
  private:
-  TiledAccelerator(Identity identity, const AcceleratorSpecification& specification)
-      : identity_(std::move(identity)), specification_(specification) {}
+  PaperDevice(Identity identity, Specification specification)
+      : identity_(std::move(identity)), specification_(std::move(specification)) {}
 
   Identity identity_;
-  AcceleratorSpecification specification_;
+  Specification specification_;
 };
+extern template class PaperDevice<RooflineSpecification>;
+extern template class PaperDevice<AcceleratorSpecification>;
+
+/// Every kernel takes the time of its arithmetic or that of its memory traffic, whichever is
+/// longer, and that of its start.
+using RooflineDevice = PaperDevice<RooflineSpecification>;
+
+/// Cycles of a convolution with loops over tiles of rows, columns, output and input channels:
+/// a tile takes max(arithmetic, loading inputs, loading weights), an output tile
+/// max(all its input tiles, storing it), where every multiplier of the array works each cycle.
+/// Groups are computed one after the other, channels of a depthwise convolution
+/// `depthwise_tile` at a time. Dense layers are convolutions of one pixel. All else moves its data
+/// through the ports.
+using TiledAccelerator = PaperDevice<AcceleratorSpecification>;
 
 /// The nine configurations of a Xilinx ZCU102 of the literature on proxy devices, in its order.
 std::vector<AcceleratorSpecification> zcu102_accelerators();

@@ -9,10 +9,12 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "fleetfit/core/names.h"
 #include "fleetfit/core/statistics.h"
 #include "fleetfit/core/thread_pool.h"
+#include "fleetfit/cost/kernels.h"
+#include "fleetfit/predict/graph_network.h"
 #include "fleetfit/predict/kernel_predictor.h"
 #include "fleetfit/predict/network_predictor.h"
 #include "fleetfit/space/source.h"
@@ -38,13 +40,6 @@ class DesignPredictor : public space::Source {
   virtual nlohmann::json to_json() const = 0;
 };
 
-/// How designs are priced: by a model of an encoding, or by a graph network that reads the graph.
-enum class DesignMethod : std::uint8_t { automatic, linear, trees, table, graph };
-
-/// "auto", "linear", "trees", "table", "graph".
-core::Names names_of(DesignMethod);
-using core::to_string;
-
 struct DesignTrainOptions {
   DesignMethod method = DesignMethod::automatic;  ///< automatic: linear or trees
   std::string encoding = "auto";                  ///< auto: the one with the least error
@@ -68,5 +63,13 @@ Result<std::unique_ptr<const DesignPredictor>> read_design_predictor(
     const std::filesystem::path& file);
 Result<std::unique_ptr<const DesignPredictor>> design_predictor_from_json(
     const core::JsonView& json);
+
+/// The names of a node's numbers in `kernel_graph`: one for each kind of kernel, then the features
+/// that every kind has. A graph network that was trained with others must not be used.
+std::vector<std::string> kernel_graph_features();
+
+/// A network as its kernels and the data flow between them, for a graph network. Fails as
+/// `cost::features_of` does.
+Result<NodeGraph> kernel_graph(const graph::Graph& graph, const cost::KernelPlan& plan);
 
 }  // namespace fleetfit::predict

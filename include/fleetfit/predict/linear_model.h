@@ -45,4 +45,8 @@ struct LassoOptions {
 /// The minimum is exact: the error of each fold's model is below what a double can tell.
 Result<FittedRegressor> fit_lasso(const TrainingSet& set, const LassoOptions& options = {});
 
+/// Linear regression with an L2 penalty on the squared percentage error; weights may be negative.
+/// The strength of the penalty is the one with the least error in cross-validation.
+Result<FittedRegressor> fit_ridge(const TrainingSet& set);
+
 }  // namespace fleetfit::predict

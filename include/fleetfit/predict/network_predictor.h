@@ -18,14 +18,11 @@
 /// of whole networks are known.
 namespace fleetfit::predict {
 
-/// Linear regression with an L2 penalty on the squared percentage error; weights may be negative.
-/// The strength of the penalty is the one with the least error in cross-validation.
-Result<FittedRegressor> fit_ridge(const TrainingSet& set);
+/// How designs are priced: by a model of an encoding, or by a graph network that reads the graph.
+enum class DesignMethod : std::uint8_t { automatic, linear, trees, table, graph };
 
-enum class NetworkMethod { automatic, linear, trees, table };
-
-/// "auto", "linear", "trees", "table".
-core::Names names_of(NetworkMethod);
+/// "auto", "linear", "trees", "table", "graph".
+core::Names names_of(DesignMethod);
 using core::to_string;
 
 /// Prices rows of a space's encoding. Immutable; safe to use from many threads.
@@ -68,8 +65,8 @@ class NetworkPredictor {
 core::Fields fields_of(const NetworkPredictor::Parts*);
 
 struct NetworkTrainOptions {
-  NetworkMethod method = NetworkMethod::automatic;
-  Identity identity = {};  ///< method, networks and versions are filled in
+  DesignMethod method = DesignMethod::automatic;  ///< not `graph`
+  Identity identity = {};                         ///< method, networks and versions are filled in
   std::string space = {};
   std::string encoding = {};
   std::uint64_t seed = 0;

@@ -23,6 +23,10 @@ struct NetworkSample {
   double latency_ms = 0;   ///< median of runs that were not profiled
 };
 
+/// Fails with `invalid_input` if there are not as many values as the kind has features, or one is
+/// negative or not finite.
+Status check_features(const cost::KernelFeatures& features);
+
 /// Fails with `invalid_input`, naming network and kernel, if there are no samples, a network has no
 /// kernels, a time is not positive and finite, the overhead is negative or not finite, or features
 /// are not what `cost::feature_names` says.

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fleetfit/core/result.h"
@@ -60,5 +64,18 @@ struct GraphSet {
 /// Type "training-graphs".
 Status write_graph_set(const std::filesystem::path& file, const GraphSet& set);
 Result<GraphSet> read_graph_set(const std::filesystem::path& file);
+
+struct TrainerOptions {
+  std::uint64_t seed = 0;
+  std::optional<double> budget_s = {};  ///< none: as long as it takes
+  std::optional<int> threads = {};
+  std::optional<int> trials = {};
+  std::stop_token stop = {};
+};
+
+/// Has a verb of fleetfit-train learn from a file of samples; `not_found` if it is not installed.
+/// One that was stopped has written what it had by then, if anything.
+Status run_trainer(std::string_view verb, const std::filesystem::path& samples,
+                   const std::filesystem::path& output, const TrainerOptions& options);
 
 }  // namespace fleetfit::predict

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "fleetfit/core/result.h"
 #include "fleetfit/data/dataset.h"
@@ -15,9 +14,6 @@
 namespace fleetfit::train {
 
 enum class Compute : std::uint8_t { cpu, cuda };
-
-/// "cpu", "cuda".
-std::string_view to_string(Compute compute);
 
 /// `invalid_input` if there is no such device here.
 Status check_available(Compute compute);

@@ -8,7 +8,7 @@
 
 #include "fleetfit/core/csv.h"
 #include "fleetfit/core/json.h"
-#include "fleetfit/learned/feature_sources.h"
+#include "fleetfit/learned/device_features.h"
 #include "fleetfit/space/table.h"
 
 namespace fleetfit::app {

@@ -9,8 +9,8 @@
 #include "app/models/model_files.h"
 #include "app/predict/kernel_samples.h"
 #include "app/predict/profiled_networks.h"
+#include "fleetfit/predict/dense_network.h"
 #include "fleetfit/predict/graph_pricing.h"
-#include "fleetfit/predict/mlp.h"
 #include "fleetfit/report/words.h"
 
 namespace fleetfit::app {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "fleetfit/core/statistics.h"
-#include "fleetfit/predict/mlp.h"
+#include "fleetfit/predict/dense_network.h"
 #include "fleetfit/predict/network_predictor.h"
 #include "fleetfit/predict/tree_model.h"
 

@@ -8,11 +8,11 @@
 #include <numeric>
 #include <utility>
 
+#include "fleetfit/core/counting.h"
 #include "fleetfit/predict/dense_network.h"
 #include "fleetfit/predict/linear_model.h"
 #include "fleetfit/predict/table_model.h"
 #include "fleetfit/predict/tree_model.h"
-#include "predict/regressors/product_model.h"
 
 namespace fleetfit::predict {
 namespace {
@@ -31,17 +31,14 @@ constexpr std::array kTypes = {
 Status check_row(const TrainingSet& set, std::size_t i) {
   for (const double value : set.x.row(i)) {
     if (!std::isfinite(value)) {
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("row {}: a feature is {}, which is no finite number", i, value));
+      return refuse(fmt::format("row {}: a feature is {}, which is no finite number", i, value));
     }
   }
   if (!std::isfinite(set.y[i]) || set.y[i] <= 0) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("row {}: {} is no positive number", i, set.y[i]));
+    return refuse(fmt::format("row {}: {} is no positive number", i, set.y[i]));
   }
   if (set.fold[i] < 0 || set.fold[i] >= set.folds) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("row {}: fold {} is none of {}", i, set.fold[i], set.folds));
+    return refuse(fmt::format("row {}: fold {} is none of {}", i, set.fold[i], set.folds));
   }
   return {};
 }
@@ -93,8 +90,7 @@ std::vector<double> importance(const Regressor& model, const MatrixView& rows,
 }
 
 std::vector<int> deal_folds(std::size_t rows, int folds, core::Random random) {
-  std::vector<std::size_t> order(rows);
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  auto order = core::counting(rows);
   random.shuffle(order);
   std::vector<int> fold(rows);
   for (std::size_t i = 0; i < rows; ++i)
@@ -111,12 +107,12 @@ double mape_percent(std::span<const double> predicted, std::span<const double> m
 
 Status check_set(const TrainingSet& set) {
   const std::size_t rows = set.y.size();
-  if (rows == 0) return fail(ErrorCode::invalid_input, "there are no rows to fit a model to");
+  if (rows == 0) return refuse("there are no rows to fit a model to");
   if (set.x.columns == 0 || set.x.values.size() != rows * set.x.columns ||
       set.fold.size() != rows) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{} times, {} features of {} columns and {} folds do not fit together",
-                            rows, set.x.values.size(), set.x.columns, set.fold.size()));
+    return refuse(
+        fmt::format("{} times, {} features of {} columns and {} folds do not fit together", rows,
+                    set.x.values.size(), set.x.columns, set.fold.size()));
   }
   for (std::size_t i = 0; i < rows; ++i) FLEETFIT_TRY(check_row(set, i));
   return {};

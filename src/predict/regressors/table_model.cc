@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/core/statistics.h"
-#include "predict/distance.h"
-#include "predict/model_fields.h"
+#include "predict/documents.h"
+#include "predict/uncertainty.h"
 
 namespace fleetfit::predict {
 namespace {

@@ -4,17 +4,50 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
-#include "predict/model_fields.h"
+#include "predict/documents.h"
 
 namespace fleetfit::predict {
 namespace {
 
-constexpr std::size_t kBlock = 64;  // rows whose features stay in the first cache
-constexpr std::size_t kLanes = 8;   // walks that a core can overlap
+// Reads one number after the other from a text.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
+
+  bool done() const { return at_ == end_; }
+
+  bool take(char wanted) {
+    if (done() || *at_ != wanted) return false;
+    ++at_;
+    return true;
+  }
+
+  template <class Number>
+  bool read(Number& number) {
+    const auto [stop, problem] = std::from_chars(at_, end_, number);
+    at_ = stop;
+    return problem == std::errc();
+  }
+
+ private:
+  const char* at_;
+  const char* end_;
+};
+
+bool read_node(Reader& reader, TreeModel::Node& node) {
+  if (reader.take('=')) return reader.read(node.value);
+  return reader.read(node.feature) && node.feature >= 0 && reader.take('<') &&
+         reader.read(node.value);
+}
+
+constexpr std::size_t kRowsInCache = 64;  // rows whose features stay in the first cache
+constexpr std::size_t kWalks = 8;         // walks that a core can overlap
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kLargest = std::numeric_limits<float>::max();
 constexpr int kMostDepth = 1000;
@@ -45,17 +78,14 @@ Shape shape_of(const TreeModel::Tree& tree) {
 }
 
 Status check(const TreeModel::Tree& tree, std::size_t features) {
-  const auto bad = [](std::string message) {
-    return fail(ErrorCode::invalid_input, std::move(message));
-  };
   for (const auto& node : tree) {
     if (node.feature >= 0 && static_cast<std::size_t>(node.feature) >= features)
-      return bad(fmt::format("feature {} is none of {}", node.feature, features));
-    if (!std::isfinite(node.value)) return bad("a number is not finite");
+      return refuse(fmt::format("feature {} is none of {}", node.feature, features));
+    if (!std::isfinite(node.value)) return refuse("a number is not finite");
   }
   const Shape shape = shape_of(tree);
-  if (!shape.whole) return bad("it is not whole");
-  if (shape.depth > kMostDepth) return bad(fmt::format("it is deeper than {}", kMostDepth));
+  if (!shape.whole) return refuse("it is not whole");
+  if (shape.depth > kMostDepth) return refuse(fmt::format("it is deeper than {}", kMostDepth));
   return {};
 }
 
@@ -76,11 +106,58 @@ std::vector<std::size_t> right_children(const TreeModel::Tree& tree) {
 
 }  // namespace
 
+std::string format_tree(const TreeModel::Tree& tree) {
+  std::string text;
+  for (const auto& node : tree) {
+    if (!text.empty()) text += ' ';
+    if (node.feature < 0) {
+      fmt::format_to(std::back_inserter(text), "={}", node.value);
+    } else {
+      fmt::format_to(std::back_inserter(text), "{}<{}", node.feature, node.value);
+    }
+  }
+  return text;
+}
+
+Result<TreeModel::Tree> parse_tree(std::string_view text) {
+  TreeModel::Tree tree;
+  tree.reserve(text.size() / 8);
+  Reader reader(text);
+  while (!reader.done()) {
+    TreeModel::Node node;
+    if ((!tree.empty() && !reader.take(' ')) || !read_node(reader, node)) {
+      return refuse(fmt::format("node {} is neither FEATURE<THRESHOLD nor =VALUE", tree.size()));
+    }
+    tree.push_back(node);
+  }
+  return tree;
+}
+
+void ProductModel::predict(const MatrixView& rows, std::span<double> out) const {
+  correction_.predict(rows, out);
+  std::vector<double> prices(out.size());
+  linear_.predict(rows, prices);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] *= prices[i];
+}
+
+nlohmann::json ProductModel::to_json() const {
+  return {
+      {"type", "product"}, {"linear", linear_.to_json()}, {"correction", correction_.to_json()}};
+}
+
+Result<std::unique_ptr<Regressor>> ProductModel::from_json(const core::JsonView& json,
+                                                           std::size_t features) {
+  FLEETFIT_ASSIGN(const auto linear_json, json.at("linear"));
+  FLEETFIT_ASSIGN(const auto linear, LinearModel::from_json(linear_json, features));
+  FLEETFIT_ASSIGN(const auto correction_json, json.at("correction"));
+  FLEETFIT_ASSIGN(const auto correction, TreeModel::from_json(correction_json, features));
+  return std::make_unique<ProductModel>(dynamic_cast<const LinearModel&>(*linear),
+                                        dynamic_cast<const TreeModel&>(*correction));
+}
+
 Result<TreeModel> TreeModel::build(std::span<const Tree> trees, const Settings& settings) {
-  if (settings.features == 0)
-    return fail(ErrorCode::invalid_input, "trees need at least one feature");
-  if (!std::isfinite(settings.base))
-    return fail(ErrorCode::invalid_input, "the base is not finite");
+  if (settings.features == 0) return refuse("trees need at least one feature");
+  if (!std::isfinite(settings.base)) return refuse("the base is not finite");
   TreeModel model(settings);
   for (std::size_t i = 0; i < trees.size(); ++i) {
     if (auto checked = check(trees[i], settings.features); !checked)
@@ -136,8 +213,8 @@ double TreeModel::answer(float sum) const {
 }
 
 void TreeModel::predict(const MatrixView& rows, std::span<double> out) const {
-  for (std::size_t begin = 0; begin < rows.rows(); begin += kBlock) {
-    const std::size_t count = std::min(kBlock, rows.rows() - begin);
+  for (std::size_t begin = 0; begin < rows.rows(); begin += kRowsInCache) {
+    const std::size_t count = std::min(kRowsInCache, rows.rows() - begin);
     predict_block(rows, begin, out.subspan(begin, count));
   }
 }
@@ -145,26 +222,26 @@ void TreeModel::predict(const MatrixView& rows, std::span<double> out) const {
 void TreeModel::predict_block(const MatrixView& rows, std::size_t begin,
                               std::span<double> out) const {
   const std::size_t columns = settings_.features;
-  const std::size_t padded = (out.size() + kLanes - 1) / kLanes * kLanes;
+  const std::size_t padded = (out.size() + kWalks - 1) / kWalks * kWalks;
   std::vector<float> x(padded * columns, 0.0F);
   for (std::size_t i = 0; i < out.size(); ++i)
     std::ranges::transform(rows.row(begin + i), x.data() + i * columns, as_feature);
 
-  std::array<float, kBlock> sums;
+  std::array<float, kRowsInCache> sums;
   sums.fill(settings_.base);
   for (std::size_t t = 0; t < roots_.size(); ++t) {
-    for (std::size_t group = 0; group < padded; group += kLanes) {
+    for (std::size_t group = 0; group < padded; group += kWalks) {
       const float* const features = x.data() + group * columns;
-      std::array<std::int32_t, kLanes> at;
+      std::array<std::int32_t, kWalks> at;
       at.fill(roots_[t]);
       for (int level = 0; level < depths_[t]; ++level) {
-        for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        for (std::size_t lane = 0; lane < kWalks; ++lane) {
           const FlatNode& node = nodes_[static_cast<std::size_t>(at[lane])];
           const float value = features[lane * columns + static_cast<std::size_t>(node.feature)];
           at[lane] = node.left + static_cast<std::int32_t>(!(value < node.threshold));
         }
       }
-      for (std::size_t lane = 0; lane < kLanes; ++lane)
+      for (std::size_t lane = 0; lane < kWalks; ++lane)
         sums[group + lane] += nodes_[static_cast<std::size_t>(at[lane])].value;
     }
   }

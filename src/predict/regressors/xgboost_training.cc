@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <xgboost/c_api.h>
 
+#include <algorithm>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -20,56 +22,22 @@ tl::unexpected<Error> refused() {
   return fail(ErrorCode::internal, fmt::format("XGBoost: {}", XGBGetLastError()));
 }
 
-class Matrix {
- public:
-  Matrix() = default;
-  Matrix(const Matrix&) = delete;
-  Matrix& operator=(const Matrix&) = delete;
-  ~Matrix() {
-    if (handle_ != nullptr) XGDMatrixFree(handle_);
-  }
-
-  bool fill(std::span<const float> x, std::size_t columns) {
-    return XGDMatrixCreateFromMat(x.data(), x.size() / columns, columns,
-                                  std::numeric_limits<float>::quiet_NaN(), &handle_) == 0;
-  }
-  bool set(const char* field, std::span<const float> values) {
-    return XGDMatrixSetFloatInfo(handle_, field, values.data(), values.size()) == 0;
-  }
-  DMatrixHandle handle() const { return handle_; }
-
- private:
-  DMatrixHandle handle_ = nullptr;
+template <auto free>
+struct Free {
+  void operator()(void* handle) const { free(handle); }
 };
+using Matrix = std::unique_ptr<void, Free<XGDMatrixFree>>;
+using Booster = std::unique_ptr<void, Free<XGBoosterFree>>;
 
-class Booster {
- public:
-  Booster() = default;
-  Booster(const Booster&) = delete;
-  Booster& operator=(const Booster&) = delete;
-  ~Booster() {
-    if (handle_ != nullptr) XGBoosterFree(handle_);
-  }
+// Null if XGBoost refuses, as the booster below.
+Matrix matrix_of(std::span<const float> x, std::size_t columns) {
+  DMatrixHandle created = nullptr;
+  XGDMatrixCreateFromMat(x.data(), x.size() / columns, columns,
+                         std::numeric_limits<float>::quiet_NaN(), &created);
+  return Matrix(created);
+}
 
-  bool create(const Matrix& matrix) {
-    const DMatrixHandle rows = matrix.handle();
-    return XGBoosterCreate(&rows, 1, &handle_) == 0;
-  }
-  bool set(const char* name, const std::string& value) {
-    return XGBoosterSetParam(handle_, name, value.c_str()) == 0;
-  }
-  bool boost(const Matrix& matrix, int stages) {
-    for (int i = 0; i < stages; ++i)
-      if (XGBoosterUpdateOneIter(handle_, i, matrix.handle()) != 0) return false;
-    return true;
-  }
-  BoosterHandle handle() const { return handle_; }
-
- private:
-  BoosterHandle handle_ = nullptr;
-};
-
-bool configure(Booster& booster, const BoostSettings& settings, std::size_t rows) {
+bool configure(const Booster& booster, const BoostSettings& settings, std::size_t rows) {
   const bool exact = settings.splits == Splits::all || rows <= kRowsForExactSplits;
   const std::pair<const char*, std::string> parameters[] = {
       {"objective", "reg:squarederror"},
@@ -86,15 +54,24 @@ bool configure(Booster& booster, const BoostSettings& settings, std::size_t rows
       {"subsample", fmt::format("{}", settings.subsample)},
       {"lambda", fmt::format("{}", settings.leaf_penalty)},
   };
-  for (const auto& [name, value] : parameters)
-    if (!booster.set(name, value)) return false;
-  return true;
+  return std::ranges::all_of(parameters, [&](const auto& parameter) {
+    return XGBoosterSetParam(booster.get(), parameter.first, parameter.second.c_str()) == 0;
+  });
 }
 
-bool train(const BoostRows& rows, const BoostSettings& settings, Matrix& matrix, Booster& booster) {
-  return matrix.fill(rows.x, rows.columns) && matrix.set("label", rows.target) &&
-         booster.create(matrix) && configure(booster, settings, rows.target.size()) &&
-         booster.boost(matrix, settings.stages);
+Booster train(const BoostRows& rows, const BoostSettings& settings) {
+  const auto matrix = matrix_of(rows.x, rows.columns);
+  if (!matrix ||
+      XGDMatrixSetFloatInfo(matrix.get(), "label", rows.target.data(), rows.target.size()) != 0)
+    return nullptr;
+  const DMatrixHandle handle = matrix.get();
+  BoosterHandle created = nullptr;
+  XGBoosterCreate(&handle, 1, &created);
+  Booster booster(created);
+  if (!booster || !configure(booster, settings, rows.target.size())) return nullptr;
+  for (int i = 0; i < settings.stages; ++i)
+    if (XGBoosterUpdateOneIter(booster.get(), i, matrix.get()) != 0) return nullptr;
+  return booster;
 }
 
 // A node and what hangs from it, in preorder.
@@ -134,12 +111,11 @@ Result<std::vector<TreeModel::Tree>> read_trees(std::string_view text) {
 
 Result<std::vector<TreeModel::Tree>> grow_trees(const BoostRows& rows,
                                                 const BoostSettings& settings) {
-  Matrix matrix;
-  Booster booster;
-  if (!train(rows, settings, matrix, booster)) return refused();
+  const auto booster = train(rows, settings);
+  if (!booster) return refused();
   bst_ulong length = 0;
   const char* text = nullptr;
-  if (XGBoosterSaveModelToBuffer(booster.handle(), R"({"format":"json"})", &length, &text) != 0)
+  if (XGBoosterSaveModelToBuffer(booster.get(), R"({"format":"json"})", &length, &text) != 0)
     return refused();
   return read_trees({text, length});
 }
@@ -147,14 +123,12 @@ Result<std::vector<TreeModel::Tree>> grow_trees(const BoostRows& rows,
 Result<std::vector<float>> answers_of_xgboost(const BoostRows& trained,
                                               const BoostSettings& settings,
                                               std::span<const float> x) {
-  Matrix matrix;
-  Booster booster;
-  if (!train(trained, settings, matrix, booster)) return refused();
-  Matrix asked;
+  const auto booster = train(trained, settings);
+  if (!booster) return refused();
+  const auto asked = matrix_of(x, trained.columns);
   bst_ulong length = 0;
   const float* answers = nullptr;
-  if (!asked.fill(x, trained.columns) ||
-      XGBoosterPredict(booster.handle(), asked.handle(), 0, 0, 0, &length, &answers) != 0)
+  if (!asked || XGBoosterPredict(booster.get(), asked.get(), 0, 0, 0, &length, &answers) != 0)
     return refused();
   return std::vector<float>(answers, answers + length);
 }

@@ -30,7 +30,7 @@
 #include <algorithm>
 #include <array>
 
-#include "train/torch/calls.h"
+#include "train/torch/operators.h"
 
 /// Arithmetic on elements and over axes.
 namespace fleetfit::train::operators {

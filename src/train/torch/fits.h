@@ -25,6 +25,16 @@ struct Targets {
   std::vector<double> ms;
 };
 
+/// How a network's number is to be read as a time, given the times of training.
+predict::OutputScaling fit_output(std::span<const double> ms, predict::Transform transform);
+
+/// What the loss is made of.
+Targets make_targets(std::vector<double> ms, const predict::OutputScaling& scaling);
+
+/// Mean and deviation of each column, of rows one after the other.
+predict::InputScaling fit_inputs(std::span<const double> rows, std::size_t columns,
+                                 predict::Transform transform);
+
 struct DenseSamples {
   std::vector<float> rows;  ///< scaled, row by row
   Targets targets;

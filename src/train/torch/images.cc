@@ -14,9 +14,11 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
-#include <mutex>
-#include <numeric>
 #include <optional>
+
+#include "fleetfit/core/counting.h"
+#include "fleetfit/core/parallel.h"
+#include "train/torch/parameters.h"
 
 namespace fleetfit::train {
 namespace {
@@ -53,11 +55,13 @@ Decoded room_for(const Source& source, std::int64_t count) {
                                      : at::empty({count}, at::kLong)};
 }
 
-ImageForm form_of(const data::Image& image) {
+ImageForm form_of_image(const data::Image& image) {
   return {.channels = image.channels, .height = image.height, .width = image.width};
 }
 
-bool has_form(const data::Image& image, const ImageForm& form) { return form_of(image) == form; }
+bool has_form(const data::Image& image, const ImageForm& form) {
+  return form_of_image(image) == form;
+}
 
 void separate_channels(const data::Image& image, std::uint8_t* out) {
   const auto pixels = image.height * image.width;
@@ -87,7 +91,7 @@ Status put_mask(const data::Item& item, const ImageForm& form, std::uint8_t* out
   FLEETFIT_ASSIGN(const auto labels, data::make_batch(std::span(&item, 1), {.height = form.height,
                                                                             .width = form.width}));
   if (std::ssize(labels.labels) != form.height * form.width)
-    return fail(ErrorCode::invalid_input, "only some of the images have a class for each pixel");
+    return refuse("only some of the images have a class for each pixel");
   std::ranges::transform(labels.labels, out,
                          [](std::int64_t label) { return static_cast<std::uint8_t>(label); });
   return {};
@@ -108,26 +112,17 @@ Status put(const data::Item& item, const Source& source, std::int64_t place, Dec
 Result<Decoded> decode(const Source& source, std::span<const std::int64_t> places,
                        core::ThreadPool& pool) {
   auto decoded = room_for(source, std::ssize(places));
-  std::mutex mutex;
-  std::optional<Error> failure;
-  pool.parallel_chunks(places.size(), 64, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const auto item = source.data.item(source.chosen[static_cast<std::size_t>(places[i])]);
-      Status done = item ? put(*item, source, static_cast<std::int64_t>(i), decoded)
-                         : tl::unexpected(item.error());
-      if (done) continue;
-      const std::lock_guard lock(mutex);
-      failure = std::move(done.error());
-    }
-  });
-  if (failure) return tl::unexpected(*std::move(failure));
+  FLEETFIT_TRY(core::try_each(pool, places.size(), [&](std::size_t i) -> Status {
+    FLEETFIT_ASSIGN(const auto item,
+                    source.data.item(source.chosen[static_cast<std::size_t>(places[i])]));
+    return put(item, source, static_cast<std::int64_t>(i), decoded);
+  }));
   return decoded;
 }
 
 std::vector<std::size_t> choose(const data::Dataset& data, std::int64_t limit) {
   const auto all = static_cast<std::int64_t>(data.size());
-  std::vector<std::size_t> chosen(data.size());
-  std::iota(chosen.begin(), chosen.end(), 0);
+  auto chosen = core::counting(data.size());
   if (limit <= 0 || limit >= all) return chosen;
   chosen.clear();
   auto random = core::Random(1).split("limit");
@@ -152,17 +147,11 @@ at::Tensor as_input(const at::Tensor& pixels, const ImageForm& form) {
   return images;
 }
 
-at::Tensor on_device(const std::vector<std::int64_t>& numbers, const at::Device& device) {
-  auto tensor = at::empty({std::ssize(numbers)}, at::kLong);
-  std::ranges::copy(numbers, tensor.data_ptr<std::int64_t>());
-  return tensor.to(device);
-}
-
 /// Where each row or column of each image comes from, counted in the padded image.
 at::Tensor shifted(const std::vector<std::int64_t>& offsets, std::int64_t extent,
                    const at::Device& device) {
   const auto along = at::arange(extent, at::TensorOptions().dtype(at::kLong).device(device));
-  return along.unsqueeze(0).add(on_device(offsets, device).unsqueeze(1));
+  return along.unsqueeze(0).add(tensor_of(offsets).to(device).unsqueeze(1));
 }
 
 at::Tensor augmented(const at::Tensor& images, const Augmentation& augmentation,
@@ -181,7 +170,7 @@ at::Tensor augmented(const at::Tensor& images, const Augmentation& augmentation,
   const auto device = images.device();
   const auto rows = shifted(down, height, device).unsqueeze(2);
   const auto straight = shifted(right, width, device);
-  const auto flip = on_device(flipped, device).eq(1).unsqueeze(1);
+  const auto flip = tensor_of(flipped).to(device).eq(1).unsqueeze(1);
   const auto columns = at::where(flip, straight.flip(1), straight).unsqueeze(1);
   const auto pad = augmentation.shift;
   const auto padded = at::constant_pad_nd(images, {pad, pad, pad, pad}, 0).movedim(1, -1);
@@ -204,7 +193,7 @@ struct TorchImages::Parts {
 
 Result<TorchBatch> TorchImages::Parts::bytes(std::span<const std::int64_t> places) const {
   if (kept) {
-    const auto chosen = on_device({places.begin(), places.end()}, device);
+    const auto chosen = tensor_of(places).to(device);
     return TorchBatch{.images = kept->pixels.index_select(0, chosen),
                       .labels = kept->labels.index_select(0, chosen)};
   }
@@ -213,7 +202,7 @@ Result<TorchBatch> TorchImages::Parts::bytes(std::span<const std::int64_t> place
 }
 
 Result<ImageForm> form_of(const data::Dataset& data) {
-  return data.item(0).map([](const data::Item& first) { return form_of(first.image); });
+  return data.item(0).map([](const data::Item& first) { return form_of_image(first.image); });
 }
 
 TorchImages::TorchImages(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -233,8 +222,7 @@ namespace {
 Result<Decoded> decode_all(const Source& source, core::ThreadPool& pool,
                            const std::stop_token& stop) {
   auto all = room_for(source, source.size());
-  std::vector<std::int64_t> places(static_cast<std::size_t>(source.size()));
-  std::iota(places.begin(), places.end(), 0);
+  auto places = core::counting(source.size());
   for (std::int64_t first = 0; first < source.size(); first += kDecodedAtOnce) {
     if (stop.stop_requested()) return fail(ErrorCode::cancelled, "interrupted while reading data");
     const auto count = std::min(kDecodedAtOnce, source.size() - first);
@@ -253,20 +241,12 @@ Result<Decoded> decode_all(const Source& source, core::ThreadPool& pool,
 Result<bool> all_have_form(const data::Dataset& data, std::span<const std::size_t> chosen,
                            const ImageForm& form, core::ThreadPool& pool) {
   std::atomic<bool> same = true;
-  std::mutex mutex;
-  std::optional<Error> failure;
-  pool.parallel_chunks(chosen.size(), 64, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end && same; ++i) {
-      const auto item = data.item(chosen[i]);
-      if (!item) {
-        const std::lock_guard lock(mutex);
-        failure = item.error();
-        return;
-      }
-      if (!has_form(item->image, form)) same = false;
-    }
-  });
-  if (failure) return tl::unexpected(*std::move(failure));
+  FLEETFIT_TRY(core::try_each(pool, chosen.size(), [&](std::size_t i) -> Status {
+    if (!same) return {};
+    FLEETFIT_ASSIGN(const auto item, data.item(chosen[i]));
+    if (!has_form(item.image, form)) same = false;
+    return {};
+  }));
   return same.load();
 }
 
@@ -275,7 +255,7 @@ Result<bool> all_have_form(const data::Dataset& data, std::span<const std::size_
 Result<TorchImages> TorchImages::load(const data::Dataset& data, const TorchImageOptions& options,
                                       core::ThreadPool& pool, const std::stop_token& stop) {
   FLEETFIT_ASSIGN(const auto first, data.item(0));
-  const auto own = form_of(first.image);
+  const auto own = form_of_image(first.image);
   Source source{.data = data,
                 .chosen = choose(data, options.limit),
                 .kept = own,
@@ -323,11 +303,7 @@ Result<TorchBatch> TorchImages::batch(std::span<const std::int64_t> places,
 
 ShuffledBatches::ShuffledBatches(const TorchImages& images, const EpochOptions& options,
                                  const core::Random& random)
-    : images_(images),
-      options_(options),
-      random_(random),
-      order_(static_cast<std::size_t>(images.size())) {
-  std::iota(order_.begin(), order_.end(), 0);
+    : images_(images), options_(options), random_(random), order_(core::counting(images.size())) {
   random_.split("order").shuffle(order_);
   options_.batch = std::min(options_.batch, images.size());
 }
@@ -352,9 +328,7 @@ Result<TorchBatch> ShuffledBatches::next(std::int64_t number) {
 
 Result<TorchBatch> OrderedBatches::batch(std::int64_t number) const {
   const auto first = number * batch_;
-  std::vector<std::int64_t> places(
-      static_cast<std::size_t>(std::min(batch_, images_.size() - first)));
-  std::iota(places.begin(), places.end(), first);
+  auto places = core::counting(std::min(batch_, images_.size() - first), first);
   return images_.batch(places);
 }
 

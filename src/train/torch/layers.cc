@@ -35,7 +35,7 @@
 #include <limits>
 
 #include "fleetfit/graph/shape_inference.h"
-#include "train/torch/calls.h"
+#include "train/torch/operators.h"
 
 /// Layers: activations, convolutions, products, normalization and pooling.
 namespace fleetfit::train::operators {
@@ -334,7 +334,7 @@ Outputs run(const Pool& op, const Call& call) {
 
 Outputs run(const GlobalPool& op, const Call& call) {
   const auto x = to_channels_first(call.in(0), op.layout);
-  const auto axes = counting(x.dim() - 2, 2);
+  const auto axes = counting(x.dim() - 2, std::int64_t{2});
   const auto y = op.kind == PoolKind::max ? at::amax(x, axes, true) : x.mean(axes, true);
   return {from_channels_first(y, op.layout)};
 }

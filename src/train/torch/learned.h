@@ -8,9 +8,8 @@
 
 #include "fleetfit/core/random.h"
 #include "fleetfit/core/result.h"
-#include "fleetfit/learned/design_network.h"
 #include "fleetfit/learned/model.h"
-#include "fleetfit/learned/optimizer_network.h"
+#include "fleetfit/learned/networks.h"
 #include "fleetfit/train/images.h"
 
 /// Fits of the networks that learn to optimize, described without torch's types.

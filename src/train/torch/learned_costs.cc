@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
-#include "train/torch/guard.h"
+#include "fleetfit/core/counting.h"
+#include "train/torch/border.h"
 #include "train/torch/learned.h"
 #include "train/torch/learned_parameters.h"
 
@@ -17,31 +17,25 @@ namespace {
 /// Gives numbers of rows in random order, over and over.
 class RowOrder {
  public:
-  RowOrder(std::size_t rows, core::Random random) : rows_(rows), random_(random) {}
+  RowOrder(std::size_t rows, core::Random random)
+      : random_(random), order_(core::counting(whole(rows))), at_(rows) {}
 
   at::Tensor next(std::size_t count) {
     std::vector<std::int64_t> taken;
     while (taken.size() < count) {
-      if (at_ == rows_) shuffle();
+      if (at_ == order_.size()) {
+        random_.shuffle(order_);
+        at_ = 0;
+      }
       taken.push_back(order_[at_++]);
     }
     return tensor_of(taken);
   }
 
  private:
-  void shuffle() {
-    if (order_.empty()) {
-      order_.resize(rows_);
-      std::iota(order_.begin(), order_.end(), 0);
-    }
-    random_.shuffle(order_);
-    at_ = 0;
-  }
-
-  std::size_t rows_;
   core::Random random_;
   std::vector<std::int64_t> order_;
-  std::size_t at_ = rows_;
+  std::size_t at_;
 };
 
 class DesignFit {
@@ -58,52 +52,42 @@ class DesignFit {
     numbers_ = numbers.nan_to_num(0.0).contiguous().to(device);
     std::size_t inputs = data.columns;
     for (std::size_t i = 0; i < options.widths.size(); ++i) {
-      layers_.push_back(
+      network_.layers.push_back(
           new_layer(inputs, options.widths[i], std::sqrt(2.0), random.split(i), options.compute));
       inputs = options.widths[i];
     }
-    layers_.push_back(new_layer(inputs, data.outputs, 0.3, random.split("last"), options.compute));
-    skip_ = new_layer(data.columns, data.outputs, 0.1, random.split("skip"), options.compute);
+    network_.layers.push_back(
+        new_layer(inputs, data.outputs, 0.3, random.split("last"), options.compute));
+    network_.skip =
+        new_layer(data.columns, data.outputs, 0.1, random.split("skip"), options.compute);
     // A few of many columns are 1: without this, sums of them would be too small to begin with.
     const at::NoGradGuard no_gradients;
-    layers_[0].weights.mul_(std::sqrt(static_cast<double>(data.columns) / 8.0));
+    network_.layers[0].weights.mul_(std::sqrt(static_cast<double>(data.columns) / 8.0));
   }
 
   bool run(const core::Random& random, const FitProgress& progress) {
-    constexpr std::size_t kReport = 50;
-    auto all = layers_;
-    all.push_back(skip_);
+    auto all = network_.layers;
+    all.push_back(network_.skip);
     auto optimizer = optimizer_of(all, options_.decay);
     RowOrder order(static_cast<std::size_t>(designs_.size(0)), random.split("order"));
     const std::size_t batch = std::min(options_.batch, static_cast<std::size_t>(designs_.size(0)));
     for (std::size_t step = 0; step < options_.steps; ++step) {
       loss(order.next(batch).to(designs_.device())).backward();
       optimizer.step(rate_at(options_.rate, step, options_.steps));
-      const bool is_time = step % kReport == kReport - 1 || step + 1 == options_.steps;
-      if (is_time && !progress(static_cast<double>(step + 1) / static_cast<double>(options_.steps)))
-        return false;
+      if (!goes_on(step, options_.steps, progress)) return false;
     }
     return true;
   }
 
   learned::DesignNetwork::Parts parts() const {
-    learned::DesignNetwork::Parts parts{.layers = {}, .skip = numbers_of(skip_)};
-    for (const auto& layer : layers_) parts.layers.push_back(numbers_of(layer));
+    learned::DesignNetwork::Parts parts{.layers = {}, .skip = numbers_of(network_.skip)};
+    for (const auto& layer : network_.layers) parts.layers.push_back(numbers_of(layer));
     return parts;
   }
 
  private:
-  at::Tensor outputs(const at::Tensor& designs) const {
-    auto values = designs;
-    for (std::size_t i = 0; i < layers_.size(); ++i) {
-      if (i > 0) values = at::relu(values);
-      values = layers_[i](values);
-    }
-    return values.add(skip_(designs));
-  }
-
   at::Tensor loss(const at::Tensor& chosen) const {
-    const auto given = outputs(at::index_select(designs_, 0, chosen));
+    const auto given = network_(at::index_select(designs_, 0, chosen));
     const auto known = at::index_select(known_, 0, chosen);
     const auto errors =
         at::matmul(given, devices_).sub(at::index_select(numbers_, 0, chosen)).mul(known);
@@ -121,8 +105,7 @@ class DesignFit {
   at::Tensor devices_;  // outputs x devices
   at::Tensor numbers_;  // designs x devices
   at::Tensor known_;
-  std::vector<TorchLayer> layers_;
-  TorchLayer skip_;
+  TorchDesignNetwork network_;
 };
 
 }  // namespace

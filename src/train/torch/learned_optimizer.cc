@@ -10,8 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/torch/decoder.h"
-#include "train/torch/guard.h"
+#include "train/torch/border.h"
 #include "train/torch/learned.h"
 #include "train/torch/learned_parameters.h"
 
@@ -20,14 +19,6 @@ namespace {
 
 using learned::Goal;
 using space::Choice;
-
-constexpr std::size_t kReport = 50;
-
-/// Reports now and then; false: stop.
-bool goes_on(std::size_t step, std::size_t steps, const FitProgress& progress) {
-  if (step % kReport != kReport - 1 && step + 1 != steps) return true;
-  return progress(static_cast<double>(step + 1) / static_cast<double>(steps));
-}
 
 std::vector<std::size_t> draw_rows(std::size_t rows, std::size_t count, core::Random& random) {
   std::vector<std::size_t> drawn(count);
@@ -88,27 +79,12 @@ bool learn_best(TorchDecoder& decoder, const OptimizerLessons& lessons,
 // ---------------------------------------------------------------------------- method 2
 
 /// A network over designs whose weights do not change.
-class FrozenNetwork {
- public:
-  FrozenNetwork(const learned::DesignNetwork& network, Compute compute)
-      : skip_(frozen_layer(network.parts().skip, compute)) {
-    for (const auto& layer : network.parts().layers)
-      layers_.push_back(frozen_layer(layer, compute));
-  }
-
-  at::Tensor operator()(const at::Tensor& designs) const {
-    auto values = designs;
-    for (std::size_t i = 0; i < layers_.size(); ++i) {
-      if (i > 0) values = at::relu(values);
-      values = layers_[i](values);
-    }
-    return values.add(skip_(designs));
-  }
-
- private:
-  std::vector<TorchLayer> layers_;
-  TorchLayer skip_;
-};
+TorchDesignNetwork frozen_network(const learned::DesignNetwork& network, Compute compute) {
+  TorchDesignNetwork frozen{.layers = {}, .skip = frozen_layer(network.parts().skip, compute)};
+  for (const auto& layer : network.parts().layers)
+    frozen.layers.push_back(frozen_layer(layer, compute));
+  return frozen;
+}
 
 /// A batch of tasks as tensors.
 struct TaskBatch {
@@ -281,10 +257,11 @@ class FrozenModel {
   FrozenModel(const learned::Model& model, Compute compute) : model_(model) {
     for (const auto& cost : model.parts().costs) {
       costs_.emplace_back();
-      for (const auto& member : cost.members) costs_.back().emplace_back(member.network, compute);
+      for (const auto& member : cost.members)
+        costs_.back().push_back(frozen_network(member.network, compute));
     }
     for (const auto& member : model.parts().accuracy.members)
-      accuracy_.emplace_back(member, compute);
+      accuracy_.push_back(frozen_network(member, compute));
   }
 
   /// The predicted objective of each row: equation 10, and a penalty for broken limits.
@@ -313,7 +290,8 @@ class FrozenModel {
   }
 
  private:
-  static at::Tensor mean_of(const std::vector<FrozenNetwork>& members, const at::Tensor& designs) {
+  static at::Tensor mean_of(const std::vector<TorchDesignNetwork>& members,
+                            const at::Tensor& designs) {
     at::Tensor sum;
     for (std::size_t i = 0; i < members.size(); ++i) {
       const auto one = members[i](designs);
@@ -323,8 +301,8 @@ class FrozenModel {
   }
 
   const learned::Model& model_;
-  std::vector<std::vector<FrozenNetwork>> costs_;
-  std::vector<FrozenNetwork> accuracy_;
+  std::vector<std::vector<TorchDesignNetwork>> costs_;
+  std::vector<TorchDesignNetwork> accuracy_;
 };
 
 /// How training goes on from its beginning (0) to its end (1).

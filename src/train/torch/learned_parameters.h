@@ -2,17 +2,15 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/addmm.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/relu.h>
 
-#include <cmath>
 #include <cstdint>
-#include <numbers>
 #include <vector>
 
 #include "fleetfit/core/random.h"
+#include "fleetfit/learned/networks.h"
 #include "fleetfit/predict/network_parts.h"
-#include "train/torch/device.h"
+#include "train/torch/border.h"
+#include "train/torch/learned.h"
 #include "train/torch/optimizer.h"
 #include "train/torch/parameters.h"
 
@@ -29,57 +27,60 @@ struct TorchLayer {
   at::Tensor operator()(const at::Tensor& values) const { return at::addmm(bias, values, weights); }
 };
 
+/// A network over designs, as learned::DesignNetwork.
+struct TorchDesignNetwork {
+  std::vector<TorchLayer> layers;
+  TorchLayer skip;
+
+  at::Tensor operator()(const at::Tensor& designs) const;
+};
+
 /// Random weights of this size (times what keeps the size of values) to be trained.
-inline TorchLayer new_layer(std::size_t inputs, std::size_t outputs, double size,
-                            core::Random random, Compute compute) {
-  const double bound = size * std::sqrt(3.0 / static_cast<double>(inputs));
-  std::vector<float> weights(inputs * outputs);
-  for (float& weight : weights) weight = static_cast<float>(random.uniform(-bound, bound));
-  const auto device = device_of(compute);
-  const auto rows = static_cast<std::int64_t>(inputs);
-  const auto columns = static_cast<std::int64_t>(outputs);
-  TorchLayer layer{.weights = tensor_of(weights, rows, columns).to(device),
-                   .bias = tensor_of(std::vector<float>(outputs), 1, columns).to(device)};
-  layer.weights.set_requires_grad(true);
-  layer.bias.set_requires_grad(true);
-  return layer;
-}
+TorchLayer new_layer(std::size_t inputs, std::size_t outputs, double size, core::Random random,
+                     Compute compute);
 
-inline TorchLayer frozen_layer(const predict::DenseLayer& layer, Compute compute) {
-  const auto device = device_of(compute);
-  const auto outputs = static_cast<std::int64_t>(layer.outputs);
-  return {.weights =
-              tensor_of(layer.weights, static_cast<std::int64_t>(layer.inputs), outputs).to(device),
-          .bias = tensor_of(layer.bias, 1, outputs).to(device)};
-}
+TorchLayer frozen_layer(const predict::DenseLayer& layer, Compute compute);
 
-inline predict::DenseLayer numbers_of(const TorchLayer& layer) {
-  return {.inputs = static_cast<std::size_t>(layer.weights.size(0)),
-          .outputs = static_cast<std::size_t>(layer.weights.size(1)),
-          .weights = numbers_of(layer.weights.detach().to(at::kCPU)),
-          .bias = numbers_of(layer.bias.detach().to(at::kCPU))};
-}
+predict::DenseLayer numbers_of(const TorchLayer& layer);
 
-inline TorchOptimizer optimizer_of(const std::vector<TorchLayer>& layers, double decay) {
-  std::vector<at::Tensor> parameters;
-  std::vector<bool> decaying;
-  for (const auto& layer : layers) {
-    parameters.push_back(layer.weights);
-    decaying.push_back(true);
-    parameters.push_back(layer.bias);
-    decaying.push_back(false);
-  }
-  return {std::move(parameters),
-          std::move(decaying),
-          {.kind = OptimizerKind::adam, .decay = decay, .max_norm = 5}};
-}
+TorchOptimizer optimizer_of(const std::vector<TorchLayer>& layers, double decay);
 
 /// Rises for a twentieth of the steps, then falls to 0 along a cosine.
-inline double rate_at(double rate, std::size_t step, std::size_t steps) {
-  const double share = static_cast<double>(step) / static_cast<double>(steps);
-  constexpr double kRise = 0.05;
-  if (share < kRise) return rate * (share / kRise + 0.02);
-  return rate * 0.5 * (1 + std::cos(std::numbers::pi * (share - kRise) / (1 - kRise)));
-}
+double rate_at(double rate, std::size_t step, std::size_t steps);
+
+/// Reports now and then, after a step; false: stop.
+bool goes_on(std::size_t step, std::size_t steps, const FitProgress& progress);
+
+/// An optimizer network that is trained; learned::OptimizerNetwork says how it is built.
+class TorchDecoder {
+ public:
+  TorchDecoder(const space::Space& space, std::size_t inputs, const OptimizerFitOptions& options,
+               const core::Random& random);
+
+  std::size_t genes() const { return genes_.size(); }
+
+  /// The state before the first gene.
+  at::Tensor context(const at::Tensor& inputs) const;
+
+  at::Tensor logits(std::size_t gene, const at::Tensor& state) const;
+
+  /// The state after a gene; `taken` has shares of its choices in each row, all 0 where the gene is
+  /// not active.
+  at::Tensor after(std::size_t gene, const at::Tensor& state, const at::Tensor& taken) const;
+
+  TorchOptimizer optimizer(double decay) const;
+  learned::OptimizerNetwork::Parts parts() const;
+
+ private:
+  struct Gene {
+    TorchLayer place;
+    TorchLayer choices;
+    TorchLayer out;
+  };
+
+  std::vector<TorchLayer> context_;
+  TorchLayer hidden_;
+  std::vector<Gene> genes_;
+};
 
 }  // namespace fleetfit::train

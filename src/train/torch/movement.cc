@@ -15,7 +15,7 @@
 
 #include "fleetfit/core/random.h"
 #include "fleetfit/graph/resize.h"
-#include "train/torch/calls.h"
+#include "train/torch/operators.h"
 
 /// What moves data, or reads shapes.
 namespace fleetfit::train::operators {
@@ -68,7 +68,7 @@ Outputs run(const graph::Slice& op, const Call& call) {
   auto x = call.in(0);
   const auto starts = ints_of(call.in(1));
   const auto ends = ints_of(call.in(2));
-  const auto axes = call.has(3) ? ints_of(call.in(3)) : counting(std::ssize(starts));
+  const auto axes = call.has(3) ? ints_of(call.in(3)) : counting<std::int64_t>(std::ssize(starts));
   const auto steps = call.has(4) ? ints_of(call.in(4)) : Ints(starts.size(), 1);
   for (std::size_t i = 0; i < starts.size(); ++i) {
     x = steps[i] > 0 ? x.slice(axes[i], starts[i], ends[i], steps[i])

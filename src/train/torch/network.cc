@@ -10,7 +10,8 @@
 
 #include "fleetfit/core/random.h"
 #include "fleetfit/cost/cost.h"
-#include "train/torch/guard.h"
+#include "train/torch/border.h"
+#include "train/torch/images.h"
 #include "train/torch/operators.h"
 
 namespace fleetfit::train {
@@ -38,7 +39,7 @@ std::optional<at::ScalarType> stored_type(graph::DType type) {
   }
 }
 
-Result<at::Tensor> tensor_of(const graph::Tensor& constant, const at::Device& device) {
+Result<at::Tensor> constant_of(const graph::Tensor& constant, const at::Device& device) {
   const auto type = stored_type(constant.dtype);
   if (!type || constant.quantization || !constant.shape) {
     return fail(ErrorCode::unsupported, fmt::format("constant '{}' ({}) cannot be trained on",
@@ -165,7 +166,7 @@ Status Network::load_constants() {
   for (const auto& node : graph_.nodes) used.insert(node.inputs.begin(), node.inputs.end());
   for (const auto id : used) {
     if (id == graph::kNoTensor || !graph_.tensor(id).data) continue;
-    FLEETFIT_ASSIGN(auto value, tensor_of(graph_.tensor(id), device_));
+    FLEETFIT_ASSIGN(auto value, constant_of(graph_.tensor(id), device_));
     constants_[index(id)] = std::move(value);
   }
   const auto statistics = statistics_of(graph_);
@@ -270,18 +271,30 @@ graph::Graph Network::graph() const {
 
 }  // namespace
 
-std::string message_of(const std::exception& thrown) {
-  const auto* const by_torch = dynamic_cast<const c10::Error*>(&thrown);
-  const std::string text = by_torch != nullptr ? by_torch->what_without_backtrace() : thrown.what();
-  return text.substr(0, text.find('\n'));
-}
-
 Result<std::unique_ptr<TorchNetwork>> TorchNetwork::create(const graph::Graph& graph,
                                                            const at::Device& device) {
   FLEETFIT_TRY(validate(graph));
   auto network = std::make_unique<Network>(graph, device);
   FLEETFIT_TRY(guarded([&] { return network->prepare(); }));
   return std::unique_ptr<TorchNetwork>(std::move(network));
+}
+
+Result<double> accuracy_of(TorchNetwork& network, const TorchImages& images,
+                           const std::stop_token& stop) {
+  constexpr std::int64_t kBatch = 250;
+  const at::NoGradGuard at_work;
+  network.batch_statistics(false);
+  const OrderedBatches batches(images, kBatch);
+  std::int64_t right = 0;
+  std::int64_t labels = 0;
+  for (std::int64_t i = 0; i < batches.size(); ++i) {
+    if (stop.stop_requested()) return fail(ErrorCode::cancelled, "interrupted");
+    FLEETFIT_ASSIGN(const auto batch, batches.batch(i));
+    const auto found = network.forward_one(batch.images).argmax(1);
+    right += found.eq(batch.labels).sum().item<std::int64_t>();
+    labels += batch.labels.numel();
+  }
+  return static_cast<double>(right) / static_cast<double>(labels);
 }
 
 }  // namespace fleetfit::train

@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <vector>
 
 #include "fleetfit/core/result.h"
 #include "fleetfit/graph/graph.h"
 
 namespace fleetfit::train {
+
+class TorchImages;
 
 /// A graph of ours as something that torch can train: the same operators, the same weights. Belongs
 /// to one thread at a time. (at::Tensor is torch::Tensor; this header is ten seconds quicker to
@@ -53,5 +56,10 @@ class TorchNetwork {
   /// The graph with the weights as they are now.
   virtual graph::Graph graph() const = 0;
 };
+
+/// Share of the images, or of their pixels, whose class the network finds, with the statistics that
+/// it has. `cancelled` if asked to stop.
+Result<double> accuracy_of(TorchNetwork& network, const TorchImages& images,
+                           const std::stop_token& stop = {});
 
 }  // namespace fleetfit::train

@@ -1,32 +1,16 @@
 #include "train/torch/operators.h"
 
 #include <ATen/ops/constant_pad_nd.h>
-#include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <numeric>
-
-#include "train/torch/calls.h"
 
 namespace fleetfit::train {
 namespace operators {
-
-Ints counting(std::int64_t count, std::int64_t first) {
-  Ints numbers(static_cast<std::size_t>(count));
-  std::iota(numbers.begin(), numbers.end(), first);
-  return numbers;
-}
 
 Ints ints_of(const at::Tensor& numbers) {
   const auto flat = numbers.to(at::kCPU, at::kLong).contiguous();
   const auto* first = flat.data_ptr<std::int64_t>();
   return {first, first + flat.numel()};
-}
-
-at::Tensor tensor_of(const Ints& numbers) {
-  auto tensor = at::empty({std::ssize(numbers)}, at::kLong);
-  std::copy(numbers.begin(), numbers.end(), tensor.data_ptr<std::int64_t>());
-  return tensor;
 }
 
 std::int64_t positive_axis(std::int64_t axis, std::int64_t rank) {

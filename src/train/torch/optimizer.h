@@ -47,4 +47,8 @@ class TorchOptimizer {
   at::Tensor steps_;                 // one number, on the CPU
 };
 
+/// The rate of a step: rises from a tenth to the highest in the first fifth of all steps, then
+/// falls along a cosine to nearly nothing.
+double one_cycle_rate(double highest, std::int64_t step, std::int64_t steps);
+
 }  // namespace fleetfit::train

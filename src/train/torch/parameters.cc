@@ -1,8 +1,10 @@
 #include "train/torch/parameters.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/threshold_backward.h>
 
@@ -10,12 +12,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "train/torch/fits.h"
-#include "train/torch/threads.h"
-
 namespace fleetfit::train {
-
-void use_one_thread_per_fit() { use_threads(1); }
 
 at::Tensor tensor_of(std::span<const float> values, std::int64_t rows, std::int64_t columns) {
   auto tensor = at::empty({rows, columns}, at::kFloat);
@@ -33,6 +30,26 @@ std::vector<float> numbers_of(const at::Tensor& tensor) {
   const auto flat = tensor.detach().contiguous();
   const auto* const first = flat.data_ptr<float>();
   return {first, first + flat.numel()};
+}
+
+std::vector<std::vector<float>> numbers_of(const std::vector<at::Tensor>& tensors) {
+  std::vector<std::vector<float>> numbers;
+  for (const auto& tensor : tensors) numbers.push_back(numbers_of(tensor.to(at::kCPU)));
+  return numbers;
+}
+
+bool put_numbers(const std::vector<std::vector<float>>& numbers,
+                 const std::vector<at::Tensor>& tensors) {
+  const at::NoGradGuard no_gradients;
+  const auto fits = [](const at::Tensor& tensor, const std::vector<float>& own) {
+    return tensor.numel() == std::ssize(own);
+  };
+  if (!std::ranges::equal(tensors, numbers, fits)) return false;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    auto own = numbers[i];
+    tensors[i].copy_(at::from_blob(own.data(), tensors[i].sizes(), at::kFloat));
+  }
+  return true;
 }
 
 void TorchParameters::add(std::vector<float> values, std::size_t rows, std::size_t columns) {

@@ -18,6 +18,11 @@ at::Tensor tensor_of(std::span<const float> values, std::int64_t rows, std::int6
 at::Tensor tensor_of(std::span<const std::int64_t> values);
 std::vector<float> numbers_of(const at::Tensor& tensor);
 
+/// The numbers of each tensor, for checkpoints, and back; false if they do not fit.
+std::vector<std::vector<float>> numbers_of(const std::vector<at::Tensor>& tensors);
+bool put_numbers(const std::vector<std::vector<float>>& numbers,
+                 const std::vector<at::Tensor>& tensors);
+
 /// The weights and biases of dense layers, with the Adam optimizer.
 class TorchParameters {
  public:

@@ -5,7 +5,6 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/nll_loss_nd.h>
@@ -19,11 +18,10 @@
 #include <functional>
 #include <utility>
 
-#include "train/torch/guard.h"
+#include "train/torch/border.h"
 #include "train/torch/network.h"
 #include "train/torch/optimizer.h"
 #include "train/torch/parameters.h"
-#include "train/torch/threads.h"
 
 namespace fleetfit::train {
 namespace {
@@ -98,7 +96,7 @@ class Net final : public TorchSupernet {
   Result<std::vector<ClassCounts>> count_classes(const TorchBatch& batch,
                                                  std::span<const SubnetPath> subnets) override;
   bool takes(const ImageForm& form) const override;
-  std::vector<std::vector<float>> state() const override;
+  std::vector<std::vector<float>> state() const override { return numbers_of(tensors()); }
   Status restore(const std::vector<std::vector<float>>& state) override;
   elastic::Supernet supernet() const override;
 
@@ -418,26 +416,9 @@ std::vector<Tensor> Net::tensors() const {
   return all;
 }
 
-std::vector<std::vector<float>> Net::state() const {
-  std::vector<std::vector<float>> numbers;
-  for (const auto& tensor : tensors()) numbers.push_back(numbers_of(tensor.to(at::kCPU)));
-  return numbers;
-}
-
 Status Net::restore(const std::vector<std::vector<float>>& state) {
-  const auto all = tensors();
-  const auto fits = [](const Tensor& tensor, const std::vector<float>& numbers) {
-    return tensor.numel() == std::ssize(numbers);
-  };
-  if (!std::ranges::equal(all, state, fits))
-    return fail(ErrorCode::invalid_input, "is of another network");
-  return guarded([&] {
-    const at::NoGradGuard at_work;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      auto numbers = state[i];
-      all[i].copy_(at::from_blob(numbers.data(), all[i].sizes(), at::kFloat));
-    }
-  });
+  FLEETFIT_ASSIGN(const bool fits, guarded([&] { return put_numbers(state, tensors()); }));
+  return fits ? Status() : refuse("is of another network");
 }
 
 elastic::Supernet Net::supernet() const {

@@ -8,7 +8,7 @@
 #include "fleetfit/core/result.h"
 #include "fleetfit/core/thread_pool.h"
 #include "fleetfit/elastic/supernet.h"
-#include "train/class_counts.h"
+#include "train/quality.h"
 #include "train/subnet_sampler.h"
 #include "train/torch/images.h"
 

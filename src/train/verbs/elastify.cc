@@ -15,7 +15,6 @@
 #include "fleetfit/elastic/expand.h"
 #include "fleetfit/graph/import.h"
 #include "fleetfit/train/elastify.h"
-#include "train/verbs/files.h"
 #include "train/verbs/verb.h"
 
 namespace fleetfit::train {
@@ -31,7 +30,6 @@ struct ElastifyFlags {
   std::string then;  // the data of the task, if the model was trained on two
   std::string output;
   std::string recipe = "default";
-  std::string compute = "cpu";
   elastic::ExpandOptions structure;
   ElastifyOptions learning;
 
@@ -58,14 +56,13 @@ std::string describe(const elastic::ExpandOptions& structure) {
 Result<Subject> read_subject(const ElastifyFlags& flags) {
   for (const auto* option : flags.structure_options) {
     if (option->count() == 0) continue;
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{} is for models; the branches of {} are there already",
-                            option->get_name(), flags.model));
+    return refuse(fmt::format("{} is for models; the branches of {} are there already",
+                              option->get_name(), flags.model));
   }
   FLEETFIT_ASSIGN(auto bundle, elastic::read_bundle(flags.model));
   if (bundle.models.size() != 1)
-    return fail(ErrorCode::invalid_input, fmt::format("{} holds {} models; one can learn at a time",
-                                                      flags.model, bundle.models.size()));
+    return refuse(fmt::format("{} holds {} models; one can learn at a time", flags.model,
+                              bundle.models.size()));
   return Subject{.supernet = std::move(bundle.models.front()),
                  .model_bytes = bundle.info.model_bytes};
 }
@@ -96,7 +93,6 @@ Result<ElastifyOptions> options_of(const ElastifyFlags& flags) {
   auto options = flags.learning;
   options.seed = flags.common.seed;
   options.recipe = flags.is_paper() ? ElastifyRecipe::paper : ElastifyRecipe::standard;
-  options.compute = flags.compute == "cuda" ? Compute::cuda : Compute::cpu;
   options.checkpoint = flags.output + ".training";
   options.subject = fmt::format("model {:.12}, {}, data {}", core::sha256_hex(file),
                                 flags.is_bundle() ? "its branches" : describe(structure_of(flags)),
@@ -312,9 +308,7 @@ void add_flags(CLI::App& verb, ElastifyFlags& flags) {
   verb.add_option("--recipe", flags.recipe, "default, or paper: AdaptiveNet's, for comparison")
       ->check(CLI::IsMember({"default", "paper"}))
       ->capture_default_str();
-  verb.add_option("--compute", flags.compute, "cpu or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->capture_default_str();
+  add_compute_flag(verb, flags.learning.compute);
   add_common_flags(verb, flags.common);
   add_trial_flags(verb, flags.common);
 }

@@ -15,13 +15,11 @@ struct Flags {
   std::string samples;
   std::string output;
   std::string method = "supervised";
-  std::string compute = "cpu";
   LearnOptions options;
 };
 
 Result<int> run_learned(Flags flags) {
   FLEETFIT_ASSIGN(flags.options.method, core::parse_name<LearnMethod>(flags.method));
-  flags.options.compute = flags.compute == "cuda" ? Compute::cuda : Compute::cpu;
   FLEETFIT_TRY(check_available(flags.options.compute));
   flags.options.seed = flags.common.seed;
   flags.options.checkpoint = flags.output + ".part";
@@ -59,9 +57,7 @@ void add_learned(CLI::App& program, Action& action) {
   verb->add_option("-o,--output", flags->output, "File to write")->required();
   verb->add_option("--method", flags->method, "supervised, unsupervised or none")
       ->capture_default_str();
-  verb->add_option("--compute", flags->compute, "cpu or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->capture_default_str();
+  add_compute_flag(*verb, flags->options.compute);
   verb->add_option("--members", flags->options.members, "Networks for each cost")
       ->check(CLI::Range(2, 50))
       ->capture_default_str();

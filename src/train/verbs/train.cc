@@ -14,7 +14,6 @@
 #include "fleetfit/graph/zoo.h"
 #include "fleetfit/train/images.h"
 #include "fleetfit/train/segmentation.h"
-#include "train/verbs/files.h"
 #include "train/verbs/verb.h"
 
 namespace fleetfit::train {
@@ -29,7 +28,6 @@ struct TrainFlags {
   std::string output;
   std::optional<double> width;
   std::optional<std::int64_t> image;
-  std::string compute = "cpu";
   bool no_flip = false;
   bool resume = false;
   ClassifierOptions training;
@@ -41,17 +39,15 @@ struct TrainFlags {
 Result<std::int64_t> image_size(const TrainFlags& flags, const data::Image& first) {
   if (flags.image) return *flags.image;
   if (first.height != first.width) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{}: images are {} x {}; --image N stretches them to N x N", flags.data,
-                            first.height, first.width));
+    return refuse(fmt::format("{}: images are {} x {}; --image N stretches them to N x N",
+                              flags.data, first.height, first.width));
   }
   const auto entry = std::ranges::find(graph::zoo(), flags.model, &graph::ZooEntry::name);
   if (entry != graph::zoo().end() && entry->image > 2 * first.height) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("{} is made for images of {} x {}, and those of {} are {} x {}; "
-                            "--image N stretches them to N x N",
-                            flags.model, entry->image, entry->image, flags.data, first.height,
-                            first.width));
+    return refuse(fmt::format(
+        "{} is made for images of {} x {}, and those of {} are {} x {}; "
+        "--image N stretches them to N x N",
+        flags.model, entry->image, entry->image, flags.data, first.height, first.width));
   }
   return first.height;
 }
@@ -69,9 +65,8 @@ Result<graph::Graph> build_network(const TrainFlags& flags, const data::Dataset&
 
 Result<graph::Graph> read_network(const TrainFlags& flags) {
   if (flags.width || flags.image) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("--width and --image are for networks of the zoo, and {} is a file",
-                            flags.model));
+    return refuse(fmt::format("--width and --image are for networks of the zoo, and {} is a file",
+                              flags.model));
   }
   FLEETFIT_ASSIGN(auto imported, graph::import_model(flags.model));
   return std::move(imported.graph);
@@ -95,7 +90,6 @@ Result<graph::Graph> make_network(const TrainFlags& flags, const data::Dataset& 
 ClassifierOptions options_of(const TrainFlags& flags) {
   auto options = flags.training;
   options.seed = flags.common.seed;
-  options.compute = flags.compute == "cuda" ? Compute::cuda : Compute::cpu;
   options.pretrained = flags.is_file();
   // Digits and letters, which such files mostly hold, are others the other way round.
   options.flip = !flags.no_flip && flags.data.find("idx:") == std::string::npos;
@@ -182,9 +176,7 @@ void add_flags(CLI::App& verb, TrainFlags& flags) {
   verb.add_option("--learning-rate", flags.training.learning_rate,
                   "Highest rate; 0: what suits the network")
       ->check(CLI::NonNegativeNumber);
-  verb.add_option("--compute", flags.compute, "cpu or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->capture_default_str();
+  add_compute_flag(verb, flags.training.compute);
   verb.add_flag("--no-flip", flags.no_flip, "Never mirror images");
   verb.add_flag("--resume", flags.resume, "Go on with OUTPUT.training if it is there");
   add_common_flags(verb, flags.common);

@@ -1,8 +1,11 @@
 #include "train/verbs/verb.h"
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
+
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
@@ -41,6 +44,15 @@ void add_trial_flags(CLI::App& verb, CommonFlags& flags) {
   verb.add_flag("--check-flags", flags.is_check)->group("");
 }
 
+void add_compute_flag(CLI::App& verb, Compute& compute) {
+  const auto choose = [&compute](const std::string& text) {
+    compute = text == "cuda" ? Compute::cuda : Compute::cpu;
+  };
+  verb.add_option_function<std::string>("--compute", choose, "cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->default_str("cpu");
+}
+
 void say(const nlohmann::json& document) {
   const auto line = core::format_json_line(document) + "\n";
   std::fwrite(line.data(), 1, line.size(), stdout);
@@ -71,6 +83,22 @@ int Work::finish(const std::string& interrupted) const {
 void print(const nlohmann::ordered_json& document) {
   const auto text = core::format_json(document);
   std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+namespace fs = std::filesystem;
+
+Result<OpenedSplits> open_splits(const std::string& spec) {
+  FLEETFIT_ASSIGN(auto train, data::open_dataset(spec, data::Split::train));
+  FLEETFIT_ASSIGN(auto validation, data::open_dataset(spec, data::Split::validation));
+  FLEETFIT_ASSIGN(auto test, data::open_dataset(spec, data::Split::test));
+  return OpenedSplits{std::move(train), std::move(validation), std::move(test)};
+}
+
+Status check_output(const fs::path& output) {
+  std::error_code ignored;
+  const auto folder = output.has_parent_path() ? output.parent_path() : fs::path(".");
+  if (fs::is_directory(folder, ignored) && !fs::is_directory(output, ignored)) return {};
+  return refuse(fmt::format("{} cannot be written", output.string()));
 }
 
 }  // namespace fleetfit::train

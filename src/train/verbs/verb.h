@@ -1,8 +1,10 @@
 #pragma once
 
 #include <CLI/App.hpp>
+
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -13,6 +15,8 @@
 #include "fleetfit/core/progress.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/core/thread_pool.h"
+#include "fleetfit/data/dataset.h"
+#include "fleetfit/train/images.h"
 #include "fleetfit/train/training.h"
 
 /// The verbs of fleetfit-train, one file for each.
@@ -45,6 +49,9 @@ void add_common_flags(CLI::App& verb, CommonFlags& flags);
 
 /// --as-trial and --check-flags, for verbs that a study may run.
 void add_trial_flags(CLI::App& verb, CommonFlags& flags);
+
+/// --compute.
+void add_compute_flag(CLI::App& verb, Compute& compute);
 
 /// A line of the trial protocol, which somebody waits for.
 void say(const nlohmann::json& document);
@@ -79,5 +86,19 @@ class Work {
 
 /// Puts a document on the standard output.
 void print(const nlohmann::ordered_json& document);
+
+/// A data set's images to learn from, to choose by and to test on.
+struct OpenedSplits {
+  std::unique_ptr<data::Dataset> train;
+  std::unique_ptr<data::Dataset> validation;
+  std::unique_ptr<data::Dataset> test;
+
+  ImageSplits view() const { return {.train = *train, .validation = *validation, .test = *test}; }
+};
+
+Result<OpenedSplits> open_splits(const std::string& spec);
+
+/// `invalid_input` if no file can be there, which one would rather hear before hours of work.
+Status check_output(const std::filesystem::path& output);
 
 }  // namespace fleetfit::train

@@ -32,9 +32,9 @@ Result<int> run_trial(const std::string& name) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread is there yet
   const char* const document = std::getenv(kVariable);
   if (document == nullptr)
-    return fail(ErrorCode::invalid_input,
-                "the variable FLEETFIT_TRIAL is not set: workloads are trials of a study "
-                "(docs/workloads.md)");
+    return refuse(
+        "the variable FLEETFIT_TRIAL is not set: workloads are trials of a study "
+        "(docs/workloads.md)");
   FLEETFIT_ASSIGN(const auto request, workloads::read_trial(*workload, document));
   const CommonFlags flags{.quiet = true,
                           .threads = static_cast<int>(request.settings.integer("threads"))};
