@@ -14,6 +14,7 @@
 #include "adapt/feature_store.h"
 #include "adapt/prefix_tree.h"
 #include "adapt/search/scores.h"
+#include "fleetfit/core/report_fields.h"
 #include "fleetfit/core/thread_pool.h"
 #include "fleetfit/space/design_index.h"
 
@@ -69,6 +70,8 @@ std::size_t labels_of_image(const data::Batch& batch) {
 }
 
 }  // namespace
+
+FLEETFIT_REPORT(ReuseReport, saved_fraction, peak_bytes, runs, runs_without, spent_s, without_s)
 
 class Evaluator::Work {
  public:

@@ -12,6 +12,7 @@
 #include "adapt/latency_sample.h"
 #include "adapt/load_phases.h"
 #include "fleetfit/adapt/subnet_cache.h"
+#include "fleetfit/core/report_fields.h"
 
 namespace fleetfit::adapt {
 namespace {
@@ -342,6 +343,8 @@ Status check(const SubnetPool& pool, const ServerOptions& options) {
 }
 
 }  // namespace
+
+FLEETFIT_REPORT(SubnetUse, subnet, requests, mean_ms, estimated_ms, accuracy)
 
 Result<std::unique_ptr<SubnetServer>> SubnetServer::start(SubnetPool pool, SubnetPreparer& preparer,
                                                           const core::Clock& clock,

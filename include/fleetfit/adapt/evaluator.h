@@ -17,6 +17,10 @@
 
 /// How accurate subnets are on the device's data. Subnets that begin alike share the work of what
 /// they begin with.
+namespace fleetfit::core {
+struct Fields;
+}
+
 namespace fleetfit::adapt {
 
 /// Labelled images in batches of one size; the last one may have fewer. Safe to use from many
@@ -63,6 +67,7 @@ struct ReuseReport {
   double spent_s = 0;    ///< running branches, on all threads together
   double without_s = 0;  ///< each branch's mean time x how often it would have been run
 };
+core::Fields fields_of(const ReuseReport*);
 
 /// What an evaluator works on. Borrows everything.
 struct EvaluatorParts {

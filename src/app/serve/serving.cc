@@ -20,6 +20,7 @@
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/memory_use.h"
 #include "fleetfit/core/random.h"
+#include "fleetfit/core/report_fields.h"
 #include "fleetfit/data/dataset.h"
 #include "fleetfit/elastic/bundle.h"
 
@@ -241,7 +242,7 @@ void BundleServing::wait_until(std::chrono::nanoseconds time, const std::stop_to
 }
 
 nlohmann::ordered_json BundleServing::status() const {
-  auto json = to_json(summary());
+  auto json = core::to_json(summary());
   json["bundle"] = bundle_.manifest_sha256;
   json["input_shape"] = server_->input_shape();
   json["output_shape"] = server_->output_shape();
@@ -250,6 +251,41 @@ nlohmann::ordered_json BundleServing::status() const {
 }
 
 }  // namespace
+
+core::Fields fields_of(const ServeSummary*) {
+  using Summary = ServeSummary;
+  using Report = adapt::ServingReport;
+  constexpr auto kReport = &Summary::report;
+  static constexpr core::Field kAll[] = {
+      core::field<kReport, &Report::requests>("requests"),
+      core::computed("within_budget",
+                     [](const Summary& s) {
+                       return adapt::share_of(s.report.within_budget, s.report.requests);
+                     }),
+      core::computed("within_budget_after_1s",
+                     [](const Summary& s) {
+                       const auto& load = s.report.load;
+                       return adapt::share_of(load.settled_within_budget, load.settled);
+                     }),
+      core::field<kReport, &Report::switches>("switches"),
+      core::computed(
+          "accuracy",
+          [](const Summary& s) { return adapt::share_of(s.report.right, s.report.labelled); }),
+      core::field<kReport, &Report::median_ms>("median_ms"),
+      core::field<kReport, &Report::p95_ms>("p95_ms"),
+      FLEETFIT_MEMBERS(Summary, peak_memory_bytes),
+      core::field<kReport, &Report::prepared_bytes>("prepared_bytes"),
+      FLEETFIT_MEMBERS(Summary, memory_limit_bytes, bundle_bytes, model_bytes),
+      core::field<kReport, &Report::longest_switch_us>("longest_switch_us"),
+      FLEETFIT_MEMBERS(Summary, budget_ms, tail),
+      core::field<kReport, &Report::budget_met>("budget_met"),
+      core::field<kReport, &Report::ratio>("ratio"),
+      core::field<kReport, &Report::subnet>("subnet"),
+      FLEETFIT_MEMBERS(Summary, elapsed_s),
+      core::field<kReport, &Report::load>("load"),
+      core::field<kReport, &Report::subnets>("subnets")};
+  return {.all = kAll};
+}
 
 Result<std::unique_ptr<Serving>> open_serving(Workplace& workplace, const ServeRequest& request) {
   auto serving = std::make_unique<BundleServing>(workplace, request);
