@@ -10,8 +10,6 @@
 #include <utility>
 
 #include "adapt/batch_walk.h"
-#include "adapt/branch_programs.h"
-#include "adapt/feature_store.h"
 #include "adapt/prefix_tree.h"
 #include "adapt/search/scores.h"
 #include "fleetfit/core/report_fields.h"
@@ -20,6 +18,24 @@
 
 namespace fleetfit::adapt {
 namespace {
+
+class DatasetBatches final : public ImageBatches {
+ public:
+  explicit DatasetBatches(ImageChoice choice) : choice_(std::move(choice)) {}
+
+  std::size_t images() const override { return choice_.indices.size(); }
+  std::size_t batch_size() const override { return choice_.batch_size; }
+
+  Result<data::Batch> batch(std::size_t index) const override {
+    const std::size_t first = index * choice_.batch_size;
+    const std::size_t count = std::min(choice_.batch_size, images() - first);
+    return data::make_batch(*choice_.dataset, std::span(choice_.indices).subspan(first, count),
+                            choice_.preprocessing);
+  }
+
+ private:
+  ImageChoice choice_;
+};
 
 using elastic::BranchId;
 
@@ -70,6 +86,10 @@ std::size_t labels_of_image(const data::Batch& batch) {
 }
 
 }  // namespace
+
+std::unique_ptr<ImageBatches> make_image_batches(ImageChoice choice) {
+  return std::make_unique<DatasetBatches>(std::move(choice));
+}
 
 FLEETFIT_REPORT(ReuseReport, saved_fraction, peak_bytes, runs, runs_without, spent_s, without_s)
 

@@ -28,6 +28,7 @@ enum class ServingEventKind : std::uint8_t {
   search_failed,   ///< `reason` says why
   prepare_failed,  ///< of the subnet `to`
 };
+core::Names names_of(ServingEventKind);
 
 /// Something that happened while serving (docs/formats/events.md).
 struct ServingEvent {

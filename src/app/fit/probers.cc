@@ -21,13 +21,6 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kBytesPerMb = 1e6;
 
-double latency_of(const store::Latency& latency, const std::string& statistic) {
-  if (statistic == "mean") return latency.mean_ms;
-  if (statistic == "p90") return latency.p90_ms;
-  if (statistic == "p99") return latency.p99_ms;
-  return latency.median_ms;
-}
-
 class TableProber final : public fit::Prober {
  public:
   TableProber(const ProbePlace& place, LookedUp from, ProbeCount& count)
@@ -157,26 +150,11 @@ class DeviceProber final : public fit::Prober {
 
 }  // namespace
 
-double cost_of(const store::MeasurementRecord& record, const fit::FitBudget& budget) {
-  if (record.status == store::MeasurementStatus::failed) return kNan;
-  switch (budget.quantity) {
-    case Quantity::latency_ms:
-      return record.latency ? latency_of(*record.latency, budget.statistic) : kNan;
-    case Quantity::energy_mj:
-      return record.energy ? record.energy->mj : kNan;
-    case Quantity::memory_mb:
-      return record.peak_memory_bytes ? static_cast<double>(*record.peak_memory_bytes) / kBytesPerMb
-                                      : kNan;
-    case Quantity::accuracy:
-      break;
-  }
-  return kNan;
-}
-
 fit::Probe probe_of(const store::MeasurementRecord& record,
                     const std::vector<fit::FitBudget>& budgets) {
   fit::Probe probe;
-  for (const auto& budget : budgets) probe.costs.push_back(cost_of(record, budget));
+  for (const auto& budget : budgets)
+    probe.costs.push_back(cost_of(record, budget.quantity, budget.statistic));
   for (std::size_t i = 0; i < budgets.size(); ++i) {
     if (!std::isnan(probe.costs[i])) continue;
     probe.costs.clear();

@@ -58,7 +58,4 @@ std::unique_ptr<fit::Prober> make_device_prober(const ProbePlace& place, Measure
 fit::Probe probe_of(const store::MeasurementRecord& record,
                     const std::vector<fit::FitBudget>& budgets);
 
-/// A number of a measurement: NaN if it does not have it.
-double cost_of(const store::MeasurementRecord& record, const fit::FitBudget& budget);
-
 }  // namespace fleetfit::app

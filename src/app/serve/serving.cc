@@ -1,10 +1,13 @@
 #include "fleetfit/app/serving.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -18,6 +21,7 @@
 #include "fleetfit/adapt/engine_subnets.h"
 #include "fleetfit/app/adapting.h"
 #include "fleetfit/core/json.h"
+#include "fleetfit/core/line_splitter.h"
 #include "fleetfit/core/memory_use.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/core/report_fields.h"
@@ -250,6 +254,26 @@ nlohmann::ordered_json BundleServing::status() const {
   return json;
 }
 
+// --- lines ---
+
+/// Adds what can be read within a short while. False at the end.
+Result<bool> read_more(int input, core::LineSplitter& lines) {
+  constexpr int kTickMs = 50;
+  pollfd waiting{.fd = input, .events = POLLIN, .revents = 0};
+  if (::poll(&waiting, 1, kTickMs) <= 0) return true;
+  std::array<char, 65536> buffer;
+  const auto count = ::read(input, buffer.data(), buffer.size());
+  if (count < 0 && (errno == EINTR || errno == EAGAIN)) return true;
+  if (count < 0)
+    return fail(ErrorCode::io, fmt::format("requests cannot be read (error {})", errno));
+  lines.add({buffer.data(), static_cast<std::size_t>(count)});
+  return count > 0;
+}
+
+bool is_blank(std::string_view line) {
+  return line.find_first_not_of(" \t\r") == std::string_view::npos;
+}
+
 }  // namespace
 
 core::Fields fields_of(const ServeSummary*) {
@@ -291,6 +315,30 @@ Result<std::unique_ptr<Serving>> open_serving(Workplace& workplace, const ServeR
   auto serving = std::make_unique<BundleServing>(workplace, request);
   FLEETFIT_TRY(serving->open());
   return serving;
+}
+
+Status serve_lines(Serving& serving, int input,
+                   const std::function<Status(std::string_view)>& write,
+                   const std::stop_token& stop) {
+  const std::size_t most = serving.most_request_bytes();
+  core::LineSplitter lines(most);
+  bool more = true;
+  while (!stop.stop_requested()) {
+    auto line = lines.next();
+    if (!line && more) {
+      FLEETFIT_ASSIGN(more, read_more(input, lines));
+      continue;
+    }
+    if (!line) line = lines.rest();
+    if (!line) return {};
+    const auto& [text, too_long] = *line;
+    if (!too_long && is_blank(text)) continue;
+    const auto reply =
+        too_long ? adapt::refusal(fmt::format("request: it is longer than {} bytes", most))
+                 : serving.answer(text);
+    FLEETFIT_TRY(write(reply.json));
+  }
+  return {};
 }
 
 }  // namespace fleetfit::app
