@@ -28,22 +28,6 @@ constexpr double kScaleDoubt = 0.15;
 constexpr double kOverheadDoubt = 0.03;  // of a whole subnet
 constexpr double kTimingNoise = 0.02;
 
-class TableSource final : public space::Source {
- public:
-  TableSource(const elastic::SubnetSpace& space, const LatencyTable& table)
-      : space_(space), table_(table) {}
-
-  Status evaluate(space::DesignBatch designs, std::span<double> out) const override {
-    for (std::size_t i = 0; i < designs.size(); ++i)
-      out[i] = table_.subnet_ms(space_.path(designs[i]));
-    return {};
-  }
-
- private:
-  const elastic::SubnetSpace& space_;
-  const LatencyTable& table_;
-};
-
 /// Time of each block of a subnet. Sums up to the whole: what lies between operators, and
 /// operators without a block's name, are shared out.
 std::vector<double> block_times(const NetworkTime& time, std::size_t blocks) {
@@ -274,11 +258,6 @@ Result<LatencyTable> profile_branches(const std::vector<Supernet>& models,
   for (std::size_t i = covering; i < paths.size(); ++i)
     checks.push_back({.path = paths[i], .ms = times[i].ms});
   return correct_table(std::move(table), checks);
-}
-
-std::unique_ptr<const space::Source> latency_source(const elastic::SubnetSpace& space,
-                                                    const LatencyTable& table) {
-  return std::make_unique<TableSource>(space, table);
 }
 
 Status write_latency_table(const LatencyTable& table, const std::filesystem::path& file) {

@@ -84,7 +84,7 @@ class DesignSource final : public fit::FitSource {
       device.about = fmt::format("measured on {}", device.name);
     } else if (written.is_measured()) {
       device.name = agent_of(written);
-      FLEETFIT_ASSIGN(device.about, describe_agent_of(place_, device.name));
+      FLEETFIT_ASSIGN(device.about, describe_agent(fleet_, device.name));
     } else {
       FLEETFIT_ASSIGN(auto cells, tables_->cells_of(written));
       device.about = "looked up in " + cells.looked_up.table;
@@ -112,7 +112,7 @@ class DesignSource final : public fit::FitSource {
     auto& own = devices_[device.number];
     if (own.cells)
       return make_table_prober({place_.workplace, place_.progress, place_.stop},
-                               std::move(own.cells->looked_up), own.count);
+                               std::move(own.cells->looked_up));
     return make_prober(place_, {*space_, space_->name()}, device, own.count);
   }
 

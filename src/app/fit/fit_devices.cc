@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "app/fit/agent_prober.h"
 #include "fleetfit/app/devices.h"
 
 namespace fleetfit::app {
@@ -61,11 +60,6 @@ std::string agent_of(const fit::FleetDevice& written) {
   return is_named ? written.measure.substr(kAgent.size()) : written.agent;
 }
 
-Result<std::string> describe_agent_of(const FitPlace& place, const std::string& agent) {
-  FLEETFIT_ASSIGN(const auto client, call_server(place.fleet));
-  return describe_agent(*client, agent);
-}
-
 Result<std::unique_ptr<fit::Prober>> make_prober(const FitPlace& place, const NamedSpace& space,
                                                  const fit::OpenedDevice& device,
                                                  ProbeCount& count) {
@@ -102,7 +96,7 @@ Result<fit::OpenedDevice> open_subnet_device(const FitPlace& place, std::size_t 
                                              const fit::FleetDevice& written) {
   if (!written.latency.empty()) return fit::OpenedDevice{.number = number, .written = written};
   if (!written.agent.empty()) {
-    FLEETFIT_ASSIGN(auto about, describe_agent_of(place, written.agent));
+    FLEETFIT_ASSIGN(auto about, describe_agent(place.fleet, written.agent));
     return fit::OpenedDevice{.number = number,
                              .written = written,
                              .name = fmt::format("{}.{}", written.agent, written.name),

@@ -3,18 +3,15 @@
 #include <memory>
 #include <string>
 
+#include "app/fit/agent_prober.h"
 #include "app/fit/fit_folder.h"
 #include "app/fit/fit_sources.h"
-#include "app/fit/probers.h"
 
 /// Devices that designs are measured on: of this machine, or of a fleet's server.
 namespace fleetfit::app {
 
 /// The agent of the fleet's server that measures there; "" if none does.
 std::string agent_of(const fit::FleetDevice& written);
-
-/// What the fleet's server knows of an agent. Fails as `call_server` and `describe_agent` do.
-Result<std::string> describe_agent_of(const FitPlace& place, const std::string& agent);
 
 /// Measures on a device of this machine or by an agent, as the fleet file says it. The count is
 /// borrowed.

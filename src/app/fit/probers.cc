@@ -23,8 +23,7 @@ constexpr double kBytesPerMb = 1e6;
 
 class TableProber final : public fit::Prober {
  public:
-  TableProber(const ProbePlace& place, LookedUp from, ProbeCount& count)
-      : place_(place), from_(std::move(from)), count_(count) {}
+  TableProber(const ProbePlace& place, LookedUp from) : place_(place), from_(std::move(from)) {}
 
   bool waits_for_others() const override { return true; }
 
@@ -33,7 +32,6 @@ class TableProber final : public fit::Prober {
     FLEETFIT_TRY(look_up(designs));
     std::vector<fit::Probe> probes;
     for (std::size_t i = 0; i < designs.size(); ++i) {
-      ++count_.asked;
       const auto known = known_.find(from_.space.space.format(designs[i]));
       probes.push_back(known == known_.end() ? fit::Probe{.problem = "its cell is empty"}
                                              : probe_of(known->second, from_.budgets));
@@ -64,7 +62,6 @@ class TableProber final : public fit::Prober {
     }
     if (fresh.empty()) return {};
     FLEETFIT_TRY(place_.workplace.store->add_measurements(fresh));
-    count_.made += fresh.size();
     for (auto& record : fresh) known_.emplace(*record.design, record);
     return {};
   }
@@ -107,7 +104,6 @@ class TableProber final : public fit::Prober {
 
   ProbePlace place_;
   LookedUp from_;
-  ProbeCount& count_;
   bool is_read_ = false;
   std::map<std::string, store::MeasurementRecord> known_;  // by design
 };
@@ -128,15 +124,13 @@ class DeviceProber final : public fit::Prober {
     if (place_.stop.stop_requested()) return fail(ErrorCode::cancelled, "stopped");
     const std::chrono::duration<double> took = place_.workplace.clock.now() - start;
     std::vector<fit::Probe> probes(designs.size(), fit::Probe{.problem = "it was not measured"});
-    bool anything = false;
+    const auto made_before = count_.made;
     for (const auto& one : measured) {
       probes[one.number] = probe_of(one.record, from_.budgets);
       ++count_.asked;
-      if (one.known) continue;
-      ++count_.made;
-      anything = true;
+      if (!one.known) ++count_.made;
     }
-    if (anything) count_.seconds += took.count();
+    if (count_.made > made_before) count_.seconds += took.count();
     return probes;
   }
 
@@ -166,9 +160,8 @@ fit::Probe probe_of(const store::MeasurementRecord& record,
   return probe;
 }
 
-std::unique_ptr<fit::Prober> make_table_prober(const ProbePlace& place, LookedUp from,
-                                               ProbeCount& count) {
-  return std::make_unique<TableProber>(place, std::move(from), count);
+std::unique_ptr<fit::Prober> make_table_prober(const ProbePlace& place, LookedUp from) {
+  return std::make_unique<TableProber>(place, std::move(from));
 }
 
 std::unique_ptr<fit::Prober> make_device_prober(const ProbePlace& place, MeasuredHere from,

@@ -40,8 +40,7 @@ struct LookedUp {
   std::string table = {};                                        ///< for people
   std::string fingerprint = {};                                  ///< of the tables and the column
 };
-std::unique_ptr<fit::Prober> make_table_prober(const ProbePlace& place, LookedUp from,
-                                               ProbeCount& count);
+std::unique_ptr<fit::Prober> make_table_prober(const ProbePlace& place, LookedUp from);
 
 /// A device of this machine.
 struct MeasuredHere {

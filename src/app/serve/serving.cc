@@ -17,8 +17,9 @@
 #include <utility>
 
 #include "app/devices/engine_device.h"
+#include "app/elastic/subnet_images.h"
 #include "app/models/image_input.h"
-#include "fleetfit/adapt/engine_subnets.h"
+#include "fleetfit/adapt/prepared_subnet.h"
 #include "fleetfit/app/adapting.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/line_splitter.h"
@@ -70,13 +71,7 @@ Status check_pool(const SubnetPool& pool, const ServeRequest& request, const Bun
 }
 
 /// Images of the test part as inputs of the model.
-struct Images {
-  std::unique_ptr<data::Dataset> dataset;
-  data::Preprocessing preprocessing;
-  std::vector<std::uint64_t> order;
-};
-
-Result<Images> open_images(const ServeRequest& request, const Bundle& bundle) {
+Result<SubnetImages> open_images(const ServeRequest& request, const Bundle& bundle) {
   const auto& first = bundle.models.front().blocks.front().branches.front().graph;
   FLEETFIT_ASSIGN(auto preprocessing,
                   core::within(request.bundle.string(), image_preprocessing(first)));
@@ -87,9 +82,10 @@ Result<Images> open_images(const ServeRequest& request, const Bundle& bundle) {
                               classes.size(), bundle.info.classes.size(), request.bundle.string()));
   }
   const std::size_t size = dataset->size();
-  return Images{.dataset = std::move(dataset),
-                .preprocessing = std::move(preprocessing),
-                .order = core::Random(request.seed).split("requests").sample(size, size)};
+  const auto order = core::Random(request.seed).split("requests").sample(size, size);
+  return SubnetImages{.dataset = std::move(dataset),
+                      .order = {order.begin(), order.end()},
+                      .preprocessing = std::move(preprocessing)};
 }
 
 /// The search must not take the time of the requests.
@@ -145,7 +141,7 @@ class BundleServing final : public Serving {
   std::int64_t bundle_bytes_ = 0;
   std::int64_t memory_bytes_ = 0;
   std::unique_ptr<elastic::SubnetSpace> space_;
-  std::optional<Images> images_;
+  std::optional<SubnetImages> images_;
   std::unique_ptr<adapt::SubnetPreparer> preparer_;
   std::unique_ptr<core::Progress> silent_ = core::make_silent_progress();
   std::chrono::nanoseconds started_{};
