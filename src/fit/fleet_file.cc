@@ -84,23 +84,21 @@ core::Fields device_of_model() {
       core::other_field("budget"),
       core::field<&Device::optional>("optional").may_be_missing(),
       text_field<&Device::device>("device"),
-      text_field<&Device::agent>("agent"),
       text_field<&Device::runtime>("runtime"),
       core::field<&Device::threads>("threads").between(1, 1024).may_be_missing(),
       text_field<&Device::cores>("cores"),
       core::field<&Device::precision>("precision").one_of(kPrecisions).may_be_missing(),
       core::field<&Device::cpu_quota_percent>("cpu_quota").between(1, 100'000),
       text_field<&Device::memory_limit>("memory_limit"),
-      text_field<&Device::latency>("latency")};
+      text_field<&Device::latency>("latency"),
+      text_field<&Device::agent>("agent")};
   return {.all = kAll, .others = core::OtherKeys::refused};
 }
 
 core::Fields device_of_space() {
   using Device = FleetDevice;
   static constexpr core::Field kAll[] = {
-      core::parsed_field<&Device::name, folder_name>("name"),
-      core::other_field("budget"),
-      core::field<&Device::optional>("optional").may_be_missing(),
+      core::parsed_field<&Device::name, folder_name>("name"), core::other_field("budget"),
       text_field<&Device::measure>("measure"),
       core::field<&Device::references>("references").at_least(1).may_be_missing(),
       text_field<&Device::latency>("latency")};
@@ -199,14 +197,18 @@ Result<std::optional<double>> read_loss(const YamlView& view) {
 
 core::Fields model_fields() {
   static constexpr core::Field kAll[] = {
-      core::parsed_field<&Fleet::data, some_text>("data"), text_field<&Fleet::model>("model"),
-      text_field<&Fleet::bundle>("bundle"), core::other_field("elastic"),
+      core::parsed_field<&Fleet::name, folder_name>("name").may_be_missing(),
+      text_field<&Fleet::model>("model"),
+      text_field<&Fleet::bundle>("bundle"),
+      core::parsed_field<&Fleet::data, some_text>("data"),
+      core::other_field("elastic"),
       core::field<&Fleet::samples>("search_images").between(20, 1'000'000'000).may_be_missing()};
   return {.all = kAll};
 }
 
 core::Fields space_fields() {
   static constexpr core::Field kAll[] = {
+      core::parsed_field<&Fleet::name, folder_name>("name").may_be_missing(),
       core::parsed_field<&Fleet::space, some_text>("space"),
       core::parsed_field<&Fleet::accuracy, some_text>("accuracy"),
       core::parsed_field<&Fleet::table, some_text>("latency"),
@@ -219,7 +221,6 @@ core::Fields space_fields() {
 /// What fleets of models and of spaces have.
 core::Fields common_fields() {
   static constexpr core::Field kAll[] = {
-      core::parsed_field<&Fleet::name, folder_name>("name").may_be_missing(),
       core::field<&Fleet::measurements>("measurements")
           .between(3, kMostMeasurements)
           .may_be_missing(),
