@@ -1,9 +1,11 @@
-#include "fleetfit/adapt/engine_subnets.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "fleetfit/adapt/prepared_subnet.h"
+#include "fleetfit/elastic/supernet.h"
+#include "fleetfit/engine/program.h"
 
 namespace fleetfit::adapt {
 namespace {

@@ -10,15 +10,32 @@
 #include <utility>
 
 #include "adapt/batch_walk.h"
-#include "adapt/branch_programs.h"
-#include "adapt/feature_store.h"
 #include "adapt/prefix_tree.h"
 #include "adapt/search/scores.h"
+#include "fleetfit/core/report_fields.h"
 #include "fleetfit/core/thread_pool.h"
 #include "fleetfit/space/design_index.h"
 
 namespace fleetfit::adapt {
 namespace {
+
+class DatasetBatches final : public ImageBatches {
+ public:
+  explicit DatasetBatches(ImageChoice choice) : choice_(std::move(choice)) {}
+
+  std::size_t images() const override { return choice_.indices.size(); }
+  std::size_t batch_size() const override { return choice_.batch_size; }
+
+  Result<data::Batch> batch(std::size_t index) const override {
+    const std::size_t first = index * choice_.batch_size;
+    const std::size_t count = std::min(choice_.batch_size, images() - first);
+    return data::make_batch(*choice_.dataset, std::span(choice_.indices).subspan(first, count),
+                            choice_.preprocessing);
+  }
+
+ private:
+  ImageChoice choice_;
+};
 
 using elastic::BranchId;
 
@@ -68,11 +85,9 @@ std::size_t labels_of_image(const data::Batch& batch) {
   return batch.labels.size() / static_cast<std::size_t>(batch.shape[0]);
 }
 
-}  // namespace
-
-class Evaluator::Work {
+class TreeEvaluator final : public Evaluator {
  public:
-  Work(const EvaluatorParts& parts, const EvaluatorOptions& options)
+  TreeEvaluator(const EvaluatorParts& parts, const EvaluatorOptions& options)
       : parts_(parts),
         options_(options),
         pool_(std::clamp(options.threads, 1, static_cast<int>(parts.images.batches()))),
@@ -97,7 +112,7 @@ class Evaluator::Work {
     return options_.labels == Labels::original ? label_by_original() : check_labels();
   }
 
-  Result<std::vector<Evaluation>> evaluate(space::DesignBatch designs) {
+  Result<std::vector<Evaluation>> evaluate(space::DesignBatch designs) override {
     space::DesignIndex fresh(parts_.space);
     for (std::size_t i = 0; i < designs.size(); ++i)
       if (!known_.find(designs[i])) fresh.add(designs[i]);
@@ -110,9 +125,9 @@ class Evaluator::Work {
     return evaluations;
   }
 
-  std::size_t evaluated() const { return known_.size(); }
+  std::size_t evaluated() const override { return known_.size(); }
 
-  ReuseReport reuse() const {
+  ReuseReport reuse() const override {
     ReuseReport report{.peak_bytes = store_.peak_bytes()};
     for (const auto& [id, time] : times_) {
       report.spent_s += time.seconds;
@@ -127,7 +142,7 @@ class Evaluator::Work {
     return report;
   }
 
-  void watch(core::Progress* progress, std::stop_token stop) {
+  void watch(core::Progress* progress, std::stop_token stop) override {
     progress_ = progress;
     stop_ = std::move(stop);
   }
@@ -281,26 +296,20 @@ class Evaluator::Work {
   std::stop_token stop_;
 };
 
-Evaluator::Evaluator(std::unique_ptr<Work> work) : work_(std::move(work)) {}
-Evaluator::~Evaluator() = default;
+}  // namespace
+
+std::unique_ptr<ImageBatches> make_image_batches(ImageChoice choice) {
+  return std::make_unique<DatasetBatches>(std::move(choice));
+}
+
+FLEETFIT_REPORT(ReuseReport, saved_fraction, peak_bytes, runs, runs_without, spent_s, without_s)
 
 Result<std::unique_ptr<Evaluator>> Evaluator::create(const EvaluatorParts& parts,
                                                      const EvaluatorOptions& options) {
   if (parts.images.images() == 0) return fail(ErrorCode::invalid_input, "there are no images");
-  auto work = std::make_unique<Work>(parts, options);
-  FLEETFIT_TRY(work->prepare());
-  return std::unique_ptr<Evaluator>(new Evaluator(std::move(work)));
-}
-
-Result<std::vector<Evaluation>> Evaluator::evaluate(space::DesignBatch designs) {
-  return work_->evaluate(designs);
-}
-
-std::size_t Evaluator::evaluated() const { return work_->evaluated(); }
-ReuseReport Evaluator::reuse() const { return work_->reuse(); }
-
-void Evaluator::watch(core::Progress* progress, std::stop_token stop) {
-  work_->watch(progress, std::move(stop));
+  auto evaluator = std::make_unique<TreeEvaluator>(parts, options);
+  FLEETFIT_TRY(evaluator->prepare());
+  return evaluator;
 }
 
 }  // namespace fleetfit::adapt

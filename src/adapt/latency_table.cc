@@ -1,13 +1,18 @@
 #include "fleetfit/adapt/latency_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <utility>
 
 #include "adapt/branch_paths.h"
 #include "adapt/search/linear_posterior.h"
+#include "fleetfit/core/document_format.h"
+#include "fleetfit/core/json.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/cost/cost.h"
 
@@ -22,22 +27,6 @@ constexpr double kBranchDoubt = 0.15;
 constexpr double kScaleDoubt = 0.15;
 constexpr double kOverheadDoubt = 0.03;  // of a whole subnet
 constexpr double kTimingNoise = 0.02;
-
-class TableSource final : public space::Source {
- public:
-  TableSource(const elastic::SubnetSpace& space, const LatencyTable& table)
-      : space_(space), table_(table) {}
-
-  Status evaluate(space::DesignBatch designs, std::span<double> out) const override {
-    for (std::size_t i = 0; i < designs.size(); ++i)
-      out[i] = table_.subnet_ms(space_.path(designs[i]));
-    return {};
-  }
-
- private:
-  const elastic::SubnetSpace& space_;
-  const LatencyTable& table_;
-};
 
 /// Time of each block of a subnet. Sums up to the whole: what lies between operators, and
 /// operators without a block's name, are shared out.
@@ -174,6 +163,57 @@ Result<std::vector<graph::Graph>> join_all(const std::vector<Supernet>& models,
   return networks;
 }
 
+// --- files ---
+
+constexpr std::string_view kFormat = "fleetfit-latency-table";
+constexpr std::int64_t kVersion = 1;
+
+Result<std::vector<double>> branches_from(const core::JsonView& json, const elastic::Block& block) {
+  auto ms = json.as_numbers();
+  if (!ms) return ms;
+  if (ms->size() != block.branches.size())
+    return json.error(fmt::format("there are {} branches, the model has {} in this block",
+                                  ms->size(), block.branches.size()));
+  for (const double value : *ms)
+    if (!(value >= 0) || !std::isfinite(value))
+      return json.error(fmt::format("{} is no time", value));
+  return ms;
+}
+
+Result<std::vector<std::vector<double>>> blocks_from(const core::JsonView& json,
+                                                     const elastic::Supernet& model) {
+  FLEETFIT_ASSIGN(const auto items, json.items());
+  if (items.size() != model.blocks.size())
+    return json.error(fmt::format("there are {} blocks, the model {} has {}", items.size(),
+                                  model.name, model.blocks.size()));
+  std::vector<std::vector<double>> blocks;
+  for (std::size_t b = 0; b < items.size(); ++b) {
+    FLEETFIT_ASSIGN(auto branches, branches_from(items[b], model.blocks[b]));
+    blocks.push_back(std::move(branches));
+  }
+  return blocks;
+}
+
+Result<LatencyTable> table_from(const core::JsonView& json,
+                                const std::vector<elastic::Supernet>& models) {
+  FLEETFIT_TRY(core::check_format(json, kFormat, kVersion));
+  LatencyTable table;
+  FLEETFIT_ASSIGN(table.device, json.text("device"));
+  for (const auto& [key, field] : {std::pair{"overhead_ms", &LatencyTable::overhead_ms},
+                                   std::pair{"error_percent", &LatencyTable::error_percent}}) {
+    FLEETFIT_ASSIGN(table.*field, json.number(key));
+  }
+  FLEETFIT_ASSIGN(const auto items, json.items("ms"));
+  if (items.size() != models.size())
+    return json.error(
+        fmt::format("ms: there are {} models, the bundle has {}", items.size(), models.size()));
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    FLEETFIT_ASSIGN(auto blocks, blocks_from(items[m], models[m]));
+    table.ms.push_back(std::move(blocks));
+  }
+  return table;
+}
+
 }  // namespace
 
 Result<NetworkTime> NetworkTimer::time(const graph::Graph& network) {
@@ -220,9 +260,20 @@ Result<LatencyTable> profile_branches(const std::vector<Supernet>& models,
   return correct_table(std::move(table), checks);
 }
 
-std::unique_ptr<const space::Source> latency_source(const elastic::SubnetSpace& space,
-                                                    const LatencyTable& table) {
-  return std::make_unique<TableSource>(space, table);
+Status write_latency_table(const LatencyTable& table, const std::filesystem::path& file) {
+  const nlohmann::json json = {{"format", kFormat},
+                               {"version", kVersion},
+                               {"device", table.device},
+                               {"overhead_ms", table.overhead_ms},
+                               {"error_percent", table.error_percent},
+                               {"ms", table.ms}};
+  return core::write_json(file, json);
+}
+
+Result<LatencyTable> read_latency_table(const std::filesystem::path& file,
+                                        const std::vector<elastic::Supernet>& models) {
+  FLEETFIT_ASSIGN(const auto document, core::read_json(file));
+  return table_from(core::JsonView(document, file.string()), models);
 }
 
 }  // namespace fleetfit::adapt

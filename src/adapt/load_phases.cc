@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "fleetfit/core/report_fields.h"
 #include "fleetfit/core/statistics.h"
 
 namespace fleetfit::adapt {
@@ -111,6 +113,35 @@ LoadReport LoadPhases::report() const {
   if (all.open_) all.close_bin();
   while (!all.pending_.empty()) all.settle_oldest();
   return std::move(all.report_);
+}
+
+std::optional<double> share_of(std::size_t part, std::size_t whole) {
+  if (whole == 0) return std::nullopt;
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+core::Fields fields_of(const LoadPhase*) {
+  using Phase = LoadPhase;
+  static constexpr core::Field kAll[] = {
+      FLEETFIT_MEMBERS(Phase, start_s, ratio, requests),
+      core::computed("within_budget",
+                     [](const Phase& p) { return share_of(p.within_budget, p.requests); }),
+      core::computed("within_budget_after_1s",
+                     [](const Phase& p) { return share_of(p.settled_within_budget, p.settled); }),
+      core::computed(
+          "expected_accuracy",
+          [](const Phase& p) { return p.settled > 0 ? std::optional(p.accuracy) : std::nullopt; }),
+      core::computed("accuracy", [](const Phase& p) { return share_of(p.right, p.labelled); }),
+      FLEETFIT_MEMBERS(Phase, subnet)};
+  return {.all = kAll};
+}
+
+core::Fields fields_of(const LoadReport*) {
+  static constexpr core::Field kAll[] = {
+      FLEETFIT_MEMBERS(LoadReport, changes),
+      core::written_field<LoadReport, accuracy_returned>("accuracy_returned"),
+      FLEETFIT_MEMBERS(LoadReport, phases)};
+  return {.all = kAll};
 }
 
 std::optional<bool> accuracy_returned(const LoadReport& report) {

@@ -142,6 +142,31 @@ Reply answer_request(SubnetServer& server, std::span<const std::string> classes,
   return {.json = core::format_json_line(reply)};
 }
 
+core::Names names_of(ServingEventKind) {
+  using Kind = ServingEventKind;
+  static constexpr core::Name kAll[] = {{Kind::started, "started"},
+                                        {Kind::switched, "switch"},
+                                        {Kind::nothing_fits, "nothing fits"},
+                                        {Kind::searched, "new pool"},
+                                        {Kind::search_failed, "search failed"},
+                                        {Kind::prepare_failed, "prepare failed"}};
+  return {.what = "event of serving", .all = kAll};
+}
+
+std::string to_json_line(const ServingEvent& event) {
+  json line = {{"event", to_string(event.kind)}, {"time", event.time_s}};
+  if (!event.from.empty()) line["from"] = event.from;
+  if (!event.to.empty()) line["to"] = event.to;
+  if (!event.reason.empty()) line["reason"] = event.reason;
+  const bool is_switch = event.kind == ServingEventKind::switched;
+  if (is_switch || event.kind == ServingEventKind::nothing_fits) line["ratio"] = event.ratio;
+  if (is_switch) {
+    line["switch_us"] = event.switch_us;
+    line["prepared"] = event.prepared;
+  }
+  return core::format_json_line(line);
+}
+
 Reply refusal(std::string_view message) { return refuse("null", message); }
 
 }  // namespace fleetfit::adapt

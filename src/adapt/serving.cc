@@ -8,10 +8,13 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
-#include "adapt/latency_sample.h"
 #include "adapt/load_phases.h"
 #include "fleetfit/adapt/subnet_cache.h"
+#include "fleetfit/core/random.h"
+#include "fleetfit/core/report_fields.h"
+#include "fleetfit/core/statistics.h"
 
 namespace fleetfit::adapt {
 namespace {
@@ -27,6 +30,30 @@ std::optional<std::int64_t> best_class(std::span<const float> scores,
   if (!one_row || scores.empty()) return std::nullopt;
   return std::ranges::max_element(scores) - scores.begin();
 }
+
+/// Latencies of any number of requests in bounded memory: all of them as long as there is room,
+/// after that a random sample in which each has the same chance to be.
+class LatencySample {
+ public:
+  void add(double ms) {
+    ++seen_;
+    if (sample_.size() < kRoom) {
+      sample_.push_back(ms);
+    } else if (const auto place = random_.below(seen_); place < kRoom) {
+      sample_[static_cast<std::size_t>(place)] = ms;
+    }
+  }
+
+  /// 0 if there is none.
+  double quantile(double share) const { return core::quantile(sample_, share).value_or(0); }
+
+ private:
+  static constexpr std::size_t kRoom = std::size_t{1} << 16;
+
+  std::vector<double> sample_;
+  std::uint64_t seen_ = 0;
+  core::Random random_{1};
+};
 
 /// A search that runs beside serving.
 class BackgroundSearch {
@@ -342,6 +369,8 @@ Status check(const SubnetPool& pool, const ServerOptions& options) {
 }
 
 }  // namespace
+
+FLEETFIT_REPORT(SubnetUse, subnet, requests, mean_ms, estimated_ms, accuracy)
 
 Result<std::unique_ptr<SubnetServer>> SubnetServer::start(SubnetPool pool, SubnetPreparer& preparer,
                                                           const core::Clock& clock,

@@ -17,6 +17,7 @@
 #include "fleetfit/app/measuring.h"
 #include "fleetfit/app/probing.h"
 #include "fleetfit/app/serving.h"
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/sleep.h"
@@ -196,7 +197,7 @@ struct Performer {
     if (report.best) {
       FLEETFIT_TRY(place.pin(job.bundle));
     }
-    auto json = app::to_json(report);
+    auto json = core::to_json(report);
     json["device"] = place.job.device;
     return json;
   }
@@ -222,7 +223,7 @@ struct Performer {
       served = serving->serve_data({.seconds = job.seconds}, place.progress, place.stop);
     }
     FLEETFIT_TRY(served);
-    return app::to_json(serving->summary());
+    return core::to_json(serving->summary());
   }
 
   Result<Json> operator()(const fleet::DeployJob& job) const {

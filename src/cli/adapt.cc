@@ -7,6 +7,7 @@
 #include "cli/program.h"
 #include "cli/text_table.h"
 #include "fleetfit/app/adapting.h"
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/interrupt.h"
 
 namespace fleetfit::cli {
@@ -67,7 +68,7 @@ Result<int> run_adapt(Context& context, AdaptFlags& flags) {
   FLEETFIT_ASSIGN(const auto report,
                   app::adapt_bundle(workplace, request, context.progress(), interrupt.token()));
   if (context.flags.json) {
-    context.print(app::to_json(report));
+    context.print(core::to_json(report));
   } else {
     context.print(report_text(report));
   }

@@ -7,6 +7,7 @@
 #include "cli/program.h"
 #include "cli/text_table.h"
 #include "fleetfit/app/bundles.h"
+#include "fleetfit/core/fields.h"
 
 namespace fleetfit::cli {
 namespace {
@@ -30,7 +31,7 @@ template <class T, class Text>
 Result<int> answer(const Context& context, const Result<T>& result, Text text) {
   FLEETFIT_TRY(result);
   if (context.flags.json) {
-    context.print(app::to_json(*result));
+    context.print(core::to_json(*result));
   } else {
     context.print(text(*result));
   }

@@ -11,6 +11,7 @@
 #include "cli/program.h"
 #include "cli/text_table.h"
 #include "fleetfit/app/serving.h"
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/interrupt.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/program.h"
@@ -135,9 +136,9 @@ Status check_flags(const RunFlags& flags) {
 void print_summary(Context& context, const RunFlags& flags, const app::ServeSummary& summary) {
   const bool lines = flags.stdin_lines;
   if (context.flags.json && lines) {
-    context.print(core::format_json_line({{"summary", app::to_json(summary)}}) + "\n");
+    context.print(core::format_json_line({{"summary", core::to_json(summary)}}) + "\n");
   } else if (context.flags.json) {
-    context.print(app::to_json(summary));
+    context.print(core::to_json(summary));
   } else if (!lines) {
     context.print(summary_text(summary));
   } else if (!context.flags.quiet) {

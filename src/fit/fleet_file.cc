@@ -7,13 +7,13 @@
 #include <cmath>
 #include <set>
 
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/yaml/fields.h"
 
 namespace fleetfit::fit {
 namespace {
 
-using yaml::first_error;
 using yaml::read_field;
 using yaml::YamlView;
 
@@ -21,22 +21,26 @@ constexpr std::size_t kLongestName = 100;
 constexpr std::size_t kMostDevices = 10'000;
 constexpr std::int64_t kMostMeasurements = 400;
 
-Result<std::string> read_text(const YamlView& view) {
-  auto text = view.as_text();
-  if (text && text->empty()) return view.error("is empty");
-  return text;
+Result<std::string> some_text(std::string_view text) {
+  if (text.empty()) return fail(ErrorCode::invalid_input, "is empty");
+  return std::string(text);
 }
 
 /// Names are names of folders, too.
-Result<std::string> read_name(const YamlView& view) {
-  auto text = read_text(view);
-  if (!text) return text;
-  if (text->size() > kLongestName)
-    return view.error(fmt::format("is longer than {} bytes", kLongestName));
-  const bool fits = yaml::one_line(*text, text->size()) == *text &&
-                    text->find_first_of("/\\") == std::string::npos && !text->starts_with('.');
-  if (!fits) return view.error("has to be one line without a slash, and not begin with a dot");
-  return text;
+Result<std::string> folder_name(std::string_view text) {
+  if (text.size() > kLongestName)
+    return fail(ErrorCode::invalid_input, fmt::format("is longer than {} bytes", kLongestName));
+  const bool fits = yaml::one_line(text, text.size()) == text &&
+                    text.find_first_of("/\\") == std::string::npos && !text.starts_with('.');
+  if (fits) return some_text(text);
+  return fail(ErrorCode::invalid_input,
+              "has to be one line without a slash, and not begin with a dot");
+}
+
+/// A text that is not empty where it is written.
+template <auto member>
+constexpr core::Field text_field(std::string_view name) {
+  return core::parsed_field<member, some_text>(name).may_be_missing();
 }
 
 /// "12 ms", "12" or "50%"; `unit` may stand behind an amount.
@@ -55,54 +59,53 @@ Result<std::optional<WrittenBudget>> read_budget(const YamlView& view, std::stri
   return WrittenBudget{.value = is_share ? value / 100 : value, .is_share = is_share};
 }
 
-Result<std::string> read_statistic(const YamlView& view) {
-  return yaml::read_word<std::string>(
-      view, {{"median", "median"}, {"mean", "mean"}, {"p90", "p90"}, {"p99", "p99"}});
-}
-
 Result<WrittenBudgets> read_budgets(const YamlView& view) {
+  static constexpr std::string_view kStatistics[] = {"median", "mean", "p90", "p99"};
+  static constexpr core::Field kAll[] = {
+      core::other_field("latency"), core::other_field("energy"), core::other_field("memory"),
+      core::field<&WrittenBudgets::statistic>("of").one_of(kStatistics).may_be_missing()};
   WrittenBudgets budgets{.line = view.node().line};
+  FLEETFIT_TRY(yaml::read(view, {.all = kAll, .others = core::OtherKeys::refused}, &budgets));
   const auto of = [](std::string_view unit) {
     return [unit](const YamlView& field) { return read_budget(field, unit); };
   };
-  Status good = first_error({view.allow_only({"latency", "energy", "memory", "of"}),
-                             read_field(view, "latency", budgets.latency, of("ms")),
-                             read_field(view, "energy", budgets.energy, of("mJ")),
-                             read_field(view, "memory", budgets.memory, of("MB")),
-                             read_field(view, "of", budgets.statistic, read_statistic)});
-  FLEETFIT_TRY(good);
+  FLEETFIT_TRY(read_field(view, "latency", budgets.latency, of("ms")));
+  FLEETFIT_TRY(read_field(view, "energy", budgets.energy, of("mJ")));
+  FLEETFIT_TRY(read_field(view, "memory", budgets.memory, of("MB")));
   if (!budgets.latency) return view.error("latency is missing");
   return budgets;
 }
 
-Result<int> read_small_count(const YamlView& view) {
-  FLEETFIT_ASSIGN(const auto number, view.as_integer({.min = 1, .max = 1024}));
-  return static_cast<int>(number);
+core::Fields device_of_model() {
+  using Device = FleetDevice;
+  static constexpr std::string_view kPrecisions[] = {"fp32", "int8"};
+  static constexpr core::Field kAll[] = {
+      core::parsed_field<&Device::name, folder_name>("name"),
+      core::other_field("budget"),
+      core::field<&Device::optional>("optional").may_be_missing(),
+      text_field<&Device::device>("device"),
+      text_field<&Device::runtime>("runtime"),
+      core::field<&Device::threads>("threads").between(1, 1024).may_be_missing(),
+      text_field<&Device::cores>("cores"),
+      core::field<&Device::precision>("precision").one_of(kPrecisions).may_be_missing(),
+      core::field<&Device::cpu_quota_percent>("cpu_quota").between(1, 100'000),
+      text_field<&Device::memory_limit>("memory_limit"),
+      text_field<&Device::latency>("latency"),
+      text_field<&Device::agent>("agent")};
+  return {.all = kAll, .others = core::OtherKeys::refused};
 }
 
-Result<std::optional<int>> read_quota(const YamlView& view) {
-  FLEETFIT_ASSIGN(const auto number, view.as_integer({.min = 1, .max = 100'000}));
-  return std::optional(static_cast<int>(number));
+core::Fields device_of_space() {
+  using Device = FleetDevice;
+  static constexpr core::Field kAll[] = {
+      core::parsed_field<&Device::name, folder_name>("name"), core::other_field("budget"),
+      text_field<&Device::measure>("measure"),
+      core::field<&Device::references>("references").at_least(1).may_be_missing(),
+      text_field<&Device::latency>("latency")};
+  return {.all = kAll, .others = core::OtherKeys::refused};
 }
 
-Result<std::string> read_precision(const YamlView& view) {
-  return yaml::read_word<std::string>(view, {{"fp32", "fp32"}, {"int8", "int8"}});
-}
-
-Status read_of_model(const YamlView& view, FleetDevice& device) {
-  Status good = first_error(
-      {view.allow_only({"name", "budget", "optional", "device", "runtime", "threads", "cores",
-                        "precision", "cpu_quota", "memory_limit", "latency", "agent"}),
-       read_field(view, "device", device.device, read_text),
-       read_field(view, "agent", device.agent, read_text),
-       read_field(view, "runtime", device.runtime, read_text),
-       read_field(view, "threads", device.threads, read_small_count),
-       read_field(view, "cores", device.cores, read_text),
-       read_field(view, "precision", device.precision, read_precision),
-       read_field(view, "cpu_quota", device.cpu_quota_percent, read_quota),
-       read_field(view, "memory_limit", device.memory_limit, read_text),
-       read_field(view, "latency", device.latency, read_text)});
-  if (!good) return good;
+Status check_of_model(const YamlView& view, const FleetDevice& device) {
   const FleetDevice plain;
   const bool described = device.runtime != plain.runtime || device.threads != plain.threads ||
                          !device.cores.empty() || device.precision != plain.precision ||
@@ -116,13 +119,7 @@ Status read_of_model(const YamlView& view, FleetDevice& device) {
   return {};
 }
 
-Status read_of_space(const YamlView& view, FleetDevice& device) {
-  Status good =
-      first_error({view.allow_only({"name", "budget", "measure", "references", "latency"}),
-                   read_field(view, "measure", device.measure, read_text),
-                   read_field(view, "references", device.references, yaml::read_texts),
-                   read_field(view, "latency", device.latency, read_text)});
-  if (!good) return good;
+Status check_of_space(const YamlView& view, const FleetDevice& device) {
   const bool measured = !device.measure.empty() || !device.references.empty();
   if (!device.latency.empty() && measured)
     return view.error("a device is either measured or known by latency: alone");
@@ -136,13 +133,10 @@ Status read_of_space(const YamlView& view, FleetDevice& device) {
 
 Result<FleetDevice> read_device(const YamlView& view, bool is_of_space) {
   FleetDevice device{.line = view.node().line};
-  Status good = first_error({yaml::require(view, {"name", "budget"}),
-                             read_field(view, "name", device.name, read_name),
-                             read_field(view, "budget", device.budgets, read_budgets),
-                             read_field(view, "optional", device.optional, yaml::read_boolean)});
-  FLEETFIT_TRY(good);
-  const Status rest = is_of_space ? read_of_space(view, device) : read_of_model(view, device);
-  FLEETFIT_TRY(rest);
+  FLEETFIT_TRY(yaml::read(view, is_of_space ? device_of_space() : device_of_model(), &device));
+  FLEETFIT_ASSIGN(const auto budget, view.at("budget"));
+  FLEETFIT_ASSIGN(device.budgets, read_budgets(budget));
+  FLEETFIT_TRY(is_of_space ? check_of_space(view, device) : check_of_model(view, device));
   return device;
 }
 
@@ -162,10 +156,6 @@ Result<std::vector<FleetDevice>> read_devices(const YamlView& view, bool is_of_s
   return devices;
 }
 
-Result<std::string> read_compute(const YamlView& view) {
-  return yaml::read_word<std::string>(view, {{"cpu", "cpu"}, {"cuda", "cuda"}});
-}
-
 /// [0.5, 0.25], as the command line takes it.
 Result<std::string> read_shares(const YamlView& view) {
   FLEETFIT_ASSIGN(const auto items, view.items());
@@ -178,48 +168,25 @@ Result<std::string> read_shares(const YamlView& view) {
   return text;
 }
 
+core::Fields elastic_fields() {
+  using Plan = ElasticPlan;
+  static constexpr std::string_view kComputes[] = {"cpu", "cuda"};
+  static constexpr core::Field kAll[] = {
+      core::field<&Plan::granularity>("granularity").above(0),
+      core::field<&Plan::merge>("merge").between(0, 10'000),
+      core::other_field("shrink"),
+      core::field<&Plan::distill_epochs>("distill_epochs").between(0, 10'000),
+      core::field<&Plan::tune_epochs>("tune_epochs").between(0, 10'000),
+      core::field<&Plan::limit>("limit").between(1, 1'000'000'000),
+      core::field<&Plan::compute>("compute").one_of(kComputes).may_be_missing()};
+  return {.all = kAll, .others = core::OtherKeys::refused};
+}
+
 Result<ElasticPlan> read_elastic(const YamlView& view) {
   ElasticPlan plan;
-  const auto whole = [](std::int64_t min) {
-    return [min](const YamlView& field) -> Result<std::optional<int>> {
-      FLEETFIT_ASSIGN(const auto number, field.as_integer({.min = min, .max = 10'000}));
-      return std::optional(static_cast<int>(number));
-    };
-  };
-  const auto count = [](const YamlView& field) -> Result<std::optional<std::int64_t>> {
-    FLEETFIT_ASSIGN(const auto number, yaml::read_count(field));
-    return std::optional(number);
-  };
-  const auto positive = [](const YamlView& field) -> Result<std::optional<double>> {
-    FLEETFIT_ASSIGN(const auto number, yaml::read_positive(field));
-    return std::optional(number);
-  };
-  Status good = first_error({view.allow_only({"granularity", "merge", "shrink", "distill_epochs",
-                                              "tune_epochs", "limit", "compute"}),
-                             read_field(view, "granularity", plan.granularity, positive),
-                             read_field(view, "merge", plan.merge, whole(0)),
-                             read_field(view, "shrink", plan.shrink, read_shares),
-                             read_field(view, "distill_epochs", plan.distill_epochs, whole(0)),
-                             read_field(view, "tune_epochs", plan.tune_epochs, whole(0)),
-                             read_field(view, "limit", plan.limit, count),
-                             read_field(view, "compute", plan.compute, read_compute)});
-  FLEETFIT_TRY(good);
+  FLEETFIT_TRY(yaml::read(view, elastic_fields(), &plan));
+  FLEETFIT_TRY(read_field(view, "shrink", plan.shrink, read_shares));
   return plan;
-}
-
-Result<std::size_t> read_measurements(const YamlView& view) {
-  FLEETFIT_ASSIGN(const auto number, view.as_integer({.min = 3, .max = kMostMeasurements}));
-  return static_cast<std::size_t>(number);
-}
-
-Result<std::size_t> read_confirmations(const YamlView& view) {
-  FLEETFIT_ASSIGN(const auto number, view.as_integer({.min = 1, .max = kMostMeasurements}));
-  return static_cast<std::size_t>(number);
-}
-
-Result<std::size_t> read_images(const YamlView& view) {
-  FLEETFIT_ASSIGN(const auto number, view.as_integer({.min = 20, .max = 1'000'000'000}));
-  return static_cast<std::size_t>(number);
 }
 
 Result<std::optional<double>> read_loss(const YamlView& view) {
@@ -228,29 +195,61 @@ Result<std::optional<double>> read_loss(const YamlView& view) {
   return std::optional(number);
 }
 
-Status read_common(const YamlView& view, Fleet& fleet) {
-  return first_error({read_field(view, "name", fleet.name, read_name),
-                      read_field(view, "measurements", fleet.measurements, read_measurements),
-                      read_field(view, "confirmations", fleet.confirmations, read_confirmations),
-                      read_field(view, "measure_s", fleet.measure_s, yaml::read_positive),
-                      read_field(view, "share_within", fleet.share_within, read_loss),
-                      read_field(view, "server", fleet.server, read_text),
-                      read_field(view, "token_file", fleet.token_file, read_text),
-                      read_field(view, "authority", fleet.authority, read_text),
-                      read_field(view, "wait_s", fleet.wait_s, yaml::read_positive)});
+core::Fields model_fields() {
+  static constexpr core::Field kAll[] = {
+      core::parsed_field<&Fleet::name, folder_name>("name").may_be_missing(),
+      text_field<&Fleet::model>("model"),
+      text_field<&Fleet::bundle>("bundle"),
+      core::parsed_field<&Fleet::data, some_text>("data"),
+      core::other_field("elastic"),
+      core::field<&Fleet::samples>("search_images").between(20, 1'000'000'000).may_be_missing()};
+  return {.all = kAll};
+}
+
+core::Fields space_fields() {
+  static constexpr core::Field kAll[] = {
+      core::parsed_field<&Fleet::name, folder_name>("name").may_be_missing(),
+      core::parsed_field<&Fleet::space, some_text>("space"),
+      core::parsed_field<&Fleet::accuracy, some_text>("accuracy"),
+      core::parsed_field<&Fleet::table, some_text>("latency"),
+      text_field<&Fleet::energy_table>("energy"),
+      text_field<&Fleet::memory_table>("memory"),
+      text_field<&Fleet::original>("original")};
+  return {.all = kAll};
+}
+
+/// What fleets of models and of spaces have.
+core::Fields common_fields() {
+  static constexpr core::Field kAll[] = {
+      core::field<&Fleet::measurements>("measurements")
+          .between(3, kMostMeasurements)
+          .may_be_missing(),
+      core::field<&Fleet::confirmations>("confirmations")
+          .between(1, kMostMeasurements)
+          .may_be_missing(),
+      core::field<&Fleet::measure_s>("measure_s").above(0).may_be_missing(),
+      core::other_field("share_within"),
+      core::other_field("devices"),
+      text_field<&Fleet::server>("server"),
+      text_field<&Fleet::token_file>("token_file"),
+      text_field<&Fleet::authority>("authority"),
+      core::field<&Fleet::wait_s>("wait_s").above(0).may_be_missing()};
+  return {.all = kAll};
+}
+
+Status read_fields(const YamlView& view, const core::Fields& own, Fleet& fleet) {
+  auto keys = core::keys_of(own);
+  const auto common = core::keys_of(common_fields());
+  keys.insert(keys.end(), common.begin(), common.end());
+  FLEETFIT_TRY(view.allow_only(keys));
+  FLEETFIT_TRY(yaml::read(view, own, &fleet));
+  FLEETFIT_TRY(yaml::read(view, common_fields(), &fleet));
+  return read_field(view, "share_within", fleet.share_within, read_loss);
 }
 
 Status read_model_fleet(const YamlView& view, Fleet& fleet) {
-  Status good =
-      first_error({view.allow_only({"name", "model", "bundle", "data", "elastic", "search_images",
-                                    "measurements", "confirmations", "measure_s", "share_within",
-                                    "devices", "server", "token_file", "authority", "wait_s"}),
-                   yaml::require(view, {"data"}), read_field(view, "data", fleet.data, read_text),
-                   read_field(view, "model", fleet.model, read_text),
-                   read_field(view, "bundle", fleet.bundle, read_text),
-                   read_field(view, "elastic", fleet.elastic, read_elastic),
-                   read_field(view, "search_images", fleet.samples, read_images)});
-  if (!good) return good;
+  FLEETFIT_TRY(read_fields(view, model_fields(), fleet));
+  FLEETFIT_TRY(read_field(view, "elastic", fleet.elastic, read_elastic));
   if (fleet.model.empty() == fleet.bundle.empty())
     return view.error("expected either model: FILE.onnx, bundle: FILE.ffb or space: NAME");
   const auto elastic = view.find("elastic");
@@ -273,19 +272,6 @@ Status check_shares(const YamlView& view, const Fleet& fleet) {
   return {};
 }
 
-Status read_space_fleet(const YamlView& view, Fleet& fleet) {
-  return first_error(
-      {view.allow_only({"name", "space", "accuracy", "latency", "energy", "memory", "original",
-                        "measurements", "confirmations", "measure_s", "share_within", "devices",
-                        "server", "token_file", "authority", "wait_s"}),
-       yaml::require(view, {"accuracy", "latency"}),
-       read_field(view, "accuracy", fleet.accuracy, read_text),
-       read_field(view, "latency", fleet.table, read_text),
-       read_field(view, "energy", fleet.energy_table, read_text),
-       read_field(view, "memory", fleet.memory_table, read_text),
-       read_field(view, "original", fleet.original, read_text)});
-}
-
 /// Budgets of costs that nothing measures.
 Status check_tables(const YamlView& view, const Fleet& fleet) {
   const auto devices = (*view.at("devices")).items().value();
@@ -306,16 +292,12 @@ Status check_tables(const YamlView& view, const Fleet& fleet) {
 Result<Fleet> read_document(const YamlView& view, const std::filesystem::path& file) {
   Fleet fleet{.name = file.stem().string(), .file = file};
   FLEETFIT_ASSIGN(const auto space, view.find("space"));
-  Status good = read_field(view, "space", fleet.space, read_text);
-  if (good)
-    good = space.has_value() ? read_space_fleet(view, fleet) : read_model_fleet(view, fleet);
-  if (good) good = read_common(view, fleet);
-  FLEETFIT_TRY(good);
+  FLEETFIT_TRY(space ? read_fields(view, space_fields(), fleet) : read_model_fleet(view, fleet));
   FLEETFIT_ASSIGN(const auto devices, view.at("devices"));
   FLEETFIT_ASSIGN(fleet.devices, read_devices(devices, fleet.is_of_space()));
   if (fleet.is_of_space()) {
-    const Status fits = first_error({check_shares(view, fleet), check_tables(view, fleet)});
-    FLEETFIT_TRY(fits);
+    FLEETFIT_TRY(check_shares(view, fleet));
+    FLEETFIT_TRY(check_tables(view, fleet));
   }
   return fleet;
 }

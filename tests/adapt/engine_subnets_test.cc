@@ -1,12 +1,12 @@
-#include "fleetfit/adapt/engine_subnets.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <numeric>
 
+#include "fleetfit/adapt/prepared_subnet.h"
 #include "fleetfit/adapt/serving.h"
 #include "fleetfit/core/clock.h"
+#include "fleetfit/engine/program.h"
 #include "fleetfit/graph/evaluate.h"
 #include "tests/elastic/conv_supernet.h"
 

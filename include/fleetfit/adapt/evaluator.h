@@ -17,6 +17,10 @@
 
 /// How accurate subnets are on the device's data. Subnets that begin alike share the work of what
 /// they begin with.
+namespace fleetfit::core {
+struct Fields;
+}
+
 namespace fleetfit::adapt {
 
 /// Labelled images in batches of one size; the last one may have fewer. Safe to use from many
@@ -63,6 +67,7 @@ struct ReuseReport {
   double spent_s = 0;    ///< running branches, on all threads together
   double without_s = 0;  ///< each branch's mean time x how often it would have been run
 };
+core::Fields fields_of(const ReuseReport*);
 
 /// What an evaluator works on. Borrows everything.
 struct EvaluatorParts {
@@ -78,28 +83,19 @@ struct EvaluatorParts {
 /// the next for the prefixes that are used most. Which are kept is decided by their latency and by
 /// how many share them. Results are remembered: a subnet is evaluated once. They depend neither on
 /// the memory nor on the threads. Belongs to one thread.
-class Evaluator final : public SubnetQuality {
+class Evaluator : public SubnetQuality {
  public:
   /// Fails with `invalid_input` if images and models do not fit: another shape, other classes, no
   /// image at all.
   static Result<std::unique_ptr<Evaluator>> create(const EvaluatorParts& parts,
                                                    const EvaluatorOptions& options = {});
-  ~Evaluator() override;
 
-  /// In the order of the designs. Fails as the engine and the data do, and with `cancelled`.
-  Result<std::vector<Evaluation>> evaluate(space::DesignBatch designs) override;
-
-  /// Different subnets so far.
-  std::size_t evaluated() const override;
-  ReuseReport reuse() const;
+  /// Fails as the engine and the data do, and with `cancelled`.
+  Result<std::vector<Evaluation>> evaluate(space::DesignBatch designs) override = 0;
+  virtual ReuseReport reuse() const = 0;
 
   /// Shown while it works, and what ends it early. Both may be left out.
-  void watch(core::Progress* progress, std::stop_token stop);
-
- private:
-  class Work;
-  explicit Evaluator(std::unique_ptr<Work> work);
-  std::unique_ptr<Work> work_;
+  virtual void watch(core::Progress* progress, std::stop_token stop) = 0;
 };
 
 }  // namespace fleetfit::adapt

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -12,7 +11,6 @@
 #include "fleetfit/core/progress.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/elastic/supernet.h"
-#include "fleetfit/space/source.h"
 
 namespace fleetfit::adapt {
 
@@ -92,9 +90,5 @@ std::vector<elastic::BranchId> fastest_subnet(const std::vector<elastic::Superne
 Status write_latency_table(const LatencyTable& table, const std::filesystem::path& file);
 Result<LatencyTable> read_latency_table(const std::filesystem::path& file,
                                         const std::vector<elastic::Supernet>& models);
-
-/// The table as a source of latencies for searches. Borrows both.
-std::unique_ptr<const space::Source> latency_source(const elastic::SubnetSpace& space,
-                                                    const LatencyTable& table);
 
 }  // namespace fleetfit::adapt

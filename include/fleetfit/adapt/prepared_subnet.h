@@ -9,6 +9,15 @@
 
 #include "fleetfit/core/result.h"
 
+namespace fleetfit::elastic {
+struct Supernet;
+class SubnetSpace;
+}  // namespace fleetfit::elastic
+
+namespace fleetfit::engine {
+struct EngineOptions;
+}
+
 namespace fleetfit::adapt {
 
 /// A subnet that is ready to run: one input and one output of floats. Belongs to one thread at a
@@ -36,5 +45,13 @@ class SubnetPreparer {
   virtual ~SubnetPreparer() = default;
   virtual Result<std::unique_ptr<PreparedSubnet>> prepare(const std::string& subnet) = 0;
 };
+
+/// For the engine in this process: runs each subnet once, so that its memory is there. What the
+/// engine finds out about the fastest kernels while it prepares one serves the next. Borrows both.
+/// Preparing fails with `invalid_input` on a text that is no subnet, and with `unsupported` if the
+/// subnet has not one input and one output of floats.
+std::unique_ptr<SubnetPreparer> make_engine_preparer(const std::vector<elastic::Supernet>& models,
+                                                     const elastic::SubnetSpace& space,
+                                                     engine::EngineOptions options);
 
 }  // namespace fleetfit::adapt

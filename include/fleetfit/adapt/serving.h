@@ -28,6 +28,7 @@ enum class ServingEventKind : std::uint8_t {
   search_failed,   ///< `reason` says why
   prepare_failed,  ///< of the subnet `to`
 };
+core::Names names_of(ServingEventKind);
 
 /// Something that happened while serving (docs/formats/events.md).
 struct ServingEvent {
@@ -71,6 +72,7 @@ struct SubnetUse {
   double estimated_ms = 0;  ///< as the pool says
   double mean_ms = 0;       ///< of its requests
 };
+core::Fields fields_of(const SubnetUse*);
 
 /// A time in which the load did not change.
 struct LoadPhase {
@@ -86,6 +88,7 @@ struct LoadPhase {
   double last_accuracy = 0;  ///< of the subnet at its end, as the pool says
   std::string subnet = {};   ///< at its end
 };
+core::Fields fields_of(const LoadPhase*);
 
 /// How changes of load were coped with. The start of serving counts as a change: the figures of
 /// requests that settled leaves out the first second of each phase.
@@ -95,6 +98,10 @@ struct LoadReport {
   std::size_t settled_within_budget = 0;
   std::vector<LoadPhase> phases = {};  ///< the last hundred
 };
+core::Fields fields_of(const LoadReport*);
+
+/// A part of something as a share; nothing if there is no whole.
+std::optional<double> share_of(std::size_t part, std::size_t whole);
 
 /// Whether the subnet of the end is as accurate as the one before the load came, by what the pool
 /// says; nothing if no load came and went.

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -50,6 +49,7 @@ struct AdaptedSubnet {
   double latency_ms = 0;
   double accuracy = 0;
 };
+core::Fields fields_of(const AdaptedSubnet*);
 
 struct AdaptReport {
   std::optional<AdaptedSubnet> best = std::nullopt;  ///< none: the budget cannot be kept
@@ -76,6 +76,7 @@ struct AdaptReport {
   std::int64_t model_bytes = 0;  ///< of the file that was made elastic
   bool stopped = false;          ///< before the search had come to its end
 };
+core::Fields fields_of(const AdaptReport*);
 
 /// Profiles the device, searches on images of the data's validation part, chooses among the
 /// finalists by their own times and by further images, and takes accuracies on images of the test
@@ -86,7 +87,5 @@ struct AdaptReport {
 /// does not fit the model, and on options that make no sense.
 Result<AdaptReport> adapt_bundle(Workplace& workplace, const AdaptRequest& request,
                                  core::Progress& progress, const std::stop_token& stop);
-
-nlohmann::ordered_json to_json(const AdaptReport& report);
 
 }  // namespace fleetfit::app

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +23,7 @@ struct BranchSummary {
   std::int64_t params = 0;
   std::int64_t weight_bytes = 0;
 };
+core::Fields fields_of(const BranchSummary*);
 
 struct BlockSummary {
   std::string name = {};
@@ -31,6 +31,7 @@ struct BlockSummary {
   std::vector<std::int64_t> output = {};
   std::vector<BranchSummary> branches = {};
 };
+core::Fields fields_of(const BlockSummary*);
 
 struct ElasticModelSummary {
   std::string name = {};
@@ -38,6 +39,7 @@ struct ElasticModelSummary {
   std::int64_t params = 0;
   std::vector<BlockSummary> blocks = {};
 };
+core::Fields fields_of(const ElasticModelSummary*);
 
 struct BundleSummary {
   std::string file = {};
@@ -49,6 +51,7 @@ struct BundleSummary {
   std::string original = {};  ///< text of the subnet that is the first model
   std::vector<ElasticModelSummary> models = {};
 };
+core::Fields fields_of(const BundleSummary*);
 
 /// What is in a bundle, after all checks of `elastic::read_bundle`.
 Result<BundleSummary> show_bundle(const std::filesystem::path& file);
@@ -57,6 +60,7 @@ struct VerifiedBundle {
   std::string file = {};
   elastic::BundleCheck check = {};
 };
+core::Fields fields_of(const VerifiedBundle*);
 
 /// With a public key, a bundle that is not signed by it is refused.
 Result<VerifiedBundle> verify_bundle(const std::filesystem::path& file,
@@ -73,6 +77,7 @@ struct WrittenSubnet {
   std::int64_t macs = 0;
   std::int64_t params = 0;
 };
+core::Fields fields_of(const WrittenSubnet*);
 
 /// Writes a subnet as ordinary ONNX, node by node as it stands in the bundle. Without a text: the
 /// original (of the first model). `invalid_input` if there is no such subnet.
@@ -89,6 +94,7 @@ struct WrittenBundle {
   std::string subnets = {};
   double subnets_approximate = 0;
 };
+core::Fields fields_of(const WrittenBundle*);
 
 /// The models of several bundles in one. Blocks that are alike are stored once. Fails with
 /// `invalid_input` if they tell different classes apart. The new bundle is not signed.
@@ -100,10 +106,5 @@ Result<WrittenBundle> join_bundles(const std::vector<std::filesystem::path>& bun
 Result<WrittenBundle> draft_bundle(const std::filesystem::path& model,
                                    const elastic::ExpandOptions& options, const core::Clock& clock,
                                    const std::filesystem::path& file);
-
-nlohmann::ordered_json to_json(const BundleSummary& summary);
-nlohmann::ordered_json to_json(const VerifiedBundle& bundle);
-nlohmann::ordered_json to_json(const WrittenSubnet& subnet);
-nlohmann::ordered_json to_json(const WrittenBundle& bundle);
 
 }  // namespace fleetfit::app

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <iosfwd>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -46,6 +45,9 @@ struct DeviceInference {
   tune::InferenceResult result = {};
   bool known = false;  ///< found earlier, and taken from the store
 };
+/// {"device", "structure", "known", "best": {"params", "latency_ms", "response", …} or null,
+/// "priced", "settings", "elapsed_s", "trials": […]}
+core::Fields fields_of(const DeviceInference*);
 
 /// Identity of the network in a file, whatever its weights and its batch. Fails as importing does.
 Result<std::string> structure_of_model(const std::filesystem::path& model,
@@ -98,6 +100,7 @@ struct ConfirmedInference {
   /// Of the mean response (offline: of the throughput): 0.1 = expected 10 % more than it is.
   double error() const;
 };
+core::Fields fields_of(const ConfirmedInference*);
 
 /// Serves the scenario for some seconds as the best setting says: the engine in a process of its
 /// own that has all batches loaded; other runtimes with a process for each batch, the time of their
@@ -124,11 +127,6 @@ Result<std::vector<ConfirmedInference>> confirm_study(Workplace& workplace,
 
 /// What the studies of a workplace work with: their inference is tuned on its devices. Borrows it.
 study::StudyPlace study_place(Workplace& workplace);
-
-/// {"device", "structure", "known", "best": {"params", "latency_ms", "response", …} or null,
-/// "priced", "settings", "elapsed_s", "trials": […]}
-nlohmann::ordered_json to_json(const DeviceInference& inference);
-nlohmann::ordered_json to_json(const ConfirmedInference& confirmed);
 
 /// A page that shows how response, throughput and energy depend on the batch, and the
 /// recommendation; `confirmed` may be empty.

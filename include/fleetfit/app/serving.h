@@ -46,6 +46,7 @@ struct ServeSummary {
   std::int64_t model_bytes = 0;         ///< of the file that was made elastic
   std::int64_t memory_limit_bytes = 0;  ///< for subnets that are held ready
 };
+core::Fields fields_of(const ServeSummary*);
 
 /// Requests made of a data set.
 struct DataRequests {
@@ -89,7 +90,5 @@ Result<std::unique_ptr<Serving>> open_serving(Workplace& workplace, const ServeR
 Status serve_lines(Serving& serving, int input,
                    const std::function<Status(std::string_view)>& write,
                    const std::stop_token& stop);
-
-nlohmann::ordered_json to_json(const ServeSummary& summary);
 
 }  // namespace fleetfit::app

@@ -2,24 +2,160 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
+#include <numeric>
+#include <optional>
 #include <set>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "adapt/branch_paths.h"
-#include "adapt/search/quality_model.h"
+#include "adapt/search/linear_posterior.h"
+#include "fleetfit/core/statistics.h"
 #include "fleetfit/space/design_index.h"
 
 namespace fleetfit::adapt {
 namespace {
 
+using elastic::BranchId;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// By how much branches differ from what their latency says, and how much scores scatter, both in
+// units of the spread of all scores.
+constexpr double kDifferences[] = {0.05, 0.2, 0.6};
+constexpr double kNoises[] = {0.01, 0.1, 0.3, 0.6};
+// How far from the budget, as its share, a subnet counts for half.
+constexpr double kReach = 0.25;
 // How many subnets the model looks at for each one that is evaluated, and how many of the best are
 // mutated for them.
 constexpr std::size_t kLooks = 30;
 constexpr std::size_t kElite = 8;
 // Of how many standard deviations a subnet that the model is not sure of is given the benefit.
 constexpr double kBenefit = 1;
+
+/// A subnet with its score.
+struct Scored {
+  Path path = {};
+  double ms = 0;
+  double score = 0;
+};
+
+/// What branches lose against the original, learned from whole subnets: the score of a subnet is
+/// that of its model, less something for the time that it saves, and less what each branch loses
+/// more or less than that. Subnets far from the budget count for less, as losses add up only among
+/// subnets that are alike.
+class QualityModel {
+ public:
+  /// `scored` is not empty. How strongly branches differ and how much scores scatter is chosen by
+  /// how likely it makes the scores.
+  QualityModel(const SubnetProblem& problem, std::span<const Scored> scored);
+
+  /// For `frontier`.
+  PathValues values() const;
+
+  LinearPrediction predict(const Path& path) const { return posterior_->predict(row_of(path)); }
+
+ private:
+  FeatureRow row_of(const Path& path) const;
+  double saved_share(const BranchId& id) const;
+  std::size_t index_of(const BranchId& id) const {
+    return first_index_[id.model][id.block] + id.branch;
+  }
+  LinearPrior prior_of(double mean, double spread, double difference) const;
+
+  const SubnetProblem& problem_;
+  std::vector<std::vector<std::size_t>> first_index_;  // of each block's features
+  std::size_t features_ = 0;
+  std::optional<LinearPosterior> posterior_;
+};
+
+QualityModel::QualityModel(const SubnetProblem& problem, std::span<const Scored> scored)
+    : problem_(problem), features_(2 * problem.models.size()) {
+  for (const auto& model : problem.models) {
+    auto& blocks = first_index_.emplace_back();
+    for (const auto& block : model.blocks) {
+      blocks.push_back(features_);
+      features_ += block.branches.size();
+    }
+  }
+  std::vector<FeatureRow> rows;
+  std::vector<double> scores;
+  std::vector<double> distrust;
+  for (const auto& subnet : scored) {
+    rows.push_back(row_of(subnet.path));
+    scores.push_back(subnet.score);
+    distrust.push_back(1 +
+                       std::pow((subnet.ms - problem.budget_ms) / (kReach * problem.budget_ms), 2));
+  }
+  const double mean = core::mean(scores).value_or(0);
+  const double spread = std::max(core::stddev(scores).value_or(0), 1e-6);
+  double best = -std::numeric_limits<double>::infinity();
+  for (const double difference : kDifferences) {
+    for (const double noise : kNoises) {
+      auto variances = distrust;
+      for (double& variance : variances) variance *= std::pow(noise * spread, 2);
+      LinearPosterior posterior(prior_of(mean, spread, difference), rows, scores, variances);
+      if (!(posterior.log_evidence() > best)) continue;
+      best = posterior.log_evidence();
+      posterior_.emplace(std::move(posterior));
+    }
+  }
+}
+
+/// Features: what each model is worth, what its time is worth, and each branch but the originals.
+LinearPrior QualityModel::prior_of(double mean, double spread, double difference) const {
+  LinearPrior prior{.mean = std::vector<double>(features_),
+                    .variance = std::vector<double>(features_)};
+  const std::size_t models = problem_.models.size();
+  for (std::size_t m = 0; m < models; ++m) {
+    prior.mean[2 * m] = mean;
+    prior.variance[2 * m] = std::pow(10 * spread, 2);
+    prior.variance[2 * m + 1] = std::pow(10 * spread, 2);
+    for (std::size_t b = 0; b < first_index_[m].size(); ++b)
+      for (std::size_t i = 1; i < problem_.models[m].blocks[b].branches.size(); ++i)
+        prior.variance[first_index_[m][b] + i] = std::pow(difference * spread, 2);
+  }
+  return prior;
+}
+
+double QualityModel::saved_share(const BranchId& id) const {
+  const auto& ms = problem_.table.ms[id.model];
+  double original = 0;
+  double replaced = 0;
+  const std::size_t end =
+      id.block + problem_.models[id.model].blocks[id.block].branches[id.branch].span;
+  for (std::size_t b = 0; b < ms.size(); ++b) {
+    original += ms[b].front();
+    if (b >= id.block && b < end) replaced += ms[b].front();
+  }
+  return original > 0 ? (replaced - ms[id.block][id.branch]) / original : 0;
+}
+
+FeatureRow QualityModel::row_of(const Path& path) const {
+  const std::size_t model = path.front().model;
+  FeatureRow row = {{.index = 2 * model}, {.index = 2 * model + 1, .value = 0}};
+  for (const auto& id : path) {
+    row[1].value += saved_share(id);
+    if (id.branch > 0) row.push_back({.index = index_of(id)});
+  }
+  return row;
+}
+
+PathValues QualityModel::values() const {
+  PathValues values{.branches = zeros(problem_.models)};
+  const auto weights = posterior_->weights();
+  for (std::size_t m = 0; m < problem_.models.size(); ++m) {
+    values.offsets.push_back(weights[2 * m]);
+    for (std::size_t b = 0; b < values.branches[m].size(); ++b)
+      for (std::size_t i = 1; i < values.branches[m][b].size(); ++i) {
+        const BranchId id{.model = m, .block = b, .branch = i};
+        values.branches[m][b][i] = weights[index_of(id)] + weights[2 * m + 1] * saved_share(id);
+      }
+  }
+  return values;
+}
 
 /// What subnets cost beside others that begin alike.
 class PrefixCosts {

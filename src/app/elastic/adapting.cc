@@ -7,12 +7,12 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <iterator>
-#include <set>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
 #include "app/elastic/adapt_timer.h"
+#include "app/elastic/judging_subnets.h"
 #include "app/elastic/proxy_table.h"
 #include "app/elastic/subnet_images.h"
 #include "fleetfit/adapt/guided.h"
@@ -20,6 +20,7 @@
 #include "fleetfit/adapt/monitor.h"
 #include "fleetfit/core/process_info.h"
 #include "fleetfit/core/random.h"
+#include "fleetfit/core/report_fields.h"
 #include "fleetfit/elastic/bundle.h"
 #include "fleetfit/measure/device.h"
 #include "fleetfit/search/strategy.h"
@@ -29,6 +30,7 @@ namespace {
 
 using elastic::Bundle;
 using elastic::SubnetSpace;
+using nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 5> kStrategies = {"guided", "evolution", "annealing",
                                                          "nearby-evolution", "nearby-annealing"};
@@ -107,8 +109,15 @@ class Adapting {
     for (const auto step : {&Adapting::open, &Adapting::make_table, &Adapting::look_at_fastest})
       FLEETFIT_TRY((this->*step)());
     if (report_.fastest.latency_ms <= request_.budget_ms) {
-      for (const auto step : {&Adapting::search, &Adapting::judge, &Adapting::write})
-        FLEETFIT_TRY((this->*step)());
+      FLEETFIT_TRY(search());
+      FLEETFIT_TRY(judge_subnets({.request = request_,
+                                  .space = *space_,
+                                  .timer = timer_->timer(),
+                                  .validation = validation_,
+                                  .test = test_,
+                                  .evaluator = [&](const auto& on) { return evaluator(on); }},
+                                 searched_, report_));
+      FLEETFIT_TRY(write());
     }
     FLEETFIT_TRY(timer_->keep_kernels());
     report_.total_s = seconds_since(started_);
@@ -243,104 +252,6 @@ class Adapting {
                           100 * best->evaluation.accuracy));
   }
 
-  /// The finalists are timed whole, and those within the budget evaluated on further images; then
-  /// what is to be in the pool is evaluated on images that nothing was chosen by.
-  Status judge() {
-    const adapt::FinalistOptions few{.near = 3, .levels = 6};
-    const auto chosen = adapt::finalists(searched_, request_.budget_ms,
-                                         searched_.stopped ? few : adapt::FinalistOptions{});
-    std::set<std::size_t> numbers(chosen.near.begin(), chosen.near.end());
-    numbers.insert(chosen.levels.begin(), chosen.levels.end());
-    for (const std::size_t i : numbers)
-      judged_.push_back({.subnet = space_->format(searched_.subnets[i].design)});
-    if (!request_.compare.empty()) judged_.push_back({.subnet = request_.compare});
-    FLEETFIT_TRY(time_judged());
-    std::vector<std::size_t> within;
-    std::vector<std::size_t> levels;
-    for (std::size_t place = 0; const std::size_t i : numbers) {
-      const bool near = std::ranges::find(chosen.near, i) != chosen.near.end();
-      const bool keeps = judged_[place].latency_ms <= request_.budget_ms;
-      if (near && keeps) within.push_back(place);
-      if (std::ranges::find(chosen.levels, i) != chosen.levels.end()) levels.push_back(place);
-      ++place;
-    }
-    return choose(within, levels);
-  }
-
-  Status time_judged() {
-    std::vector<graph::Graph> networks;
-    for (const auto& subnet : judged_) {
-      FLEETFIT_ASSIGN(auto network, space_->lower(space_->parse(subnet.subnet).value()));
-      networks.push_back(std::move(network));
-    }
-    FLEETFIT_ASSIGN(const auto times, timer_->timer().time_in_turns(networks));
-    for (std::size_t i = 0; i < judged_.size(); ++i) {
-      judged_[i].latency_ms = times[i].ms;
-      judged_[i].measured = true;
-    }
-    const auto fastest = std::ranges::min_element(judged_, {}, &adapt::JudgedSubnet::latency_ms);
-    if (fastest->latency_ms < report_.fastest.latency_ms)
-      report_.fastest = {.subnet = fastest->subnet, .latency_ms = fastest->latency_ms};
-    return {};
-  }
-
-  /// If none of those near the budget keeps it, any other that does.
-  Status choose(std::vector<std::size_t> within, std::vector<std::size_t> levels) {
-    if (within.empty())
-      std::ranges::copy_if(levels, std::back_inserter(within), [&](std::size_t i) {
-        return judged_[i].latency_ms <= request_.budget_ms;
-      });
-    if (within.empty()) return {};
-    FLEETFIT_ASSIGN(const auto choice,
-                    evaluate_on(*choice_images(), within, report_.choice_images));
-    std::vector<adapt::JudgedSubnet> candidates;
-    for (std::size_t i = 0; i < within.size(); ++i) {
-      candidates.push_back(judged_[within[i]]);
-      candidates.back().choice = choice[i].score();
-    }
-    const std::size_t best = within[*adapt::choose_best(candidates, request_.budget_ms)];
-    std::erase(levels, best);
-    levels.insert(levels.begin(), best);
-    return fill_pool(levels);
-  }
-
-  /// `places` begins with the best.
-  Status fill_pool(std::vector<std::size_t> places) {
-    if (!request_.compare.empty()) places.push_back(judged_.size() - 1);
-    FLEETFIT_ASSIGN(const auto accuracy,
-                    evaluate_on(*test_.part(0, request_.test), places, report_.test_images));
-    std::vector<adapt::JudgedSubnet> members;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      members.push_back(judged_[places[i]]);
-      members.back().accuracy = accuracy[i].accuracy;
-    }
-    if (!request_.compare.empty()) {
-      const auto& other = members.back();
-      report_.compared = AdaptedSubnet{other.subnet, other.latency_ms, other.accuracy};
-      members.pop_back();
-    }
-    report_.best = AdaptedSubnet{members[0].subnet, members[0].latency_ms, members[0].accuracy};
-    report_.pool = adapt::pool_entries(members, 0);
-    return {};
-  }
-
-  /// Other images of the device, or the same and more where there are few others.
-  std::unique_ptr<adapt::ImageBatches> choice_images() const {
-    auto others = validation_.part(request_.samples, request_.choice);
-    if (others->images() >= request_.samples) return others;
-    return validation_.part(0, std::max(request_.choice, request_.samples));
-  }
-
-  Result<std::vector<adapt::Evaluation>> evaluate_on(const adapt::ImageBatches& images,
-                                                     const std::vector<std::size_t>& places,
-                                                     std::size_t& count) {
-    count = images.images();
-    space::Population designs(space_->genes().size());
-    for (const std::size_t i : places) designs.add(space_->parse(judged_[i].subnet).value());
-    FLEETFIT_ASSIGN(const auto quality, evaluator(images));
-    return quality->evaluate(designs);
-  }
-
   Status write() {
     if (!report_.best || request_.pool.empty()) return {};
     return adapt::write_pool({.device = request_.device,
@@ -368,10 +279,42 @@ class Adapting {
   std::unique_ptr<DeviceTimer> timer_;
   adapt::LatencyTable table_;
   adapt::SearchedSubnets searched_;
-  std::vector<adapt::JudgedSubnet> judged_;
 };
 
+/// The fastest subnet is known without its accuracy.
+ordered_json fastest_json(const AdaptReport& report) {
+  return {{"subnet", report.fastest.subnet}, {"latency_ms", report.fastest.latency_ms}};
+}
+
+ordered_json table_json(const AdaptReport& report) {
+  return {{"from", report.table_from}, {"error_percent", report.table_error_percent}};
+}
+
+ordered_json images_json(const AdaptReport& report) {
+  return {{"search", report.searched_images},
+          {"choice", report.choice_images},
+          {"test", report.test_images},
+          {"labels", report.labels}};
+}
+
 }  // namespace
+
+FLEETFIT_REPORT(AdaptedSubnet, subnet, latency_ms, accuracy)
+
+core::Fields fields_of(const AdaptReport*) {
+  using Report = AdaptReport;
+  static constexpr core::Field kAll[] = {
+      FLEETFIT_MEMBERS(Report, best),
+      core::field<&Report::compared>("compared").omit_default(),
+      core::written_field<Report, fastest_json>("fastest"),
+      FLEETFIT_MEMBERS(Report, budget_ms, device, strategy, evaluated, elapsed_s, profile_s,
+                       total_s, reuse, pool),
+      core::written_field<Report, table_json>("table"),
+      core::written_field<Report, images_json>("images"),
+      FLEETFIT_MEMBERS(Report, peak_memory_bytes, memory_limit_bytes, bundle_bytes, model_bytes,
+                       stopped)};
+  return {.all = kAll};
+}
 
 Result<AdaptReport> adapt_bundle(Workplace& workplace, const AdaptRequest& request,
                                  core::Progress& progress, const std::stop_token& stop) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "fleetfit/core/report_fields.h"
 #include "fleetfit/core/version.h"
 #include "fleetfit/cost/cost.h"
 #include "fleetfit/graph/export.h"
@@ -131,6 +132,60 @@ Status add_info(const elastic::BundleInfo& from, const std::string& name,
 }
 
 }  // namespace
+
+core::Fields fields_of(const BranchSummary*) {
+  static constexpr core::Field kAll[] = {
+      core::field<&BranchSummary::code>("branch"),
+      FLEETFIT_MEMBERS(BranchSummary, kind, span, share, macs, params, weight_bytes)};
+  return {.all = kAll};
+}
+
+FLEETFIT_REPORT(BlockSummary, name, input, output, branches)
+FLEETFIT_REPORT(ElasticModelSummary, name, macs, params, blocks)
+
+core::Fields fields_of(const BundleSummary*) {
+  using Summary = BundleSummary;
+  using elastic::BundleCheck;
+  using elastic::BundleInfo;
+  static constexpr core::Field kAll[] = {
+      FLEETFIT_MEMBERS(Summary, file),
+      core::field<&Summary::check, &BundleCheck::version>("version"),
+      core::field<&Summary::check, &BundleCheck::bytes>("bytes"),
+      core::field<&Summary::info, &BundleInfo::model_bytes>("model_bytes"),
+      core::field<&Summary::check, &BundleCheck::signature>("signature"),
+      FLEETFIT_MEMBERS(Summary, manifest_sha256),
+      core::field<&Summary::info, &BundleInfo::created_by>("created_by"),
+      core::field<&Summary::info, &BundleInfo::created>("created"),
+      core::field<&Summary::info, &BundleInfo::data>("data"),
+      core::field<&Summary::info, &BundleInfo::classes>("classes"),
+      core::field<&Summary::subnets_approximate>("subnets"),
+      core::field<&Summary::subnets>("subnets_exact"),
+      FLEETFIT_MEMBERS(Summary, original, models),
+      core::field<&Summary::info, &BundleInfo::samples>("samples")};
+  return {.all = kAll};
+}
+
+core::Fields fields_of(const VerifiedBundle*) {
+  using elastic::BundleCheck;
+  static constexpr core::Field kAll[] = {
+      FLEETFIT_MEMBERS(VerifiedBundle, file),
+      core::field<&VerifiedBundle::check, &BundleCheck::version>("version"),
+      core::field<&VerifiedBundle::check, &BundleCheck::bytes>("bytes"),
+      core::field<&VerifiedBundle::check, &BundleCheck::signature>("signature"),
+      core::field<&VerifiedBundle::check, &BundleCheck::sections>("sections")};
+  return {.all = kAll};
+}
+
+FLEETFIT_REPORT(WrittenSubnet, subnet, file, bytes, macs, params)
+
+core::Fields fields_of(const WrittenBundle*) {
+  static constexpr core::Field kAll[] = {
+      FLEETFIT_MEMBERS(WrittenBundle, file), core::field<&WrittenBundle::bytes>("bundle_bytes"),
+      FLEETFIT_MEMBERS(WrittenBundle, models, blocks, branches),
+      core::field<&WrittenBundle::subnets_approximate>("subnets"),
+      core::field<&WrittenBundle::subnets>("subnets_exact")};
+  return {.all = kAll};
+}
 
 Result<BundleSummary> show_bundle(const fs::path& file) {
   FLEETFIT_ASSIGN(const auto bundle, elastic::read_bundle(file));

@@ -257,8 +257,9 @@ Result<std::unique_ptr<fleet::Client>> call_server(const fit::Fleet& fleet) {
                              .authority = fleet.located(fleet.authority)});
 }
 
-Result<std::string> describe_agent(fleet::Client& client, const std::string& agent) {
-  const auto answer = client.get("/devices/" + agent);
+Result<std::string> describe_agent(const fit::Fleet& fleet, const std::string& agent) {
+  FLEETFIT_ASSIGN(const auto client, call_server(fleet));
+  const auto answer = client->get("/devices/" + agent);
   if (!answer) return core::within("agent " + agent, error_of(answer.error()));
   const auto hardware = text_of(*answer, "hardware");
   return fmt::format("{}, by the agent {}", hardware.empty() ? "not seen yet" : hardware, agent);

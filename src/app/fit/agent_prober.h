@@ -25,9 +25,9 @@ struct MeasuredByAgent {
 /// names none, or its token cannot be used.
 Result<std::unique_ptr<fleet::Client>> call_server(const fit::Fleet& fleet);
 
-/// What the server knows of a device, in one line for people. Fails with `device_failed` if there
-/// is none of that name.
-Result<std::string> describe_agent(fleet::Client& client, const std::string& agent);
+/// What the fleet's server knows of a device, in one line for people. Fails as `call_server` does,
+/// and with `device_failed` if there is none of that name.
+Result<std::string> describe_agent(const fit::Fleet& fleet, const std::string& agent);
 
 /// Sends designs as models to the server and waits for their measurements, which are kept in the
 /// store as well. A job that was asked for before is not done again. An agent that goes away is

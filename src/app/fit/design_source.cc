@@ -6,10 +6,9 @@
 #include <optional>
 #include <utility>
 
-#include "app/fit/agent_prober.h"
+#include "app/fit/fit_devices.h"
 #include "app/fit/fit_sources.h"
 #include "app/fit/fleet_tables.h"
-#include "app/fit/probers.h"
 #include "fleetfit/app/sources.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/core/thread_pool.h"
@@ -21,6 +20,7 @@ namespace {
 constexpr std::size_t kUsualSamples = 10;
 constexpr std::size_t kMostListed = 300'000;  // larger spaces are searched
 constexpr double kLeastGainPercent = 0.005;
+
 /// Designs that devices may get, and how accurate they are.
 struct RatedDesigns {
   space::Population designs = space::Population(1);
@@ -37,9 +37,6 @@ struct TableDevice {
   RatedDesigns found = {};                         // by a search for this device
   ProbeCount count = {};
 };
-
-/// "device:NAME" taken apart.
-std::string after_colon(const std::string& text) { return text.substr(text.find(':') + 1); }
 
 class DesignSource final : public fit::FitSource {
  public:
@@ -83,12 +80,11 @@ class DesignSource final : public fit::FitSource {
     fit::OpenedDevice device{.number = number, .written = written, .name = written.name};
     if (device.is_unmeasured()) return device;
     if (written.measure.starts_with("device:")) {
-      device.name = after_colon(written.measure);
+      device.name = written.measure.substr(written.measure.find(':') + 1);
       device.about = fmt::format("measured on {}", device.name);
-    } else if (written.measure.starts_with("agent:")) {
-      device.name = after_colon(written.measure);
-      FLEETFIT_ASSIGN(const auto client, call_server(fleet_));
-      FLEETFIT_ASSIGN(device.about, describe_agent(*client, device.name));
+    } else if (written.is_measured()) {
+      device.name = agent_of(written);
+      FLEETFIT_ASSIGN(device.about, describe_agent(fleet_, device.name));
     } else {
       FLEETFIT_ASSIGN(auto cells, tables_->cells_of(written));
       device.about = "looked up in " + cells.looked_up.table;
@@ -114,25 +110,10 @@ class DesignSource final : public fit::FitSource {
 
   Result<std::unique_ptr<fit::Prober>> prober(const fit::OpenedDevice& device) override {
     auto& own = devices_[device.number];
-    const ProbePlace probing{place_.workplace, place_.progress, place_.stop};
-    const auto budgets = fit::budgets_of(device.written);
-    if (own.cells) return make_table_prober(probing, std::move(own.cells->looked_up), own.count);
-    if (!device.written.measure.starts_with("agent:"))
-      return make_device_prober(probing,
-                                {.space = {*space_, space_->name()},
-                                 .device = device.name,
-                                 .budgets = budgets,
-                                 .protocol = measure::protocol_within(fleet_.measure_s),
-                                 .threads = place_.request.threads},
-                                own.count);
-    FLEETFIT_ASSIGN(auto client, call_server(fleet_));
-    return make_agent_prober(probing,
-                             {.space = {*space_, space_->name()},
-                              .agent = device.name,
-                              .budgets = budgets,
-                              .max_time_s = fleet_.measure_s,
-                              .patience_s = fleet_.wait_s},
-                             std::move(client), own.count);
+    if (own.cells)
+      return make_table_prober({place_.workplace, place_.progress, place_.stop},
+                               std::move(own.cells->looked_up));
+    return make_prober(place_, {*space_, space_->name()}, device, own.count);
   }
 
   Result<fit::FittedDevice> look_up(const fit::OpenedDevice& device) override {

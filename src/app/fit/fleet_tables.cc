@@ -15,7 +15,7 @@ namespace fleetfit::app {
 namespace {
 
 /// A column with a smaller share of its cells filled in is a new device.
-constexpr double kKnownShare = 0.5;
+constexpr double kFilledShare = 0.5;
 
 }  // namespace
 
@@ -77,7 +77,7 @@ Result<transfer::KnownDevices> FleetTables::known_by(const fit::FleetDevice& wri
 bool FleetTables::ReadTable::is_known(std::size_t column) const {
   const auto& values = table.values[column];
   const auto filled = std::ranges::count_if(values, [](double v) { return !std::isnan(v); });
-  return static_cast<double>(filled) >= kKnownShare * static_cast<double>(values.size());
+  return static_cast<double>(filled) >= kFilledShare * static_cast<double>(values.size());
 }
 
 Result<FleetTables::ReadTable> FleetTables::read_table(const std::string& file) const {

@@ -21,17 +21,9 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kBytesPerMb = 1e6;
 
-double latency_of(const store::Latency& latency, const std::string& statistic) {
-  if (statistic == "mean") return latency.mean_ms;
-  if (statistic == "p90") return latency.p90_ms;
-  if (statistic == "p99") return latency.p99_ms;
-  return latency.median_ms;
-}
-
 class TableProber final : public fit::Prober {
  public:
-  TableProber(const ProbePlace& place, LookedUp from, ProbeCount& count)
-      : place_(place), from_(std::move(from)), count_(count) {}
+  TableProber(const ProbePlace& place, LookedUp from) : place_(place), from_(std::move(from)) {}
 
   bool waits_for_others() const override { return true; }
 
@@ -40,7 +32,6 @@ class TableProber final : public fit::Prober {
     FLEETFIT_TRY(look_up(designs));
     std::vector<fit::Probe> probes;
     for (std::size_t i = 0; i < designs.size(); ++i) {
-      ++count_.asked;
       const auto known = known_.find(from_.space.space.format(designs[i]));
       probes.push_back(known == known_.end() ? fit::Probe{.problem = "its cell is empty"}
                                              : probe_of(known->second, from_.budgets));
@@ -71,7 +62,6 @@ class TableProber final : public fit::Prober {
     }
     if (fresh.empty()) return {};
     FLEETFIT_TRY(place_.workplace.store->add_measurements(fresh));
-    count_.made += fresh.size();
     for (auto& record : fresh) known_.emplace(*record.design, record);
     return {};
   }
@@ -114,7 +104,6 @@ class TableProber final : public fit::Prober {
 
   ProbePlace place_;
   LookedUp from_;
-  ProbeCount& count_;
   bool is_read_ = false;
   std::map<std::string, store::MeasurementRecord> known_;  // by design
 };
@@ -135,15 +124,13 @@ class DeviceProber final : public fit::Prober {
     if (place_.stop.stop_requested()) return fail(ErrorCode::cancelled, "stopped");
     const std::chrono::duration<double> took = place_.workplace.clock.now() - start;
     std::vector<fit::Probe> probes(designs.size(), fit::Probe{.problem = "it was not measured"});
-    bool anything = false;
+    const auto made_before = count_.made;
     for (const auto& one : measured) {
       probes[one.number] = probe_of(one.record, from_.budgets);
       ++count_.asked;
-      if (one.known) continue;
-      ++count_.made;
-      anything = true;
+      if (!one.known) ++count_.made;
     }
-    if (anything) count_.seconds += took.count();
+    if (count_.made > made_before) count_.seconds += took.count();
     return probes;
   }
 
@@ -157,26 +144,11 @@ class DeviceProber final : public fit::Prober {
 
 }  // namespace
 
-double cost_of(const store::MeasurementRecord& record, const fit::FitBudget& budget) {
-  if (record.status == store::MeasurementStatus::failed) return kNan;
-  switch (budget.quantity) {
-    case Quantity::latency_ms:
-      return record.latency ? latency_of(*record.latency, budget.statistic) : kNan;
-    case Quantity::energy_mj:
-      return record.energy ? record.energy->mj : kNan;
-    case Quantity::memory_mb:
-      return record.peak_memory_bytes ? static_cast<double>(*record.peak_memory_bytes) / kBytesPerMb
-                                      : kNan;
-    case Quantity::accuracy:
-      break;
-  }
-  return kNan;
-}
-
 fit::Probe probe_of(const store::MeasurementRecord& record,
                     const std::vector<fit::FitBudget>& budgets) {
   fit::Probe probe;
-  for (const auto& budget : budgets) probe.costs.push_back(cost_of(record, budget));
+  for (const auto& budget : budgets)
+    probe.costs.push_back(cost_of(record, budget.quantity, budget.statistic));
   for (std::size_t i = 0; i < budgets.size(); ++i) {
     if (!std::isnan(probe.costs[i])) continue;
     probe.costs.clear();
@@ -188,9 +160,8 @@ fit::Probe probe_of(const store::MeasurementRecord& record,
   return probe;
 }
 
-std::unique_ptr<fit::Prober> make_table_prober(const ProbePlace& place, LookedUp from,
-                                               ProbeCount& count) {
-  return std::make_unique<TableProber>(place, std::move(from), count);
+std::unique_ptr<fit::Prober> make_table_prober(const ProbePlace& place, LookedUp from) {
+  return std::make_unique<TableProber>(place, std::move(from));
 }
 
 std::unique_ptr<fit::Prober> make_device_prober(const ProbePlace& place, MeasuredHere from,

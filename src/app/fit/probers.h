@@ -40,8 +40,7 @@ struct LookedUp {
   std::string table = {};                                        ///< for people
   std::string fingerprint = {};                                  ///< of the tables and the column
 };
-std::unique_ptr<fit::Prober> make_table_prober(const ProbePlace& place, LookedUp from,
-                                               ProbeCount& count);
+std::unique_ptr<fit::Prober> make_table_prober(const ProbePlace& place, LookedUp from);
 
 /// A device of this machine.
 struct MeasuredHere {
@@ -57,8 +56,5 @@ std::unique_ptr<fit::Prober> make_device_prober(const ProbePlace& place, Measure
 /// What a measurement says of the budgets' costs.
 fit::Probe probe_of(const store::MeasurementRecord& record,
                     const std::vector<fit::FitBudget>& budgets);
-
-/// A number of a measurement: NaN if it does not have it.
-double cost_of(const store::MeasurementRecord& record, const fit::FitBudget& budget);
 
 }  // namespace fleetfit::app

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "app/elastic/subnet_accuracies.h"
 #include "app/elastic/subnet_images.h"
 #include "app/fit/fit_folder.h"
 #include "app/fit/fit_sources.h"

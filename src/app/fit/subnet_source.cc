@@ -7,10 +7,9 @@
 #include <utility>
 
 #include "app/elastic/adapt_timer.h"
-#include "app/fit/elastic_bundle.h"
+#include "app/fit/fit_devices.h"
 #include "app/fit/fit_sources.h"
 #include "app/fit/subnet_costs.h"
-#include "app/fit/subnet_devices.h"
 #include "app/fit/subnet_files.h"
 #include "app/fit/subnet_search.h"
 #include "fleetfit/app/devices.h"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -279,7 +280,34 @@ Status check_request(const DesignsRequest& request) {
   return check(request.protocol);
 }
 
+double latency_of(const store::Latency& latency, std::string_view statistic) {
+  if (statistic == "mean") return latency.mean_ms;
+  if (statistic == "p90") return latency.p90_ms;
+  if (statistic == "p99") return latency.p99_ms;
+  return latency.median_ms;
+}
+
 }  // namespace
+
+double cost_of(const store::MeasurementRecord& record, space::Quantity quantity,
+               std::string_view statistic) {
+  using space::Quantity;
+  constexpr double kBytesPerMb = 1e6;
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  if (record.status == store::MeasurementStatus::failed) return kNan;
+  switch (quantity) {
+    case Quantity::latency_ms:
+      return record.latency ? latency_of(*record.latency, statistic) : kNan;
+    case Quantity::energy_mj:
+      return record.energy ? record.energy->mj : kNan;
+    case Quantity::memory_mb:
+      return record.peak_memory_bytes ? static_cast<double>(*record.peak_memory_bytes) / kBytesPerMb
+                                      : kNan;
+    case Quantity::accuracy:
+      break;
+  }
+  return kNan;
+}
 
 Result<std::vector<MeasuredDesign>> measure_designs_of(Workplace& workplace,
                                                        const NamedSpace& space,

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "app/devices/opened_device.h"
+#include "app/measure/measuring_designs.h"
 #include "app/search/fitted_source.h"
 #include "fleetfit/app/measuring.h"
 #include "fleetfit/app/predicting_designs.h"
@@ -23,7 +24,6 @@
 namespace fleetfit::app {
 namespace {
 
-constexpr double kBytesPerMb = 1e6;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 constexpr std::array kQuantities = {std::string_view("latency_ms"), std::string_view("energy_mj"),
@@ -127,22 +127,6 @@ Result<OpenedSource> open_adapted(const SourcePlace& place, const std::filesyste
                       .about = std::move(about)};
 }
 
-double quantity_of(const store::MeasurementRecord& record, Quantity quantity) {
-  if (record.status == store::MeasurementStatus::failed) return kNan;
-  switch (quantity) {
-    case Quantity::latency_ms:
-      return record.latency ? record.latency->median_ms : kNan;
-    case Quantity::energy_mj:
-      return record.energy ? record.energy->mj : kNan;
-    case Quantity::memory_mb:
-      return record.peak_memory_bytes ? static_cast<double>(*record.peak_memory_bytes) / kBytesPerMb
-                                      : kNan;
-    case Quantity::accuracy:
-      break;
-  }
-  return kNan;
-}
-
 /// Measures what the store does not know; one batch at a time, as a device does one thing at once.
 /// Designs that failed, or were not reached before the user stopped it, have no number.
 class DeviceSource final : public space::Source {
@@ -162,7 +146,7 @@ class DeviceSource final : public space::Source {
     std::ranges::fill(out, kNan);
     bool anything = false;
     for (const auto& one : measured) {
-      out[one.number] = quantity_of(one.record, quantity_);
+      out[one.number] = cost_of(one.record, quantity_);
       if (one.known) continue;
       ++spent_.measurements;
       anything = true;

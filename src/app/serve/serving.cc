@@ -1,10 +1,13 @@
 #include "fleetfit/app/serving.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -14,12 +17,15 @@
 #include <utility>
 
 #include "app/devices/kernel_choices.h"
+#include "app/elastic/subnet_images.h"
 #include "app/models/image_input.h"
-#include "fleetfit/adapt/engine_subnets.h"
+#include "fleetfit/adapt/prepared_subnet.h"
 #include "fleetfit/app/adapting.h"
 #include "fleetfit/core/json.h"
+#include "fleetfit/core/line_splitter.h"
 #include "fleetfit/core/process_info.h"
 #include "fleetfit/core/random.h"
+#include "fleetfit/core/report_fields.h"
 #include "fleetfit/data/dataset.h"
 #include "fleetfit/elastic/bundle.h"
 
@@ -65,13 +71,7 @@ Status check_pool(const SubnetPool& pool, const ServeRequest& request, const Bun
 }
 
 /// Images of the test part as inputs of the model.
-struct Images {
-  std::unique_ptr<data::Dataset> dataset;
-  data::Preprocessing preprocessing;
-  std::vector<std::uint64_t> order;
-};
-
-Result<Images> open_images(const ServeRequest& request, const Bundle& bundle) {
+Result<SubnetImages> open_images(const ServeRequest& request, const Bundle& bundle) {
   const auto& first = bundle.models.front().blocks.front().branches.front().graph;
   FLEETFIT_ASSIGN(auto preprocessing,
                   core::within(request.bundle.string(), image_preprocessing(first)));
@@ -82,9 +82,10 @@ Result<Images> open_images(const ServeRequest& request, const Bundle& bundle) {
                               classes.size(), bundle.info.classes.size(), request.bundle.string()));
   }
   const std::size_t size = dataset->size();
-  return Images{.dataset = std::move(dataset),
-                .preprocessing = std::move(preprocessing),
-                .order = core::Random(request.seed).split("requests").sample(size, size)};
+  const auto order = core::Random(request.seed).split("requests").sample(size, size);
+  return SubnetImages{.dataset = std::move(dataset),
+                      .order = {order.begin(), order.end()},
+                      .preprocessing = std::move(preprocessing)};
 }
 
 /// The search must not take the time of the requests.
@@ -140,7 +141,7 @@ class BundleServing final : public Serving {
   std::int64_t bundle_bytes_ = 0;
   std::int64_t memory_bytes_ = 0;
   std::unique_ptr<elastic::SubnetSpace> space_;
-  std::optional<Images> images_;
+  std::optional<SubnetImages> images_;
   std::unique_ptr<adapt::SubnetPreparer> preparer_;
   std::unique_ptr<core::Progress> silent_ = core::make_silent_progress();
   std::chrono::nanoseconds started_{};
@@ -241,7 +242,7 @@ void BundleServing::wait_until(std::chrono::nanoseconds time, const std::stop_to
 }
 
 nlohmann::ordered_json BundleServing::status() const {
-  auto json = to_json(summary());
+  auto json = core::to_json(summary());
   json["bundle"] = bundle_.manifest_sha256;
   json["input_shape"] = server_->input_shape();
   json["output_shape"] = server_->output_shape();
@@ -249,12 +250,91 @@ nlohmann::ordered_json BundleServing::status() const {
   return json;
 }
 
+// --- lines ---
+
+/// Adds what can be read within a short while. False at the end.
+Result<bool> read_more(int input, core::LineSplitter& lines) {
+  constexpr int kTickMs = 50;
+  pollfd waiting{.fd = input, .events = POLLIN, .revents = 0};
+  if (::poll(&waiting, 1, kTickMs) <= 0) return true;
+  std::array<char, 65536> buffer;
+  const auto count = ::read(input, buffer.data(), buffer.size());
+  if (count < 0 && (errno == EINTR || errno == EAGAIN)) return true;
+  if (count < 0)
+    return fail(ErrorCode::io, fmt::format("requests cannot be read (error {})", errno));
+  lines.add({buffer.data(), static_cast<std::size_t>(count)});
+  return count > 0;
+}
+
+bool is_blank(std::string_view line) {
+  return line.find_first_not_of(" \t\r") == std::string_view::npos;
+}
+
 }  // namespace
+
+core::Fields fields_of(const ServeSummary*) {
+  using Summary = ServeSummary;
+  using Report = adapt::ServingReport;
+  constexpr auto kReport = &Summary::report;
+  static constexpr core::Field kAll[] = {
+      core::field<kReport, &Report::requests>("requests"),
+      core::computed("within_budget",
+                     [](const Summary& s) {
+                       return adapt::share_of(s.report.within_budget, s.report.requests);
+                     }),
+      core::computed("within_budget_after_1s",
+                     [](const Summary& s) {
+                       const auto& load = s.report.load;
+                       return adapt::share_of(load.settled_within_budget, load.settled);
+                     }),
+      core::field<kReport, &Report::switches>("switches"),
+      core::computed(
+          "accuracy",
+          [](const Summary& s) { return adapt::share_of(s.report.right, s.report.labelled); }),
+      core::field<kReport, &Report::median_ms>("median_ms"),
+      core::field<kReport, &Report::p95_ms>("p95_ms"),
+      FLEETFIT_MEMBERS(Summary, peak_memory_bytes),
+      core::field<kReport, &Report::prepared_bytes>("prepared_bytes"),
+      FLEETFIT_MEMBERS(Summary, memory_limit_bytes, bundle_bytes, model_bytes),
+      core::field<kReport, &Report::longest_switch_us>("longest_switch_us"),
+      FLEETFIT_MEMBERS(Summary, budget_ms, tail),
+      core::field<kReport, &Report::budget_met>("budget_met"),
+      core::field<kReport, &Report::ratio>("ratio"),
+      core::field<kReport, &Report::subnet>("subnet"),
+      FLEETFIT_MEMBERS(Summary, elapsed_s),
+      core::field<kReport, &Report::load>("load"),
+      core::field<kReport, &Report::subnets>("subnets")};
+  return {.all = kAll};
+}
 
 Result<std::unique_ptr<Serving>> open_serving(Workplace& workplace, const ServeRequest& request) {
   auto serving = std::make_unique<BundleServing>(workplace, request);
   FLEETFIT_TRY(serving->open());
   return serving;
+}
+
+Status serve_lines(Serving& serving, int input,
+                   const std::function<Status(std::string_view)>& write,
+                   const std::stop_token& stop) {
+  const std::size_t most = serving.most_request_bytes();
+  core::LineSplitter lines(most);
+  bool more = true;
+  while (!stop.stop_requested()) {
+    auto line = lines.next();
+    if (!line && more) {
+      FLEETFIT_ASSIGN(more, read_more(input, lines));
+      continue;
+    }
+    if (!line) line = lines.rest();
+    if (!line) return {};
+    const auto& [text, too_long] = *line;
+    if (!too_long && is_blank(text)) continue;
+    const auto reply =
+        too_long ? adapt::refusal(fmt::format("request: it is longer than {} bytes", most))
+                 : serving.answer(text);
+    FLEETFIT_TRY(write(reply.json));
+  }
+  return {};
 }
 
 }  // namespace fleetfit::app

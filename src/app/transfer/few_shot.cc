@@ -44,7 +44,7 @@ struct Fit {
   std::unique_ptr<const transfer::FewShotModel> model;
 };
 
-struct TrialOutcome {
+struct FewShotOutcome {
   FewShotTrial trial;
   Fit fit;
   std::vector<transfer::PredictedLatency> predictions;
@@ -171,13 +171,13 @@ Result<FewShotTrial> compare(const Problem& problem,
 }
 
 /// Measurements are looked up in the target's column, which is then held against the predictions.
-Result<TrialOutcome> run_trial(const Problem& problem, const FewShotRequest& request,
-                               std::uint64_t seed) {
+Result<FewShotOutcome> run_trial(const Problem& problem, const FewShotRequest& request,
+                                 std::uint64_t seed) {
   FLEETFIT_ASSIGN(const auto known, KnownDevices::learn(problem.table, problem.references,
                                                         options_of(request, seed)));
   const auto chosen = known.choose(designs_of(problem.table, problem.measured), request.samples);
   FLEETFIT_ASSIGN(auto fit, fit_rows(problem, known, picked(problem.measured, chosen)));
-  TrialOutcome outcome{.trial = {}, .fit = std::move(fit), .predictions = {}};
+  FewShotOutcome outcome{.trial = {}, .fit = std::move(fit), .predictions = {}};
   outcome.predictions.resize(problem.table.designs.size());
   outcome.fit.model->predict(problem.table.designs, outcome.predictions);
   FLEETFIT_ASSIGN(outcome.trial, compare(problem, outcome.predictions, outcome.fit.rows));
@@ -209,7 +209,7 @@ Result<FewShotReport> rehearse(const Problem& problem, const FewShotRequest& req
                 fmt::format("{} has {} measured designs, --samples asks for {}", problem.place(),
                             problem.measured.size(), request.samples));
   }
-  std::vector<std::optional<Result<TrialOutcome>>> outcomes(request.trials);
+  std::vector<std::optional<Result<FewShotOutcome>>> outcomes(request.trials);
   core::ThreadPool pool(request.threads);
   pool.parallel_for(request.trials, [&](std::size_t i) {
     auto& outcome = outcomes[i].emplace(run_trial(problem, request, request.seed + i));
@@ -222,7 +222,7 @@ Result<FewShotReport> rehearse(const Problem& problem, const FewShotRequest& req
     FLEETFIT_TRY(*outcome);
     report.trials.push_back((*outcome)->trial);
   }
-  TrialOutcome& first = **outcomes.front();
+  FewShotOutcome& first = **outcomes.front();
   report.predictions = std::move(first.predictions);
   report.samples_chosen = texts_of(problem.table, first.fit.rows);
   tell_model(problem, first.fit, kNext, report);

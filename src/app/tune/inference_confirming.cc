@@ -14,6 +14,7 @@
 #include "fleetfit/core/fields.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/process.h"
+#include "fleetfit/core/report_fields.h"
 
 namespace fleetfit::app {
 namespace {
@@ -235,6 +236,20 @@ double ConfirmedInference::error() const {
   if (scenario.kind == tune::ScenarioKind::offline)
     return expected.throughput / real.throughput - 1;
   return expected.mean_ms / real.mean_ms - 1;
+}
+
+core::Fields fields_of(const ConfirmedInference*) {
+  using Confirmed = ConfirmedInference;
+  static constexpr core::Field kAll[] = {
+      FLEETFIT_MEMBERS(Confirmed, device),
+      core::computed("scenario", [](const Confirmed& c) { return tune::describe(c.scenario); }),
+      core::field<&Confirmed::setting>("params"),
+      FLEETFIT_MEMBERS(Confirmed, expected, real),
+      core::computed<&Confirmed::error>("error"),
+      core::field<&Confirmed::batches>("batches_loaded"),
+      core::field<&Confirmed::energy_source>("energy_source").omit_default(),
+      FLEETFIT_MEMBERS(Confirmed, notes)};
+  return {.all = kAll};
 }
 
 Result<ConfirmedInference> confirm_inference(Workplace& workplace, const ConfirmRequest& request,

@@ -12,6 +12,7 @@
 #include "app/measure/model_session.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
+#include "fleetfit/core/report_fields.h"
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/graph/batch.h"
 #include "fleetfit/predict/graph_pricing.h"
@@ -188,7 +189,39 @@ Status keep(Workplace& workplace, const InferenceRequest& request, const DeviceI
        .found = std::chrono::floor<std::chrono::milliseconds>(workplace.clock.date())});
 }
 
+nlohmann::ordered_json best_json(const DeviceInference& inference) {
+  const auto& result = inference.result;
+  if (!result.best) return nullptr;
+  const auto& best = result.trials[*result.best];
+  const auto& cost = *best.cost;
+  nlohmann::ordered_json json = {{"params", tune::to_json(best.setting)},
+                                 {"latency_ms", cost.cost.latency_ms},
+                                 {"spread_ms", cost.spread_ms},
+                                 {"source", cost.predicted ? "predicted" : "measured"},
+                                 {"throughput", best.response.throughput},
+                                 {"capacity", best.response.capacity()},
+                                 {"response", core::to_json(best.response)}};
+  if (best.response.energy_mj)
+    json["energy_mj"] = {{"value", *best.response.energy_mj}, {"source", cost.energy_source}};
+  if (!cost.note.empty()) json["note"] = cost.note;
+  return json;
+}
+
 }  // namespace
+
+core::Fields fields_of(const DeviceInference*) {
+  using Inference = DeviceInference;
+  constexpr auto kResult = &Inference::result;
+  static constexpr core::Field kAll[] = {
+      FLEETFIT_MEMBERS(Inference, device, fingerprint, structure, known),
+      core::written_field<Inference, best_json>("best"),
+      core::computed("priced", [](const Inference& one) { return one.result.trials.size(); }),
+      core::field<kResult, &tune::InferenceResult::settings>("settings"),
+      core::field<kResult, &tune::InferenceResult::elapsed_s>("elapsed_s"),
+      core::computed("trials",
+                     [](const Inference& one) { return tune::to_json(one.result).at("trials"); })};
+  return {.all = kAll};
+}
 
 Result<std::string> structure_of_model(const std::filesystem::path& model,
                                        const ModelOptions& options) {

@@ -12,6 +12,7 @@
 #include "cli/tune/inference_text.h"
 #include "fleetfit/app/devices.h"
 #include "fleetfit/app/inference_tuning.h"
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/interrupt.h"
 
@@ -214,8 +215,8 @@ void print_all(Context& context, const std::vector<DeviceInference>& found,
   if (context.flags.json) {
     nlohmann::ordered_json json = {{"inference", nlohmann::ordered_json::array()},
                                    {"confirmed", nlohmann::ordered_json::array()}};
-    for (const auto& one : found) json["inference"].push_back(app::to_json(one));
-    for (const auto& one : confirmed) json["confirmed"].push_back(app::to_json(one));
+    for (const auto& one : found) json["inference"].push_back(core::to_json(one));
+    for (const auto& one : confirmed) json["confirmed"].push_back(core::to_json(one));
     context.print(json);
     return;
   }

@@ -3,6 +3,7 @@
 
 #include "cli/program.h"
 #include "cli/tune/inference_text.h"
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/interrupt.h"
 
 namespace fleetfit::cli {
@@ -14,9 +15,7 @@ Result<int> run_confirm(Context& context, const app::ConfirmStudyRequest& reques
   FLEETFIT_ASSIGN(const auto confirmed,
                   app::confirm_study(workplace, request, context.progress(), interrupt.token()));
   if (context.flags.json) {
-    auto json = nlohmann::ordered_json::array();
-    for (const auto& one : confirmed) json.push_back(app::to_json(one));
-    context.print(json);
+    context.print(core::to_json(confirmed));
     return 0;
   }
   std::string text;

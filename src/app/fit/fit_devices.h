@@ -1,13 +1,23 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
+#include "app/fit/agent_prober.h"
 #include "app/fit/fit_folder.h"
 #include "app/fit/fit_sources.h"
-#include "app/fit/probers.h"
 
-/// Devices that subnets are measured on: of this machine, or of a fleet's server.
+/// Devices that designs are measured on: of this machine, or of a fleet's server.
 namespace fleetfit::app {
+
+/// The agent of the fleet's server that measures there; "" if none does.
+std::string agent_of(const fit::FleetDevice& written);
+
+/// Measures on a device of this machine or by an agent, as the fleet file says it. The count is
+/// borrowed.
+Result<std::unique_ptr<fit::Prober>> make_prober(const FitPlace& place, const NamedSpace& space,
+                                                 const fit::OpenedDevice& device,
+                                                 ProbeCount& count);
 
 /// A device of this machine that the fleet file describes becomes a device of the workplace, under
 /// a name of the fleet's own.

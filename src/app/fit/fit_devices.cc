@@ -1,10 +1,9 @@
-#include "app/fit/subnet_devices.h"
+#include "app/fit/fit_devices.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "app/fit/agent_prober.h"
 #include "fleetfit/app/devices.h"
 
 namespace fleetfit::app {
@@ -53,11 +52,21 @@ class SecondsKeepingProber final : public fit::Prober {
   std::unique_ptr<fit::Prober> prober_;
 };
 
-Result<std::unique_ptr<fit::Prober>> prober_of(const FitPlace& place, const NamedSpace& space,
-                                               const fit::OpenedDevice& device, ProbeCount& count) {
+}  // namespace
+
+std::string agent_of(const fit::FleetDevice& written) {
+  constexpr std::string_view kAgent = "agent:";
+  const bool is_named = written.measure.starts_with(kAgent);
+  return is_named ? written.measure.substr(kAgent.size()) : written.agent;
+}
+
+Result<std::unique_ptr<fit::Prober>> make_prober(const FitPlace& place, const NamedSpace& space,
+                                                 const fit::OpenedDevice& device,
+                                                 ProbeCount& count) {
   const ProbePlace probing{place.workplace, place.progress, place.stop};
   const auto& written = device.written;
-  if (written.agent.empty()) {
+  const auto agent = agent_of(written);
+  if (agent.empty()) {
     return make_device_prober(probing,
                               {.space = space,
                                .device = device.name,
@@ -69,8 +78,8 @@ Result<std::unique_ptr<fit::Prober>> prober_of(const FitPlace& place, const Name
   FLEETFIT_ASSIGN(auto client, call_server(place.fleet));
   return make_agent_prober(probing,
                            {.space = space,
-                            .agent = written.agent,
-                            .as = written.name,
+                            .agent = agent,
+                            .as = written.agent.empty() ? "" : written.name,
                             .settings = {.runtime = written.runtime,
                                          .threads = written.threads,
                                          .cores = written.cores,
@@ -83,14 +92,11 @@ Result<std::unique_ptr<fit::Prober>> prober_of(const FitPlace& place, const Name
                            std::move(client), count);
 }
 
-}  // namespace
-
 Result<fit::OpenedDevice> open_subnet_device(const FitPlace& place, std::size_t number,
                                              const fit::FleetDevice& written) {
   if (!written.latency.empty()) return fit::OpenedDevice{.number = number, .written = written};
   if (!written.agent.empty()) {
-    FLEETFIT_ASSIGN(const auto client, call_server(place.fleet));
-    FLEETFIT_ASSIGN(auto about, describe_agent(*client, written.agent));
+    FLEETFIT_ASSIGN(auto about, describe_agent(place.fleet, written.agent));
     return fit::OpenedDevice{.number = number,
                              .written = written,
                              .name = fmt::format("{}.{}", written.agent, written.name),
@@ -118,7 +124,7 @@ Result<std::unique_ptr<fit::Prober>> make_subnet_prober(const FitPlace& place,
                                                         const fit::OpenedDevice& device,
                                                         FitFolder& folder) {
   auto keeping = std::make_unique<SecondsKeepingProber>(folder, measuring_step(device));
-  FLEETFIT_ASSIGN(auto prober, prober_of(place, space, device, keeping->count()));
+  FLEETFIT_ASSIGN(auto prober, make_prober(place, space, device, keeping->count()));
   keeping->measure_by(std::move(prober));
   return keeping;
 }
