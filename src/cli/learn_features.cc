@@ -56,12 +56,7 @@ Result<int> run(const Context& context, const Flags& flags) {
   FLEETFIT_ASSIGN(const auto request, request_of(context, flags));
   FLEETFIT_ASSIGN(const auto made, app::make_device_features(request));
   FLEETFIT_TRY(app::write_features(made, flags.output));
-  if (context.flags.json) {
-    context.print(app::to_json(made));
-  } else {
-    context.print(made_text(made, flags.output));
-  }
-  return 0;
+  return context.show(made, made_text(made, flags.output));
 }
 
 void add_flags(CLI::App& verb, Flags& flags) {
@@ -96,17 +91,15 @@ void add_flags(CLI::App& verb, Flags& flags) {
 }  // namespace
 
 void add_learn_features(CLI::App& learn, Context& context) {
-  auto flags = std::make_shared<Flags>();
-  auto* verb = learn.add_subcommand(
-      "features", "Describe devices by numbers: reference latencies, probes, data sheets");
+  auto [verb, flags] = add_verb<Flags>(
+      learn, "features", "Describe devices by numbers: reference latencies, probes, data sheets");
   add_flags(*verb, *flags);
   verb->footer(
       "What comes from several places is put together by the devices' names; what is not known of "
       "a device\nstays empty.\n\nExample:\n"
       "  fleetfit learn features --table latency.csv --space nasbench201 --references 10 -o "
       "features.csv");
-  verb->callback(
-      [flags, &context] { context.action = [flags, &context] { return run(context, *flags); }; });
+  context.on(verb, flags, run);
 }
 
 }  // namespace fleetfit::cli

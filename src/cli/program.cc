@@ -113,6 +113,25 @@ void Context::print(const std::string& text) const {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
+CLI::App& add_group(CLI::App& program, Context& context, const std::string& name,
+                    const std::string& what, const std::string& footer) {
+  auto* group = program.add_subcommand(name, what);
+  group->footer(footer);
+  group->require_subcommand(0, 1);
+  context.on(group, [group]() -> Result<int> {
+    const auto verbs =
+        group->get_subcommands([](const CLI::App* verb) { return !verb->get_group().empty(); });
+    std::string names;
+    for (const auto* verb : verbs) {
+      if (!names.empty()) names += verb == verbs.back() ? " or " : ", ";
+      names += verb->get_name();
+    }
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{} needs a verb: {}", group->get_name(), names));
+  });
+  return *group;
+}
+
 Result<std::string> own_program() {
   return core::running_program().map([](const auto& path) { return path.string(); });
 }

@@ -9,16 +9,14 @@
 #include "cli/open_dimensions.h"
 #include "cli/program.h"
 #include "cli/text_table.h"
-#include "cli/tune/inference_text.h"
+#include "cli/tune/study_text.h"
 #include "fleetfit/app/devices.h"
 #include "fleetfit/app/inference_tuning.h"
 #include "fleetfit/core/file.h"
-#include "fleetfit/core/interrupt.h"
 
 namespace fleetfit::cli {
 namespace {
 
-using Align = TextTable::Align;
 using app::DeviceInference;
 
 struct TuneFlags {
@@ -151,29 +149,23 @@ std::string energy_text(const tune::InferenceTrial& trial) {
 }
 
 std::string table_text(const tune::InferenceResult& result) {
-  TextTable table({{""},
-                   {"setting"},
-                   {"a run, ms", Align::right},
-                   {"response ms", Align::right},
-                   {"p95", Align::right},
-                   {"p99", Align::right},
-                   {"samples/s at most", Align::right},
-                   {"energy a sample", Align::right},
-                   {""}});
+  TextTable table(
+      " | setting | a run, ms {} | response ms {:.4g} | p95 {:.4g} | p99 {:.4g} | samples/s at "
+      "most {:.4g} | "
+      "energy a sample {} | ");
   for (std::size_t i = 0; i < result.trials.size(); ++i) {
     const auto& trial = result.trials[i];
     if (!trial.asked) continue;
     const auto name = tune::describe(trial.setting);
     if (!trial.cost) {
-      table.add({"", name, "-", "-", "-", "-", "-", "-", trial.reason});
+      table.add("", name, "-", "-", "-", "-", "-", "-", trial.reason);
       continue;
     }
     const auto& response = trial.response;
-    table.add({result.best == i ? "*" : "", name,
-               fmt::format("{:.4g} ± {:.2g}", trial.cost->cost.latency_ms, trial.cost->spread_ms),
-               fmt::format("{:.4g}", response.mean_ms), fmt::format("{:.4g}", response.p95_ms),
-               fmt::format("{:.4g}", response.p99_ms), fmt::format("{:.4g}", response.capacity()),
-               energy_text(trial), response.saturated ? "saturated" : trial.cost->note});
+    table.add(result.best == i ? "*" : "", name,
+              fmt::format("{:.4g} ± {:.2g}", trial.cost->cost.latency_ms, trial.cost->spread_ms),
+              response.mean_ms, response.p95_ms, response.p99_ms, response.capacity(),
+              energy_text(trial), response.saturated ? "saturated" : trial.cost->note);
   }
   return table.text();
 }
@@ -225,14 +217,13 @@ void print_all(Context& context, const std::vector<DeviceInference>& found,
   context.print(text);
 }
 
-Result<int> run_tune(Context& context, const TuneFlags& flags) {
+Result<int> run_tune(Context& context, const TuneFlags& flags, const std::stop_token& stop) {
   FLEETFIT_ASSIGN(const auto request, request_of(context, flags));
-  const core::Interrupt interrupt;
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
   std::vector<DeviceInference> found;
   for (const auto& device : request.study.devices) {
-    FLEETFIT_ASSIGN(auto one, app::tune_inference_on(workplace, request, device, context.progress(),
-                                                     interrupt.token()));
+    FLEETFIT_ASSIGN(auto one,
+                    app::tune_inference_on(workplace, request, device, context.progress(), stop));
     found.push_back(std::move(one));
   }
   std::vector<app::ConfirmedInference> confirmed;
@@ -245,7 +236,7 @@ Result<int> run_tune(Context& context, const TuneFlags& flags) {
                                             .seed = request.seed,
                                             .threads = request.threads,
                                             .power = request.power},
-                                           found, context.progress(), interrupt.token()));
+                                           found, context.progress(), stop));
   }
   print_all(context, found, confirmed);
   if (!flags.plot.empty()) {
@@ -296,9 +287,8 @@ void add_tune_flags(CLI::App& verb, TuneFlags& flags) {
 }
 
 void add_infer_tune(CLI::App& infer, Context& context) {
-  auto flags = std::make_shared<TuneFlags>();
-  auto* verb = infer.add_subcommand(
-      "tune", "Find the batch, cores, threads and precision that suit a scenario best");
+  auto [verb, flags] = add_verb<TuneFlags>(
+      infer, "tune", "Find the batch, cores, threads and precision that suit a scenario best");
   add_tune_flags(*verb, *flags);
   verb->footer(
       "Answers are kept in the store, for networks of the same structure on the same device. The "
@@ -306,9 +296,7 @@ void add_infer_tune(CLI::App& infer, Context& context) {
       "Example:\n  fleetfit infer tune resnet20.onnx --scenario server:32@100ms --cores 1,2\n"
       "  fleetfit infer tune m.onnx --scenario multistream:50hz --batch 1..16 --confirm 10 --plot "
       "m.html");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context] { return run_tune(context, *flags); };
-  });
+  context.on(verb, flags, run_tune);
 }
 
 // Not for people: fleetfit starts itself with this verb for a real run.
@@ -316,54 +304,19 @@ void add_serve(CLI::App& infer, Context& context) {
   auto* verb = infer.add_subcommand("serve", "Serve a plan that another process gives");
   verb->group("");
   verb->footer("Example:\n  fleetfit infer serve < plan.json");
-  verb->callback([&context] {
-    context.action = []() -> Result<int> {
-      return app::serve_inference_plan(std::cin, std::cout).map([] { return 0; });
-    };
+  context.on(verb, []() -> Result<int> {
+    return app::serve_inference_plan(std::cin, std::cout).map([] { return 0; });
   });
 }
 
 }  // namespace
 
-std::string confirmed_text(const app::ConfirmedInference& confirmed) {
-  TextTable table({{confirmed.device},
-                   {"mean ms", Align::right},
-                   {"p95 ms", Align::right},
-                   {"p99 ms", Align::right},
-                   {"samples/s", Align::right},
-                   {"a run, ms", Align::right},
-                   {"busy", Align::right},
-                   {"energy a sample", Align::right}});
-  const auto add = [&](std::string name, const tune::Response& r, const std::string& source) {
-    table.add({std::move(name), fmt::format("{:.4g}", r.mean_ms), fmt::format("{:.4g}", r.p95_ms),
-               fmt::format("{:.4g}", r.p99_ms), fmt::format("{:.4g}", r.throughput),
-               fmt::format("{:.4g}", r.run_ms), fmt::format("{:.0f} %", 100 * r.busy),
-               r.energy_mj ? fmt::format("{:.3g} mJ {}", *r.energy_mj, source) : "-"});
-  };
-  add("expected", confirmed.expected, "");
-  add("real", confirmed.real, confirmed.energy_source);
-  std::string text = fmt::format("{}, {}, for real:\n{}", tune::describe(confirmed.scenario),
-                                 tune::describe(confirmed.setting), table.text());
-  text += fmt::format(
-      "The expected {} is off by {:+.1f} %.\n",
-      confirmed.scenario.kind == tune::ScenarioKind::offline ? "throughput" : "response",
-      100 * confirmed.error());
-  for (const auto& note : confirmed.notes) text += note + "\n";
-  return text;
-}
-
 void add_infer(CLI::App& program, Context& context) {
-  auto* infer = program.add_subcommand("infer", "How to run a network where it is deployed");
-  infer->footer("Example:\n  fleetfit infer tune resnet20.onnx --scenario server:32@100ms");
-  infer->require_subcommand(0, 1);
-  infer->callback([infer, &context] {
-    if (!infer->get_subcommands().empty()) return;
-    context.action = []() -> Result<int> {
-      return fail(ErrorCode::invalid_input, "infer needs a verb: tune");
-    };
-  });
-  add_infer_tune(*infer, context);
-  add_serve(*infer, context);
+  auto& infer =
+      add_group(program, context, "infer", "How to run a network where it is deployed",
+                "Example:\n  fleetfit infer tune resnet20.onnx --scenario server:32@100ms");
+  add_infer_tune(infer, context);
+  add_serve(infer, context);
 }
 
 }  // namespace fleetfit::cli
