@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/models/image_input.h"
+#include "app/models/model_files.h"
 #include "fleetfit/core/random.h"
 
 namespace fleetfit::app {

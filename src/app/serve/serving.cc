@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "app/devices/engine_device.h"
-#include "app/models/image_input.h"
+#include "app/models/model_files.h"
 #include "fleetfit/adapt/engine_subnets.h"
 #include "fleetfit/app/adapting.h"
 #include "fleetfit/core/json.h"
