@@ -63,26 +63,19 @@ Result<int> run_adapt(Context& context, AdaptFlags& flags, const std::stop_token
 void add_search_flags(CLI::App& verb, AdaptFlags& flags) {
   auto& request = flags.request;
   verb.add_option("--strategy", request.strategy,
-                  "guided, evolution, annealing, nearby-evolution or nearby-annealing")
-      ->capture_default_str();
-  verb.add_option("--samples", request.samples, "Images of the validation part to search with")
-      ->capture_default_str();
+                  "guided, evolution, annealing, nearby-evolution or nearby-annealing");
+  verb.add_option("--samples", request.samples, "Images of the validation part to search with");
   verb.add_option("--choice-images", request.choice,
-                  "Most further images to choose the best of the finalists by")
-      ->capture_default_str();
+                  "Most further images to choose the best of the finalists by");
   verb.add_option("--test-images", request.test,
-                  "Most images of the test part to take accuracies on")
-      ->capture_default_str();
+                  "Most images of the test part to take accuracies on");
   verb.add_option("--labels", request.labels,
-                  "What is right: data, or original (what the original network says)")
-      ->capture_default_str();
+                  "What is right: data, or original (what the original network says)");
   verb.add_option("--reuse-memory", request.reuse_memory,
-                  "Most memory for features that subnets share; 0: none")
-      ->capture_default_str();
+                  "Most memory for features that subnets share; 0: none");
   verb.add_option(
-          "--program-memory", request.program_memory,
-          "About the most memory for what is ready to run: branches, and subnets that are timed")
-      ->capture_default_str();
+      "--program-memory", request.program_memory,
+      "About the most memory for what is ready to run: branches, and subnets that are timed");
 }
 
 }  // namespace
@@ -99,11 +92,8 @@ void add_adapt(CLI::App& program, Context& context) {
       ->required()
       ->type_name("DATASET");
   verb->add_option("--budget-ms", request.budget_ms, "Most milliseconds for an image")->required();
-  verb->add_option("--tail", request.tail, "What the budget is for: median, p95 or p99")
-      ->capture_default_str();
-  verb->add_option("--device", request.device, "The device to run on")
-      ->type_name("NAME")
-      ->capture_default_str();
+  verb->add_option("--tail", request.tail, "What the budget is for: median, p95 or p99");
+  verb->add_option("--device", request.device, "The device to run on")->type_name("NAME");
   add_search_flags(*verb, *flags);
   auto* table = verb->add_option("--table", request.table,
                                  "A latency table of this device instead of profiling it");

@@ -193,17 +193,13 @@ void add_draft(CLI::App& bundle, Context& context) {
   verb->add_option("MODEL", flags->model, "A trained model")->required();
   verb->add_option("-o,--output", flags->output, "The bundle to write")->required();
   verb->add_option("--granularity", flags->options.granularity,
-                   "Most parameters of a block, as a share of the network's")
-      ->capture_default_str();
+                   "Most parameters of a block, as a share of the network's");
   verb->add_option("--merge", flags->options.merge,
-                   "Most neighbours that a merged branch stands for beside its own block")
-      ->capture_default_str();
+                   "Most neighbours that a merged branch stands for beside its own block");
   verb->add_option("--shrink", flags->options.shrink, "Shares of channels that branches keep")
-      ->delimiter(',')
-      ->capture_default_str();
+      ->delimiter(',');
   verb->add_option("--merge-shrink", flags->options.merge_shrink,
-                   "Share of channels that a second branch for the most blocks keeps; 1: none")
-      ->capture_default_str();
+                   "Share of channels that a second branch for the most blocks keeps; 1: none");
   verb->footer("Example:\n  fleetfit bundle draft resnet20.onnx -o draft.ffb --merge 0");
   context.on(verb, [flags, &context] {
     flags->options.seed = context.flags.seed;

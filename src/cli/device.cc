@@ -66,13 +66,11 @@ void add_add(CLI::App& device, Context& context) {
   auto& request = flags->request;
   verb->add_option("NAME", request.name, "Its name: letters, digits, '-', '_' and '.'")->required();
   verb->add_option("--runtime", request.runtime,
-                   "auto, onednn, xnnpack or reference (the engine), onnxruntime, exec:COMMAND")
-      ->capture_default_str();
-  verb->add_option("--threads", request.threads, "Threads of an inference")->capture_default_str();
+                   "auto, onednn, xnnpack or reference (the engine), onnxruntime, exec:COMMAND");
+  verb->add_option("--threads", request.threads, "Threads of an inference");
   verb->add_option("--cores", request.cores, "Cores that it may use, such as 0,1 or 0-3");
   verb->add_option("--precision", request.precision,
-                   "fp32, or int8: float models are quantized, with ranges of random inputs")
-      ->capture_default_str();
+                   "fp32, or int8: float models are quantized, with ranges of random inputs");
   verb->add_option("--cpu-quota", request.cpu_quota_percent, "CPU time in percent of one core");
   verb->add_option("--memory-limit", request.memory_limit, "Most memory, such as 512M");
   verb->add_option("--frequency-khz", request.frequency_khz, "Highest clock frequency");
@@ -170,8 +168,7 @@ void add_probe(CLI::App& device, Context& context) {
       device, "probe",
       "Find out what this machine can do: arithmetic, bandwidth, classes of operators");
   verb->add_option("--seconds", flags->seconds, "Time for all measurements together")
-      ->check(CLI::Range(0.01, 3600.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.01, 3600.0));
   verb->add_option("--roofline", flags->roofline,
                    "An HTML page to write: the roofline with the zoo's networks on it");
   verb->footer(

@@ -48,20 +48,15 @@ void add_data_flags(CLI::App& verb, app::LearnData& data) {
 void add_training_flags(CLI::App& verb, app::LearnTraining& training) {
   verb.add_option("--method", training.method,
                   "supervised: from searched optima; unsupervised: through the networks")
-      ->check(CLI::IsMember({"supervised", "unsupervised"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"supervised", "unsupervised"}));
   verb.add_option("--compute", training.compute, "Train on cpu or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"cpu", "cuda"}));
   verb.add_option("--members", training.members, "Networks of each ensemble for a cost")
-      ->check(CLI::Range(2, 50))
-      ->capture_default_str();
+      ->check(CLI::Range(2, 50));
   verb.add_option("--optimizers", training.optimizers, "Optimizer networks")
-      ->check(CLI::Range(1, 50))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 50));
   verb.add_option("--effort", training.effort, "Multiplies the steps of all trainings")
-      ->check(CLI::Range(0.001, 1000.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.001, 1000.0));
 }
 
 struct TrainFlags {
@@ -85,16 +80,13 @@ Result<int> run_train(Context& context, TrainFlags flags, const std::stop_token&
   FLEETFIT_ASSIGN(auto workplace, workplace_for(context, request.data));
   FLEETFIT_ASSIGN(const auto report,
                   app::learn_train(workplace, request, context.progress(), stop));
-  if (context.flags.json) {
-    context.print(app::to_json(report));
-  } else {
-    context.print(fmt::format(
-        "learned from {} designs on {} devices in {:.0f} s\nrank correlation {:.3f} on devices "
-        "that a network had not seen; safety margin {:.1f} %\n",
-        report.designs, report.devices.size(), report.elapsed_s, report.rank_correlation,
-        100 * report.margin));
-  }
-  return 0;
+  return context.show(
+      report,
+      fmt::format(
+          "learned from {} designs on {} devices in {:.0f} s\nrank correlation {:.3f} on devices "
+          "that a network had not seen; safety margin {:.1f} %\n",
+          report.designs, report.devices.size(), report.elapsed_s, report.rank_correlation,
+          100 * report.margin));
 }
 
 void add_train(CLI::App& learn, Context& context) {
@@ -106,16 +98,14 @@ void add_train(CLI::App& learn, Context& context) {
       ->type_name("DEVICE=SOURCE");
   verb->add_option("--max-time", flags->max_time_s,
                    "Most seconds for each design that is measured by a device: source")
-      ->check(CLI::Range(0.01, 86400.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.01, 86400.0));
   verb->add_option("--first-designs", request.exploration.first,
                    "Designs to measure at first; 0: all of the table");
   verb->add_option("--rounds", request.exploration.rounds,
                    "Rounds of measuring where the networks disagree")
       ->capture_default_str();
   verb->add_option("--round-designs", request.exploration.each, "Designs of a round")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 1'000'000));
   add_training_flags(*verb, request.training);
   verb->add_option("-o,--output", request.output, "The model to write")->required();
   verb->footer(
@@ -168,8 +158,7 @@ void add_apply(CLI::App& learn, Context& context) {
   verb->add_option("--budget-mj", request->budget_mj, "Most energy");
   verb->add_option("--sure", request->sure,
                    "How likely a budget has to be kept; less is taken if no design has as much")
-      ->check(CLI::Range(0.01, 0.99))
-      ->capture_default_str();
+      ->check(CLI::Range(0.01, 0.99));
   verb->add_option("--weights", request->weights,
                    "Instead of budgets: weights of energy and latency, or of latency alone")
       ->delimiter(',');
@@ -203,10 +192,9 @@ void add_bulk(CLI::App& learn, Context& context) {
   verb->add_option("--device-features", request->device_features,
                    "Devices that synthetic ones are mixed from, CSV")
       ->required();
-  verb->add_option("--devices", request->devices, "How many")->capture_default_str();
+  verb->add_option("--devices", request->devices, "How many");
   verb->add_option("--budget-factor", request->budget_factor,
-                   "Budget of each, relative to a typical design's latency there")
-      ->capture_default_str();
+                   "Budget of each, relative to a typical design's latency there");
   verb->add_option("-o,--output", request->output, "A table of all answers, CSV");
   verb->footer(
       "Example:\n  fleetfit learn bulk model.json --device-features devices.csv --devices 1000000");
@@ -276,8 +264,7 @@ void add_eval(CLI::App& learn, Context& context) {
   verb->add_option("--budgets", request.budgets,
                    "Budgets of each device: so many over the range of its latencies, so many over "
                    "their quantiles")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 1000));
   verb->add_option("--choose-references", request.choose_references,
                    "Instead of the file's features: latencies of so many designs, chosen by what "
                    "the known devices of a split teach");

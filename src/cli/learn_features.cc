@@ -71,8 +71,7 @@ void add_flags(CLI::App& verb, Flags& flags) {
       ->needs(table);
   verb.add_option("--references", references.count,
                   "How many designs to choose where none is named")
-      ->check(CLI::Range(1, 10'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 10'000));
   verb.add_option("--devices", references.devices, "Columns of the table to take; all without it")
       ->delimiter(',')
       ->needs(table);
@@ -81,8 +80,7 @@ void add_flags(CLI::App& verb, Flags& flags) {
       ->take_all();
   auto* sheet = verb.add_option("--sheet", flags.sheet.file, "A data sheet of devices, CSV");
   verb.add_option("--sheet-key", flags.sheet.device_column, "Its column with the devices' names")
-      ->needs(sheet)
-      ->capture_default_str();
+      ->needs(sheet);
   verb.add_option("--add", flags.files, "A file of features to add to; may be given again")
       ->take_all();
   verb.add_option("-o,--output", flags.output, "The file to write")->required();

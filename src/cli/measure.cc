@@ -345,17 +345,14 @@ void add_cluster_flags(CLI::App& verb, MeasureFlags& flags) {
   verb.add_option("--executor", flags.executor,
                   "Where the designs of a --space are measured: here, or by jobs of a cluster "
                   "(docs/slurm.md)")
-      ->check(CLI::IsMember({"local", "slurm"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"local", "slurm"}));
   verb.add_option("--jobs", flags.jobs, "So many jobs at a time; 0: as the cluster likes")
       ->check(CLI::Range(0, 100'000));
   verb.add_option("--designs-per-job", flags.designs_of_each, "Designs that one job measures")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 1'000'000));
   verb.add_option("--resources", flags.resources,
                   "What a job needs, as in study files: '{cores: 2, partition: edge}'");
-  verb.add_option("--folder", flags.folder, "For the logs of jobs; all nodes can write it")
-      ->capture_default_str();
+  verb.add_option("--folder", flags.folder, "For the logs of jobs; all nodes can write it");
 }
 
 }  // namespace
@@ -383,13 +380,11 @@ void add_measure(CLI::App& program, Context& context) {
       ->default_str("local");
   verb->add_flag("--ops", flags->ops, "Also the time of each operator");
   verb->add_option("--max-time", flags->max_time_s, "Most seconds for each model on each device")
-      ->check(CLI::Range(0.01, 86400.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.01, 86400.0));
   verb->add_option(
           "--target-ci", flags->target_percent,
           "Half width of the median's 95 % interval that the runs are to reach, in percent")
-      ->check(CLI::Range(0.01, 100.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.01, 100.0));
   auto* table = verb->add_option("--power-table", flags->power_table,
                                  "Power of a CPU's cores by cluster and frequency (CSV), where no "
                                  "sensor tells the energy")

@@ -179,8 +179,7 @@ void add_zoo(CLI::App& model, Context& context) {
                    "The network to show, or to write with -o; without: the list");
   verb->add_option("-o,--output", flags->output, "File to write, or folder with --all");
   verb->add_flag("--all", flags->all, "Write every network into the folder");
-  verb->add_option("--width", flags->request.width, "Multiplies the number of channels")
-      ->capture_default_str();
+  verb->add_option("--width", flags->request.width, "Multiplies the number of channels");
   verb->add_option("--classes", flags->request.classes, "Number of classes");
   verb->add_option("--image", flags->request.image, "Height and width of the input");
   verb->add_option("--channels", flags->request.channels, "Channels of the input");

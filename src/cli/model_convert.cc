@@ -76,14 +76,11 @@ void add_quantize_flags(CLI::App& verb, ConvertFlags& flags) {
                   "images:DIR or random")
       ->type_name("DATASET")
       ->needs(precision);
-  verb.add_option("--method", request.method, "Ranges: min-max or percentile (99.99 %)")
-      ->capture_default_str();
+  verb.add_option("--method", request.method, "Ranges: min-max or percentile (99.99 %)");
   verb.add_option("--samples", request.samples, "Images to calibrate with")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 1'000'000));
   verb.add_option("--test-images", request.test_images, "Most images to take the accuracy on")
-      ->check(CLI::Range(1, 10'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 10'000'000));
   verb.add_option("--mean", request.mean, "Of each channel, subtracted from pixels of 0 to 1")
       ->delimiter(',')
       ->allow_extra_args(false);

@@ -95,7 +95,7 @@ Result<int> run_check(Context& context, CheckFlags& flags) {
 void add_model_run(CLI::App& model, Context& context) {
   auto [verb, flags] = add_verb<RunFlags>(model, "run", "Run a model once and write its outputs");
   verb->add_option("FILE", flags->file, "A model: ONNX, TFLite or ncnn's .param")->required();
-  verb->add_option("--device", flags->request.device, "Where to run it")->capture_default_str();
+  verb->add_option("--device", flags->request.device, "Where to run it");
   verb->add_option("--input", flags->inputs, "Values of an input, as numpy writes them")
       ->type_name("NAME=FILE.npy")
       ->allow_extra_args(false);
@@ -120,8 +120,7 @@ void add_model_check(CLI::App& model, Context& context) {
       ->type_name("RUNTIME")
       ->required();
   verb->add_option("--precision", flags->request.precision,
-                   "int8: quantize a float model before, with ranges of random inputs")
-      ->capture_default_str();
+                   "int8: quantize a float model before, with ranges of random inputs");
   add_open_dimension_flags(*verb, flags->open);
   verb->footer(fmt::format(
       "Both run on the same random inputs (--seed). The relative difference of an output is the\n"

@@ -34,8 +34,7 @@ void add_networks(CLI::App& verb, NetworkFlags& flags, CLI::Option& table) {
   verb.add_option("FILE", flags.files, "Models: ONNX, TFLite or ncnn's .param");
   verb.add_option("--max-time", flags.max_time_s,
                   "Most seconds for each network that was not measured yet")
-      ->check(CLI::Range(0.01, 86400.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.01, 86400.0));
   verb.add_flag("--stored", flags.stored,
                 "Measure nothing: what the store has of the device, which may be elsewhere")
       ->excludes(&table);
@@ -150,16 +149,14 @@ void add_train(CLI::App& predict, Context& context) {
   auto* device = verb->add_option("--device", flags->device, "The device");
   verb->add_option("--method", flags->method,
                    "auto (the best of them for each kind of kernel), lasso, rf, gbdt, mlp or "
-                   "table; with --table auto, linear, trees, table or graph")
-      ->capture_default_str();
+                   "table; with --table auto, linear, trees, table or graph");
   auto* table = verb->add_option(
       "--table", flags->table,
       "FILE.csv#COLUMN instead of a device: times of whole networks, designs of --space");
   table->excludes(device);
   verb->add_option("--encoding", flags->encoding,
                    "What is seen of a design: auto, or an encoding of the space")
-      ->needs(table)
-      ->capture_default_str();
+      ->needs(table);
   verb->add_option("--budget-s", flags->budget_s,
                    "Most seconds to train a graph network; by default as long as it takes")
       ->needs(table)

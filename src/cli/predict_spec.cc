@@ -10,7 +10,7 @@ namespace {
 
 struct SpecFlags {
   app::PaperDeviceRequest request;
-  predict::RooflineSpecification roofline;
+  predict::RooflineSpecification roofline = {.gflops = 0, .gbytes_per_s = 0};  ///< to be said
   std::string accelerator;
 };
 
@@ -40,12 +40,10 @@ void add_predict_spec(CLI::App& predict, Context& context) {
       verb->add_option("--gbytes", flags->roofline.gbytes_per_s, "10^9 bytes per second of memory");
   gflops->needs(bandwidth);
   bandwidth->needs(gflops);
-  verb->add_option("--kernel-us", flags->roofline.kernel_us, "Microseconds to start a kernel")
-      ->capture_default_str();
-  verb->add_option("--precision", flags->request.precision, "fp32 or int8")->capture_default_str();
+  verb->add_option("--kernel-us", flags->roofline.kernel_us, "Microseconds to start a kernel");
+  verb->add_option("--precision", flags->request.precision, "fp32 or int8");
   verb->add_option("--rules", flags->request.rules,
-                   "How networks become kernels: engine, plain, tflite-gpu:mali-g76, …")
-      ->capture_default_str();
+                   "How networks become kernels: engine, plain, tflite-gpu:mali-g76, …");
   verb->add_option("--accelerator", flags->accelerator,
                    "A tiled accelerator instead: zcu102-1 to zcu102-9")
       ->excludes(gflops);

@@ -11,6 +11,7 @@
 
 #include "fleetfit/app/workplace.h"
 #include "fleetfit/core/clock.h"
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/interrupt.h"
 #include "fleetfit/core/progress.h"
 #include "fleetfit/core/result.h"
@@ -86,6 +87,7 @@ class Context {
       if constexpr (std::is_same_v<Report, nlohmann::ordered_json>) {
         print(report);
       } else {
+        using core::to_json;  // of records that are described
         print(to_json(report));
       }
     } else if constexpr (std::is_invocable_v<Text, const Report&>) {

@@ -124,11 +124,12 @@ Status check_flags(const RunFlags& flags) {
 
 /// Where answers go to the standard output, the summary is the last line there, or goes elsewhere.
 void print_summary(Context& context, const RunFlags& flags, const app::ServeSummary& summary) {
+  using core::to_json;
   const bool lines = flags.stdin_lines;
   if (context.flags.json && lines) {
-    context.print(core::format_json_line({{"summary", app::to_json(summary)}}) + "\n");
+    context.print(core::format_json_line({{"summary", to_json(summary)}}) + "\n");
   } else if (context.flags.json) {
-    context.print(app::to_json(summary));
+    context.print(to_json(summary));
   } else if (!lines) {
     context.print(summary_text(summary));
   } else if (!context.flags.quiet) {
@@ -178,15 +179,13 @@ void add_serving_run(CLI::App& program, Context& context) {
   verb->add_option("--budget-ms", request.budget_ms, "Most milliseconds that a request may take")
       ->required()
       ->check(CLI::PositiveNumber);
-  verb->add_option("--tail", request.tail, "Which latency has to keep the budget: median, p95, p99")
-      ->capture_default_str();
+  verb->add_option("--tail", request.tail,
+                   "Which latency has to keep the budget: median, p95, p99");
   add_sources(*verb, *flags);
   verb->add_option("--events", request.events, "A line of JSON for every switch goes there")
       ->type_name("FILE.jsonl");
-  verb->add_option("--device", request.device, "Threads and kernels are those of this device")
-      ->capture_default_str();
-  verb->add_option("--memory", request.memory, "Most memory for subnets that are held ready")
-      ->capture_default_str();
+  verb->add_option("--device", request.device, "Threads and kernels are those of this device");
+  verb->add_option("--memory", request.memory, "Most memory for subnets that are held ready");
   verb->add_option("--public-key", flags->public_key,
                    "Refuse a bundle that is not signed by this key")
       ->type_name("PUBLIC.pem");

@@ -46,30 +46,23 @@ void add_common(CLI::App& verb, CommonFlags& flags) {
   verb.add_option("--accuracy", flags.accuracy, "Where the accuracy of a design comes from")
       ->type_name("SOURCE");
   verb.add_option("--population", flags.evolution.population, "Designs in a population")
-      ->check(CLI::Range(2, 10'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(2, 10'000'000));
   verb.add_option("--generations", flags.evolution.generations, "Populations in all")
-      ->check(CLI::Range(1, 10'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 10'000'000));
   verb.add_option("--parent-ratio", flags.evolution.parent_ratio,
                   "Share of the population that survives")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.0, 1.0));
   verb.add_option("--mutation-prob", flags.evolution.mutation_probability,
                   "Probability with which a gene of a mutating child changes")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.0, 1.0));
   verb.add_option("--mutation-ratio", flags.evolution.mutation_ratio,
                   "Mutating children, as a share of the population")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.0, 1.0));
   verb.add_option("--fit", flags.fit,
-                  "How fitted: sources learn: auto (linear or trees) or mlp (four dense layers)")
-      ->capture_default_str();
+                  "How fitted: sources learn: auto (linear or trees) or mlp (four dense layers)");
   verb.add_option("--max-time", flags.max_time_s,
                   "Most seconds for each design that is measured by a device: source")
-      ->check(CLI::Range(0.01, 86400.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.01, 86400.0));
   verb.add_option("-o,--output", flags.output, "Also write the result to this JSON file");
   verb.add_option("--plot", flags.plot, "Write a page of HTML with a chart");
 }
@@ -250,20 +243,17 @@ void add_bisect(CLI::App& search, Context& context) {
   verb->add_option("--budget-mj", request.target_energy.budget, "Most millijoules on the device");
   verb->add_option("--max-measurements", request.max_measurements,
                    "Most designs to measure on the device")
-      ->check(CLI::Range(1, 100'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 100'000));
   verb->add_flag("--compare-scaling", request.compare_scaling,
                  "Also measure what scaling the depth of one good design gives");
   verb->add_option("--compare-predictor", request.compare_predictor,
                    "Also search with a predictor of the device's own")
       ->type_name("SOURCE");
   verb->add_option("--devices", request.devices, "Devices of the fleet, for the account of costs")
-      ->check(CLI::Range(1, 1'000'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 1'000'000'000));
   verb->add_option("--predictor-measurements", request.predictor_measurements,
                    "Designs that a predictor would be built from, for the account of costs")
-      ->check(CLI::Range(1, 1'000'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 1'000'000'000));
   verb->footer(
       "The exit status is 1 if no measured design keeps the budget; the nearest is printed.\n\n"
       "Example:\n"

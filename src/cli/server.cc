@@ -44,11 +44,8 @@ Result<server::ListenOptions> listen_options(const ServerFlags& flags) {
 }
 
 void announce(Context& context, const std::string& url, const std::string& advice) {
-  if (context.flags.json) {
-    context.print(nlohmann::ordered_json{{"url", url}});
-  } else {
-    context.print(fmt::format("listening on {}\n{}", url, advice));
-  }
+  context.show(nlohmann::ordered_json{{"url", url}},
+               fmt::format("listening on {}\n{}", url, advice));
   std::fflush(stdout);
 }
 
@@ -107,8 +104,7 @@ void add_create(CLI::App& token, Context& context) {
       add_verb<app::NewToken>(token, "create", "Make a token and print it, this once");
   verb->add_option("--role", wanted->role,
                    "admin (may do everything), viewer (sees everything but tokens and audit) or "
-                   "agent (a device: sees its own jobs)")
-      ->capture_default_str();
+                   "agent (a device: sees its own jobs)");
   verb->add_option("--name", wanted->name, "For people, to tell it from others");
   verb->add_option("--expires", wanted->lifetime,
                    "After how long it is worth nothing: 12h, 30d, 2w; else never");
@@ -150,18 +146,15 @@ void add_server(CLI::App& program, Context& context) {
       program, "server", "Keep a fleet's devices, jobs and results, with an API and a web page");
   verb->add_option("--listen", flags->listen,
                    "Where; addresses that others reach need a certificate")
-      ->type_name("ADDRESS:PORT")
-      ->capture_default_str();
+      ->type_name("ADDRESS:PORT");
   verb->add_option("--tls-cert", flags->certificate, "Certificate with its chain, PEM")
       ->type_name("FILE");
   verb->add_option("--tls-key", flags->key, "Its private key, PEM")->type_name("FILE");
   verb->add_option("--files", flags->files, "Folder for models and bundles that jobs need")
-      ->type_name("DIR")
-      ->capture_default_str();
+      ->type_name("DIR");
   verb->add_option("--keep-events", flags->keep_events_days, "Forget events after so many days")
       ->type_name("DAYS")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      ->check(CLI::PositiveNumber);
   verb->footer(
       "Stops at SIGINT or SIGTERM, after the requests that it has. docs/fleet.md describes the "
       "API.\n\nExample:\n"

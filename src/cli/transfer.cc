@@ -35,10 +35,9 @@ app::TransferTable table_of(const TableFlags& flags) {
   return {.file = flags.file, .space = flags.space, .devices = flags.devices};
 }
 
-CLI::Option* add_threshold(CLI::App& verb, double& threshold) {
-  return verb.add_option("--threshold", threshold, "Rank correlation that is enough")
-      ->check(CLI::Range(-1.0, 1.0))
-      ->capture_default_str();
+void add_threshold(CLI::App& verb, double& threshold) {
+  verb.add_option("--threshold", threshold, "Rank correlation that is enough")
+      ->check(CLI::Range(-1.0, 1.0));
 }
 
 std::string roofline_text(const app::RooflinePair& pair) {
@@ -136,8 +135,7 @@ void add_estimate(CLI::App& transfer, Context& context) {
       ->required();
   verb->add_option("--samples", flags->spread.samples, "Designs in a sample")->required();
   verb->add_option("--trials", flags->spread.trials, "Random samples to draw")
-      ->check(CLI::Range(1, 10'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 10'000'000));
   add_threshold(*verb, flags->threshold);
   verb->footer(
       "Example:\n  fleetfit transfer estimate latency.csv --space nasbench201 --pair "
@@ -233,11 +231,9 @@ void add_adapt_proxy(CLI::App& transfer, Context& context) {
   verb->add_option("--target", request.target, "The new device, a column")->required();
   verb->add_option("--samples", request.samples, "Designs measured on the target")->required();
   verb->add_option("--validation", request.validation,
-                   "Designs measured beside them, to choose how much may change")
-      ->capture_default_str();
+                   "Designs measured beside them, to choose how much may change");
   verb->add_option("--trials", request.trials, "Random samples to try; results are means")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 1'000'000));
   verb->add_option("-o,--output", flags->output, "The adapted proxy's file to write")
       ->type_name("FILE");
   verb->footer(
@@ -301,20 +297,15 @@ void add_transfer_run(CLI::App& transfer, Context& context) {
   verb->add_option("--accuracy", request.accuracy, "Quality of designs")
       ->type_name("SOURCE")
       ->required();
-  verb->add_option("--samples", request.options.samples, "Designs measured first")
-      ->capture_default_str();
+  verb->add_option("--samples", request.options.samples, "Designs measured first");
   verb->add_option("--step", request.options.step, "Designs measured more while that is not enough")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  verb->add_option("--max-samples", request.most_samples, "Most designs measured as samples")
-      ->capture_default_str();
+      ->check(CLI::Range(1, 1'000'000));
+  verb->add_option("--max-samples", request.most_samples, "Most designs measured as samples");
   verb->add_option("--validation", request.options.validation,
                    "Samples that are set aside at a time while adapting")
-      ->check(CLI::Range(2, 1'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(2, 1'000'000));
   verb->add_option("--max-time", flags->max_time_s, "Most seconds for each design on a device")
-      ->check(CLI::Range(0.01, 86400.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.01, 86400.0));
   add_threshold(*verb, request.options.threshold);
   verb->footer(
       "A SOURCE is table:FILE.csv#COLUMN, predictor:FILE, adapted:FILE, device:NAME or\n"

@@ -72,13 +72,10 @@ void add_transfer_fewshot(CLI::App& transfer, Context& context) {
   verb->add_option("--target", request.target,
                    "The device to predict: a column, which may be mostly empty")
       ->required();
-  verb->add_option("--samples", request.samples, "Measurements on the target")
-      ->capture_default_str();
+  verb->add_option("--samples", request.samples, "Measurements on the target");
   verb->add_option("--reference-samples", request.reference_samples,
-                   "Designs of each reference to learn from, by chance")
-      ->capture_default_str();
-  verb->add_option("--trials", request.trials, "Repeat with other seeds and tell the means")
-      ->capture_default_str();
+                   "Designs of each reference to learn from, by chance");
+  verb->add_option("--trials", request.trials, "Repeat with other seeds and tell the means");
   verb->add_option("-o,--output", flags->output,
                    "Write all predictions: JSON, or a CSV table to search in");
   verb->footer(

@@ -203,18 +203,19 @@ Result<std::vector<app::ConfirmedInference>> confirm_all(app::Workplace& workpla
 
 void print_all(Context& context, const std::vector<DeviceInference>& found,
                const std::vector<app::ConfirmedInference>& confirmed) {
-  if (context.flags.json) {
-    nlohmann::ordered_json json = {{"inference", nlohmann::ordered_json::array()},
-                                   {"confirmed", nlohmann::ordered_json::array()}};
-    for (const auto& one : found) json["inference"].push_back(app::to_json(one));
-    for (const auto& one : confirmed) json["confirmed"].push_back(app::to_json(one));
-    context.print(json);
-    return;
-  }
+  using core::to_json;
+  nlohmann::ordered_json json = {{"inference", nlohmann::ordered_json::array()},
+                                 {"confirmed", nlohmann::ordered_json::array()}};
   std::string text;
-  for (const auto& one : found) text += inference_text(one);
-  for (const auto& one : confirmed) text += "\n" + confirmed_text(one);
-  context.print(text);
+  for (const auto& one : found) {
+    json["inference"].push_back(to_json(one));
+    text += inference_text(one);
+  }
+  for (const auto& one : confirmed) {
+    json["confirmed"].push_back(to_json(one));
+    text += "\n" + confirmed_text(one);
+  }
+  context.show(json, text);
 }
 
 Result<int> run_tune(Context& context, const TuneFlags& flags, const std::stop_token& stop) {
@@ -257,30 +258,24 @@ void add_tune_flags(CLI::App& verb, TuneFlags& flags) {
       ->type_name("NAME")
       ->allow_extra_args(false)
       ->default_str("local");
-  verb.add_option("--scenario", flags.scenario,
-                  "How requests come: single, offline, server:SAMPLES@PERIODms, multistream:RATEhz")
-      ->capture_default_str();
-  verb.add_option("--batch", flags.batch, "Batches to choose from: 1..32 or 1,4,8")
-      ->capture_default_str();
+  verb.add_option(
+      "--scenario", flags.scenario,
+      "How requests come: single, offline, server:SAMPLES@PERIODms, multistream:RATEhz");
+  verb.add_option("--batch", flags.batch, "Batches to choose from: 1..32 or 1,4,8");
   verb.add_option("--cores", flags.cores, "Numbers of cores to choose from; as the device has");
   verb.add_option("--infer-threads", flags.threads,
                   "Numbers of threads to choose from; as many as cores");
   verb.add_option("--precision", flags.precision, "Out of fp32,int8; as the device has");
-  verb.add_option("--goal", flags.goal, "What is best")
-      ->check(CLI::IsMember(names_of(kGoals)))
-      ->capture_default_str();
+  verb.add_option("--goal", flags.goal, "What is best")->check(CLI::IsMember(names_of(kGoals)));
   verb.add_option("--algorithm", flags.algorithm, "How settings are tried")
-      ->check(CLI::IsMember(names_of(kAlgorithms)))
-      ->capture_default_str();
+      ->check(CLI::IsMember(names_of(kAlgorithms)));
   verb.add_option("--seconds", flags.seconds, "Of measuring, for each setting")
-      ->check(CLI::Range(0.01, 3600.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.01, 3600.0));
   verb.add_option("--confirm", flags.confirm_s, "Then serve for so many seconds for real")
       ->check(CLI::Range(0.1, 86400.0));
   verb.add_option("--watts-per-core", flags.watts_per_core,
                   "Of a busy core, where no sensor tells the energy")
-      ->check(CLI::Range(0.001, 1000.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.001, 1000.0));
   verb.add_option("--dim", flags.dimensions, "NAME=N for a dimension that the file leaves open");
   verb.add_option("--plot", flags.plot, "An HTML page to write");
   verb.add_flag("--again", flags.again, "Ask anew, even if the store has the answer");

@@ -111,16 +111,14 @@ Result<int> run_confirm(Context& context, app::ConfirmStudyRequest& request,
   FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
   FLEETFIT_ASSIGN(const auto confirmed,
                   app::confirm_study(workplace, request, context.progress(), stop));
-  if (context.flags.json) {
-    auto json = nlohmann::ordered_json::array();
-    for (const auto& one : confirmed) json.push_back(app::to_json(one));
-    context.print(json);
-    return 0;
-  }
+  using core::to_json;
+  auto json = nlohmann::ordered_json::array();
   std::string text;
-  for (const auto& one : confirmed) text += (text.empty() ? "" : "\n") + confirmed_text(one);
-  context.print(text);
-  return 0;
+  for (const auto& one : confirmed) {
+    json.push_back(to_json(one));
+    text += (text.empty() ? "" : "\n") + confirmed_text(one);
+  }
+  return context.show(json, text);
 }
 
 void add_confirm(CLI::App& study, Context& context) {
@@ -129,8 +127,7 @@ void add_confirm(CLI::App& study, Context& context) {
       "Run the best network for real as recommended, and compare with what was expected");
   verb->add_option("NAME", request->study, "The study")->required();
   verb->add_option("--seconds", request->seconds, "How long, on each device")
-      ->check(CLI::Range(0.1, 86400.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.1, 86400.0));
   verb->footer("Example:\n  fleetfit study confirm fashion --seconds 30");
   context.on(verb, request, run_confirm);
 }

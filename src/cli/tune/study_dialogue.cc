@@ -23,8 +23,7 @@ struct DialogueFlags {
 
 void add_options(CLI::App& verb, DialogueFlags& flags) {
   verb.add_option("NAME", flags.study, "The study")->required();
-  verb.add_option("--worker", flags.options.worker, "Who evaluates, as it is shown to people")
-      ->capture_default_str();
+  verb.add_option("--worker", flags.options.worker, "Who evaluates, as it is shown to people");
   verb.add_option("--lease", flags.options.lease_s,
                   "Seconds after which a trial that was not told is given to another one who asks; "
                   "without: never")
@@ -40,12 +39,7 @@ void add_create(CLI::App& study, Context& context) {
     FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
     FLEETFIT_ASSIGN(const auto created,
                     study::create_study(app::study_place(workplace), flags->file));
-    if (context.flags.json) {
-      context.print(to_json(created));
-    } else {
-      context.print("study " + created.study.name + " is there; ask for its trials\n");
-    }
-    return 0;
+    return context.show(created, "study " + created.study.name + " is there; ask for its trials\n");
   });
 }
 
@@ -64,12 +58,7 @@ Result<int> ask(Context& context, const DialogueFlags& flags) {
                                                             flags.study, flags.options));
   FLEETFIT_ASSIGN(const auto asked, dialogue.ask(flags.count));
   FLEETFIT_TRY(dialogue.let_others_decide());
-  if (context.flags.json) {
-    context.print(asked_json(flags, asked));
-  } else {
-    context.print(asked_text(asked));
-  }
-  return 0;
+  return context.show(asked_json(flags, asked), asked_text(asked));
 }
 
 void add_ask(CLI::App& study, Context& context) {
@@ -77,8 +66,7 @@ void add_ask(CLI::App& study, Context& context) {
       study, "ask", "Get the next trial of a study, to evaluate it yourself");
   add_options(*verb, *flags);
   verb->add_option("--count", flags->count, "So many trials at once")
-      ->check(CLI::Range(1, 100'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 100'000));
   verb->footer(
       "Each call reads the study's history: with many trials, ask for many at once, or use 'study "
       "serve'.\n\nExample:\n  fleetfit study ask branin --json\n  fleetfit study ask branin "

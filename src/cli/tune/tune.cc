@@ -79,12 +79,10 @@ void add_tune(CLI::App& program, Context& context) {
   verb->add_option("STUDY", flags->file, "The study file (docs/formats/study.md)")->required();
   verb->add_flag("--resume", flags->resume, "Go on with the study if there is one of that name");
   verb->add_option("--workers", flags->workers, "So many trials are trained at a time")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 1024));
   verb->add_option("--executor", flags->where.executor,
                    "Where workers run: processes here, or jobs of a cluster (docs/slurm.md)")
-      ->check(CLI::IsMember({"local", "slurm"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"local", "slurm"}));
   verb->add_option(
       "--folder", flags->where.folder,
       "Where checkpoints and logs are kept, which all workers can write; beside a file "
@@ -93,8 +91,7 @@ void add_tune(CLI::App& program, Context& context) {
   verb->add_option("--lease", flags->lease_s,
                    "Seconds without a sign of life after which a worker of another machine is "
                    "taken for dead")
-      ->check(CLI::Range(0.1, 3600.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.1, 3600.0));
   context.on(verb,
              [flags, &context](const std::stop_token& stop) { return run(context, *flags, stop); });
 }
