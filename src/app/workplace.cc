@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "fleetfit/app/stores.h"
 #include "fleetfit/tune/patience.h"
 
 namespace fleetfit::app {
@@ -20,6 +22,37 @@ Result<Workplace> open_workplace_patiently(std::string_view store_url, const cor
                           stop);
   FLEETFIT_ASSIGN(auto store, patience.keep_trying([&] { return store::open_store(store_url); }));
   return Workplace{.store = std::move(store), .clock = clock};
+}
+
+Result<store::CopyCounts> copy_store(std::string_view from, std::string_view to,
+                                     core::Progress& progress) {
+  FLEETFIT_ASSIGN(const auto source, store::open_store(from));
+  FLEETFIT_ASSIGN(const auto target, store::open_store(to));
+  core::ProgressTask task(progress, {.name = "copy", .unit = "records"});
+  std::int64_t told = 0;
+  return store::copy_records(*source, *target, [&](const store::CopyCounts& counts) {
+    const auto done = counts.devices + counts.models + counts.measurements + counts.kernel_choices +
+                      counts.trials + counts.inferences + counts.tokens + counts.agents +
+                      counts.jobs + counts.events + counts.files + counts.audit;
+    task.advance(static_cast<std::size_t>(done - told));
+    told = done;
+  });
+}
+
+nlohmann::ordered_json to_json(const store::CopyCounts& counts) {
+  return {{"devices", counts.devices},
+          {"models", counts.models},
+          {"measurements", counts.measurements},
+          {"kernel_choices", counts.kernel_choices},
+          {"studies", counts.studies},
+          {"trials", counts.trials},
+          {"inferences", counts.inferences},
+          {"tokens", counts.tokens},
+          {"agents", counts.agents},
+          {"jobs", counts.jobs},
+          {"events", counts.events},
+          {"files", counts.files},
+          {"audit", counts.audit}};
 }
 
 }  // namespace fleetfit::app

@@ -7,13 +7,9 @@
 #include "cli/program.h"
 #include "cli/text_table.h"
 #include "fleetfit/app/adapting.h"
-#include "fleetfit/core/fields.h"
-#include "fleetfit/core/interrupt.h"
 
 namespace fleetfit::cli {
 namespace {
-
-using Align = TextTable::Align;
 
 struct AdaptFlags {
   app::AdaptRequest request;
@@ -21,15 +17,10 @@ struct AdaptFlags {
 };
 
 std::string pool_text(const app::AdaptReport& report) {
-  TextTable table({{"subnet"},
-                   {"ms", Align::right},
-                   {"relative", Align::right},
-                   {"accuracy", Align::right},
-                   {""}});
+  TextTable table("subnet | ms {:.4g} | relative {:.2f} | accuracy {:.2f} % | ");
   for (const auto& entry : report.pool)
-    table.add({entry.subnet, fmt::format("{:.4g}", entry.latency_ms),
-               fmt::format("{:.2f}", entry.relative), fmt::format("{:.2f} %", 100 * entry.accuracy),
-               report.best && entry.subnet == report.best->subnet ? "best" : ""});
+    table.add(entry.subnet, entry.latency_ms, entry.relative, 100 * entry.accuracy,
+              report.best && entry.subnet == report.best->subnet ? "best" : "");
   return table.text();
 }
 
@@ -53,60 +44,47 @@ std::string report_text(const app::AdaptReport& report) {
       "memory\n",
       pool_text(report), compared, report.device, report.table_error_percent, report.test_images,
       report.strategy, report.evaluated, report.searched_images, report.elapsed_s,
-      100 * report.reuse.saved_fraction,
-      with_prefix(static_cast<double>(report.reuse.peak_bytes), "B"), report.total_s,
-      with_prefix(static_cast<double>(report.peak_memory_bytes), "B"));
+      100 * report.reuse.saved_fraction, with_prefix(report.reuse.peak_bytes, "B"), report.total_s,
+      with_prefix(report.peak_memory_bytes, "B"));
 }
 
-Result<int> run_adapt(Context& context, AdaptFlags& flags) {
+Result<int> run_adapt(Context& context, AdaptFlags& flags, const std::stop_token& stop) {
   auto& request = flags.request;
   if (!flags.public_key.empty()) request.public_key = flags.public_key;
   request.seed = context.flags.seed;
   request.threads = context.threads();
-  const core::Interrupt interrupt;
   FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
   FLEETFIT_ASSIGN(const auto report,
-                  app::adapt_bundle(workplace, request, context.progress(), interrupt.token()));
-  if (context.flags.json) {
-    context.print(core::to_json(report));
-  } else {
-    context.print(report_text(report));
-  }
+                  app::adapt_bundle(workplace, request, context.progress(), stop));
+  context.show(report, report_text);
   return report.best && !report.stopped ? 0 : 1;
 }
 
 void add_search_flags(CLI::App& verb, AdaptFlags& flags) {
   auto& request = flags.request;
   verb.add_option("--strategy", request.strategy,
-                  "guided, evolution, annealing, nearby-evolution or nearby-annealing")
-      ->capture_default_str();
-  verb.add_option("--samples", request.samples, "Images of the validation part to search with")
-      ->capture_default_str();
+                  "guided, evolution, annealing, nearby-evolution or nearby-annealing");
+  verb.add_option("--samples", request.samples, "Images of the validation part to search with");
   verb.add_option("--choice-images", request.choice,
-                  "Most further images to choose the best of the finalists by")
-      ->capture_default_str();
+                  "Most further images to choose the best of the finalists by");
   verb.add_option("--test-images", request.test,
-                  "Most images of the test part to take accuracies on")
-      ->capture_default_str();
+                  "Most images of the test part to take accuracies on");
   verb.add_option("--labels", request.labels,
-                  "What is right: data, or original (what the original network says)")
-      ->capture_default_str();
+                  "What is right: data, or original (what the original network says)");
   verb.add_option("--reuse-memory", request.reuse_memory,
-                  "Most memory for features that subnets share; 0: none")
-      ->capture_default_str();
+                  "Most memory for features that subnets share; 0: none");
   verb.add_option(
-          "--program-memory", request.program_memory,
-          "About the most memory for what is ready to run: branches, and subnets that are timed")
-      ->capture_default_str();
+      "--program-memory", request.program_memory,
+      "About the most memory for what is ready to run: branches, and subnets that are timed");
 }
 
 }  // namespace
 
 void add_adapt(CLI::App& program, Context& context) {
-  auto flags = std::make_shared<AdaptFlags>();
+  auto [verb, flags] = add_verb<AdaptFlags>(
+      program, "adapt",
+      "Find the best subnet of an elastic model for a device, its data and a budget");
   auto& request = flags->request;
-  auto* verb = program.add_subcommand(
-      "adapt", "Find the best subnet of an elastic model for a device, its data and a budget");
   verb->add_option("BUNDLE", request.bundle, "The elastic model (.ffb)")->required();
   verb->add_option("--data", request.data,
                    "The device's data: fashion-mnist, idx:DIR, cifar10:DIR, images:DIR, or "
@@ -114,11 +92,8 @@ void add_adapt(CLI::App& program, Context& context) {
       ->required()
       ->type_name("DATASET");
   verb->add_option("--budget-ms", request.budget_ms, "Most milliseconds for an image")->required();
-  verb->add_option("--tail", request.tail, "What the budget is for: median, p95 or p99")
-      ->capture_default_str();
-  verb->add_option("--device", request.device, "The device to run on")
-      ->type_name("NAME")
-      ->capture_default_str();
+  verb->add_option("--tail", request.tail, "What the budget is for: median, p95 or p99");
+  verb->add_option("--device", request.device, "The device to run on")->type_name("NAME");
   add_search_flags(*verb, *flags);
   auto* table = verb->add_option("--table", request.table,
                                  "A latency table of this device instead of profiling it");
@@ -140,9 +115,7 @@ void add_adapt(CLI::App& program, Context& context) {
       "The exit status is 1 if no subnet keeps the budget; the fastest is then printed, and no "
       "pool is written.\n\n"
       "Example:\n  fleetfit adapt model.ffb --data fashion-mnist --budget-ms 0.8 -o pool.json");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context] { return run_adapt(context, *flags); };
-  });
+  context.on(verb, flags, run_adapt);
 }
 
 }  // namespace fleetfit::cli

@@ -12,30 +12,14 @@
 namespace fleetfit::cli {
 namespace {
 
-using Align = TextTable::Align;
+std::string bytes_text(std::uintmax_t bytes) { return with_prefix(bytes, "B"); }
 
-std::string bytes_text(std::uintmax_t bytes) {
-  return with_prefix(static_cast<double>(bytes), "B");
-}
-
-std::string count_text(std::int64_t count) { return with_prefix(static_cast<double>(count)); }
+std::string count_text(std::int64_t count) { return with_prefix(count); }
 
 /// "15625", "2.26e+21".
 std::string subnets_text(const std::string& exact, double approximate) {
   constexpr std::size_t kLong = 12;
   return exact.size() <= kLong ? exact : fmt::format("{:.3g}", approximate);
-}
-
-/// Prints as JSON, or as `text` puts it.
-template <class T, class Text>
-Result<int> answer(const Context& context, const Result<T>& result, Text text) {
-  FLEETFIT_TRY(result);
-  if (context.flags.json) {
-    context.print(core::to_json(*result));
-  } else {
-    context.print(text(*result));
-  }
-  return 0;
 }
 
 // --- show ---
@@ -49,22 +33,16 @@ std::string kind_text(const app::BranchSummary& branch) {
 }
 
 std::string model_text(const app::ElasticModelSummary& model) {
-  TextTable table({{"block", Align::right},
-                   {"name"},
-                   {"branch"},
-                   {"what it is"},
-                   {"MACs", Align::right},
-                   {"params", Align::right},
-                   {"weights", Align::right},
-                   {"output"}});
+  TextTable table(
+      "block {} | name | branch | what it is | MACs {} | params {} | weights {} | output");
   for (std::size_t b = 0; b < model.blocks.size(); ++b) {
     const auto& block = model.blocks[b];
     for (const auto& branch : block.branches) {
       const bool first = &branch == &block.branches.front();
-      table.add({first ? std::to_string(b) : "", first ? block.name : "", branch.code,
-                 kind_text(branch), count_text(branch.macs), count_text(branch.params),
-                 bytes_text(static_cast<std::uintmax_t>(branch.weight_bytes)),
-                 first ? fmt::format("{}", fmt::join(block.output, "x")) : ""});
+      table.add(first ? std::to_string(b) : "", first ? block.name : "", branch.code,
+                kind_text(branch), count_text(branch.macs), count_text(branch.params),
+                bytes_text(static_cast<std::uintmax_t>(branch.weight_bytes)),
+                first ? fmt::format("{}", fmt::join(block.output, "x")) : "");
     }
   }
   return fmt::format("\n{}: {} multiply-accumulates, {} parameters\n{}", model.name,
@@ -73,10 +51,8 @@ std::string model_text(const app::ElasticModelSummary& model) {
 
 std::string samples_text(const std::vector<elastic::AccuracySample>& samples) {
   if (samples.empty()) return "";
-  TextTable table({{"MACs", Align::right}, {"accuracy", Align::right}, {"subnet"}});
-  for (const auto& s : samples)
-    table.add({fmt::format("{:.0f} %", 100 * s.mac_share),
-               fmt::format("{:.2f} %", 100 * s.accuracy), s.subnet});
+  TextTable table("MACs {:.0f} % | accuracy {:.2f} % | subnet");
+  for (const auto& s : samples) table.add(100 * s.mac_share, 100 * s.accuracy, s.subnet);
   return "\n" + table.text();
 }
 
@@ -98,15 +74,12 @@ std::string summary_text(const app::BundleSummary& summary) {
 }
 
 void add_show(CLI::App& bundle, Context& context) {
-  auto file = std::make_shared<std::string>();
-  auto* verb = bundle.add_subcommand("show", "Say what is in a bundle: blocks, branches, subnets");
+  auto [verb, file] =
+      add_verb<std::string>(bundle, "show", "Say what is in a bundle: blocks, branches, subnets");
   verb->add_option("FILE", *file, "A bundle (.ffb)")->required();
   verb->footer("Example:\n  fleetfit bundle show resnet20.ffb");
-  verb->callback([file, &context] {
-    context.action = [file, &context] {
-      return answer(context, app::show_bundle(*file), summary_text);
-    };
-  });
+  context.on(verb,
+             [file, &context] { return context.show(app::show_bundle(*file), summary_text); });
 }
 
 // --- verify and sign ---
@@ -123,8 +96,8 @@ struct KeyFlags {
 };
 
 void add_verify(CLI::App& bundle, Context& context) {
-  auto flags = std::make_shared<KeyFlags>();
-  auto* verb = bundle.add_subcommand("verify", "Check that a bundle is whole, and who signed it");
+  auto [verb, flags] =
+      add_verb<KeyFlags>(bundle, "verify", "Check that a bundle is whole, and who signed it");
   verb->add_option("FILE", flags->file, "A bundle (.ffb)")->required();
   verb->add_option("--key", flags->key,
                    "Public key (Ed25519, PEM): refuse a bundle that is not signed by it")
@@ -132,18 +105,15 @@ void add_verify(CLI::App& bundle, Context& context) {
   verb->footer(
       "Example:\n  fleetfit bundle verify resnet20.ffb\n  fleetfit bundle verify resnet20.ffb "
       "--key public.pem");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context] {
-      std::optional<std::filesystem::path> key;
-      if (!flags->key.empty()) key = flags->key;
-      return answer(context, app::verify_bundle(flags->file, key), verified_text);
-    };
+  context.on(verb, [flags, &context] {
+    std::optional<std::filesystem::path> key;
+    if (!flags->key.empty()) key = flags->key;
+    return context.show(app::verify_bundle(flags->file, key), verified_text);
   });
 }
 
 void add_sign(CLI::App& bundle, Context& context) {
-  auto flags = std::make_shared<KeyFlags>();
-  auto* verb = bundle.add_subcommand("sign", "Sign a bundle in its place");
+  auto [verb, flags] = add_verb<KeyFlags>(bundle, "sign", "Sign a bundle in its place");
   verb->add_option("FILE", flags->file, "A bundle (.ffb)")->required();
   verb->add_option("--key", flags->key, "Private key (Ed25519, PEM without a passphrase)")
       ->type_name("PEM")
@@ -151,10 +121,8 @@ void add_sign(CLI::App& bundle, Context& context) {
   verb->footer(
       "Example:\n  openssl genpkey -algorithm ed25519 -out private.pem\n  openssl pkey -in "
       "private.pem -pubout -out public.pem\n  fleetfit bundle sign resnet20.ffb --key private.pem");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context] {
-      return answer(context, app::sign_bundle(flags->file, flags->key), verified_text);
-    };
+  context.on(verb, [flags, &context] {
+    return context.show(app::sign_bundle(flags->file, flags->key), verified_text);
   });
 }
 
@@ -172,8 +140,8 @@ void add_extract(CLI::App& bundle, Context& context) {
     std::string subnet;
     std::string output;
   };
-  auto flags = std::make_shared<Flags>();
-  auto* verb = bundle.add_subcommand("extract", "Write a subnet as an ordinary ONNX file");
+  auto [verb, flags] =
+      add_verb<Flags>(bundle, "extract", "Write a subnet as an ordinary ONNX file");
   verb->add_option("FILE", flags->file, "A bundle (.ffb)")->required();
   verb->add_option("--subnet", flags->subnet,
                    "Which, as adapt and show write it: o-s1-m1; without: the original")
@@ -183,13 +151,10 @@ void add_extract(CLI::App& bundle, Context& context) {
       "Example:\n  fleetfit bundle extract resnet20.ffb -o original.onnx\n  fleetfit bundle "
       "extract "
       "resnet20.ffb --subnet o-s1-m1-o-o-o-s2 -o small.onnx");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context] {
-      std::optional<std::string> subnet;
-      if (!flags->subnet.empty()) subnet = flags->subnet;
-      return answer(context, app::extract_subnet(flags->file, subnet, flags->output),
-                    extracted_text);
-    };
+  context.on(verb, [flags, &context] {
+    std::optional<std::string> subnet;
+    if (!flags->subnet.empty()) subnet = flags->subnet;
+    return context.show(app::extract_subnet(flags->file, subnet, flags->output), extracted_text);
   });
 }
 
@@ -206,17 +171,14 @@ void add_join(CLI::App& bundle, Context& context) {
     std::vector<std::string> files;
     std::string output;
   };
-  auto flags = std::make_shared<Flags>();
-  auto* verb = bundle.add_subcommand("join", "Put the models of several bundles into one");
+  auto [verb, flags] =
+      add_verb<Flags>(bundle, "join", "Put the models of several bundles into one");
   verb->add_option("FILES", flags->files, "Bundles (.ffb)")->required();
   verb->add_option("-o,--output", flags->output, "The bundle to write")->required();
   verb->footer("Example:\n  fleetfit bundle join resnet20.ffb mobilenet.ffb -o both.ffb");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context] {
-      return answer(context,
-                    app::join_bundles({flags->files.begin(), flags->files.end()}, flags->output),
-                    written_text);
-    };
+  context.on(verb, [flags, &context] {
+    return context.show(
+        app::join_bundles({flags->files.begin(), flags->files.end()}, flags->output), written_text);
   });
 }
 
@@ -226,55 +188,40 @@ void add_draft(CLI::App& bundle, Context& context) {
     std::string output;
     elastic::ExpandOptions options;
   };
-  auto flags = std::make_shared<Flags>();
-  auto* verb = bundle.add_subcommand(
-      "draft", "Write an untrained bundle, to look at blocks and latencies before elastify");
+  auto [verb, flags] =
+      add_verb<Flags>(bundle, "draft",
+                      "Write an untrained bundle, to look at blocks and latencies before elastify");
   verb->add_option("MODEL", flags->model, "A trained model")->required();
   verb->add_option("-o,--output", flags->output, "The bundle to write")->required();
   verb->add_option("--granularity", flags->options.granularity,
-                   "Most parameters of a block, as a share of the network's")
-      ->capture_default_str();
+                   "Most parameters of a block, as a share of the network's");
   verb->add_option("--merge", flags->options.merge,
-                   "Most neighbours that a merged branch stands for beside its own block")
-      ->capture_default_str();
+                   "Most neighbours that a merged branch stands for beside its own block");
   verb->add_option("--shrink", flags->options.shrink, "Shares of channels that branches keep")
-      ->delimiter(',')
-      ->capture_default_str();
+      ->delimiter(',');
   verb->add_option("--merge-shrink", flags->options.merge_shrink,
-                   "Share of channels that a second branch for the most blocks keeps; 1: none")
-      ->capture_default_str();
+                   "Share of channels that a second branch for the most blocks keeps; 1: none");
   verb->footer("Example:\n  fleetfit bundle draft resnet20.onnx -o draft.ffb --merge 0");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context] {
-      flags->options.seed = context.flags.seed;
-      return answer(
-          context,
-          app::draft_bundle(flags->model, flags->options, core::SystemClock(), flags->output),
-          written_text);
-    };
+  context.on(verb, [flags, &context] {
+    flags->options.seed = context.flags.seed;
+    return context.show(
+        app::draft_bundle(flags->model, flags->options, core::SystemClock(), flags->output),
+        written_text);
   });
 }
 
 }  // namespace
 
 void add_bundle(CLI::App& program, Context& context) {
-  auto* bundle = program.add_subcommand("bundle", "Look into elastic models, check and sign them");
-  bundle->footer("Example:\n  fleetfit bundle show resnet20.ffb");
-  bundle->require_subcommand(0, 1);
-  bundle->callback([bundle, &context] {
-    if (bundle->get_subcommands().empty()) {
-      context.action = []() -> Result<int> {
-        return fail(ErrorCode::invalid_input,
-                    "bundle needs a verb: show, verify, sign, extract, join or draft");
-      };
-    }
-  });
-  add_show(*bundle, context);
-  add_verify(*bundle, context);
-  add_sign(*bundle, context);
-  add_extract(*bundle, context);
-  add_join(*bundle, context);
-  add_draft(*bundle, context);
+  auto& bundle =
+      add_group(program, context, "bundle", "Look into elastic models, check and sign them",
+                "Example:\n  fleetfit bundle show resnet20.ffb");
+  add_show(bundle, context);
+  add_verify(bundle, context);
+  add_sign(bundle, context);
+  add_extract(bundle, context);
+  add_join(bundle, context);
+  add_draft(bundle, context);
 }
 
 }  // namespace fleetfit::cli

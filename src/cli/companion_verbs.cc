@@ -8,7 +8,6 @@
 #include "cli/tune/study_workers.h"
 #include "fleetfit/app/inference_tuning.h"
 #include "fleetfit/core/companion.h"
-#include "fleetfit/core/interrupt.h"
 #include "fleetfit/study/training.h"
 
 namespace fleetfit::cli {
@@ -124,10 +123,8 @@ void add_companion_verb(CLI::App& program, Context& context, const char* name, c
   verb->set_help_flag();
   verb->fallthrough(false);
   verb->prefix_command();
-  verb->callback([verb, &context] {
-    context.action = [verb, &context] {
-      return do_companions_work(context, arguments_of(*verb, context.flags, GlobalFlags{}));
-    };
+  context.on(verb, [verb, &context] {
+    return do_companions_work(context, arguments_of(*verb, context.flags, GlobalFlags{}));
   });
 }
 
@@ -137,10 +134,8 @@ void add_agent(CLI::App& program, Context& context) {
   verb->set_help_flag();
   verb->fallthrough(false);
   verb->prefix_command();
-  verb->callback([verb, &context] {
-    context.action = [verb]() -> Result<int> {
-      return tl::unexpected(core::become_companion(kAgent, verb->remaining()));
-    };
+  context.on(verb, [verb]() -> Result<int> {
+    return tl::unexpected(core::become_companion(kAgent, verb->remaining()));
   });
 }
 

@@ -2,11 +2,13 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli/program.h"
 #include "cli/text_table.h"
 #include "fleetfit/app/devices.h"
+#include "fleetfit/app/probing.h"
 
 namespace fleetfit::cli {
 namespace {
@@ -26,17 +28,11 @@ std::string limits_text(const app::DeviceSummary& summary) {
 }
 
 std::string devices_text(const std::vector<app::DeviceSummary>& devices) {
-  TextTable table({{"name"},
-                   {"runtime"},
-                   {"version"},
-                   {"threads", TextTable::Align::right},
-                   {"precision"},
-                   {"limits"}});
+  TextTable table("name | runtime | version | threads {} | precision | limits");
   for (const auto& summary : devices) {
     const auto& device = summary.device;
-    table.add({device.name, device.runtime, device.runtime_info.version,
-               std::to_string(device.threads), std::string(to_string(device.precision)),
-               limits_text(summary)});
+    table.add(device.name, device.runtime, device.runtime_info.version, device.threads,
+              to_string(device.precision), limits_text(summary));
   }
   return table.text();
 }
@@ -59,107 +55,150 @@ std::string device_text(const app::DeviceSummary& summary) {
   return text;
 }
 
-template <class T>
-int print_either(const Context& context, const T& value, std::string (*text)(const T&)) {
-  if (context.flags.json) {
-    context.print(app::to_json(value));
-  } else {
-    context.print(text(value));
-  }
-  return 0;
-}
+struct AddFlags {
+  app::DeviceRequest request;
+  bool replace = false;
+};
 
 void add_add(CLI::App& device, Context& context) {
-  auto request = std::make_shared<app::DeviceRequest>();
-  auto replace = std::make_shared<bool>(false);
-  auto* verb = device.add_subcommand("add", "Name a way to run models on this machine");
-  verb->add_option("NAME", request->name, "Its name: letters, digits, '-', '_' and '.'")
-      ->required();
-  verb->add_option("--runtime", request->runtime,
-                   "auto, onednn, xnnpack or reference (the engine), onnxruntime, exec:COMMAND")
-      ->capture_default_str();
-  verb->add_option("--threads", request->threads, "Threads of an inference")->capture_default_str();
-  verb->add_option("--cores", request->cores, "Cores that it may use, such as 0,1 or 0-3");
-  verb->add_option("--precision", request->precision,
-                   "fp32, or int8: float models are quantized, with ranges of random inputs")
-      ->capture_default_str();
-  verb->add_option("--cpu-quota", request->cpu_quota_percent, "CPU time in percent of one core");
-  verb->add_option("--memory-limit", request->memory_limit, "Most memory, such as 512M");
-  verb->add_option("--frequency-khz", request->frequency_khz, "Highest clock frequency");
-  verb->add_flag("--replace", *replace, "Take the place of a device of that name");
+  auto [verb, flags] =
+      add_verb<AddFlags>(device, "add", "Name a way to run models on this machine");
+  auto& request = flags->request;
+  verb->add_option("NAME", request.name, "Its name: letters, digits, '-', '_' and '.'")->required();
+  verb->add_option("--runtime", request.runtime,
+                   "auto, onednn, xnnpack or reference (the engine), onnxruntime, exec:COMMAND");
+  verb->add_option("--threads", request.threads, "Threads of an inference");
+  verb->add_option("--cores", request.cores, "Cores that it may use, such as 0,1 or 0-3");
+  verb->add_option("--precision", request.precision,
+                   "fp32, or int8: float models are quantized, with ranges of random inputs");
+  verb->add_option("--cpu-quota", request.cpu_quota_percent, "CPU time in percent of one core");
+  verb->add_option("--memory-limit", request.memory_limit, "Most memory, such as 512M");
+  verb->add_option("--frequency-khz", request.frequency_khz, "Highest clock frequency");
+  verb->add_flag("--replace", flags->replace, "Take the place of a device of that name");
   verb->footer(
       "CPU time, memory and frequency are limited by the kernel, which mostly takes root.\n\n"
       "Example:\n  fleetfit device add ort --runtime onnxruntime --threads 2\n"
       "  fleetfit device add weak --cpu-quota 25 --memory-limit 256M");
-  verb->callback([request, replace, &context] {
-    context.action = [request, replace, &context]() -> Result<int> {
-      if (*replace) request->existing = app::ExistingDevice::replace;
-      FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
-      FLEETFIT_ASSIGN(const auto added, app::add_device(workplace, *request));
-      return print_either(context, added, device_text);
-    };
+  context.on(verb, [flags, &context]() -> Result<int> {
+    if (flags->replace) flags->request.existing = app::ExistingDevice::replace;
+    FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
+    return context.show(app::add_device(workplace, flags->request), device_text);
   });
 }
 
 void add_list(CLI::App& device, Context& context) {
   auto* verb = device.add_subcommand("list", "List the devices; 'local' is always there");
   verb->footer("Example:\n  fleetfit device list --json");
-  verb->callback([&context] {
-    context.action = [&context]() -> Result<int> {
-      FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-      FLEETFIT_ASSIGN(const auto devices, app::list_devices(workplace));
-      return print_either(context, devices, devices_text);
-    };
+  context.on(verb, [&context]() -> Result<int> {
+    FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+    return context.show(app::list_devices(workplace), devices_text);
   });
 }
 
 void add_show(CLI::App& device, Context& context) {
-  auto name = std::make_shared<std::string>();
-  auto* verb = device.add_subcommand("show", "Say all about a device, and whether it has changed");
+  auto [verb, name] =
+      add_verb<std::string>(device, "show", "Say all about a device, and whether it has changed");
   verb->add_option("NAME", *name, "The device")->required();
   verb->footer("Example:\n  fleetfit device show local");
-  verb->callback([name, &context] {
-    context.action = [name, &context]() -> Result<int> {
-      FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-      FLEETFIT_ASSIGN(const auto shown, app::show_device(workplace, *name));
-      return print_either(context, shown, device_text);
-    };
+  context.on(verb, [name, &context]() -> Result<int> {
+    FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+    return context.show(app::show_device(workplace, *name), device_text);
   });
 }
 
 void add_remove(CLI::App& device, Context& context) {
-  auto name = std::make_shared<std::string>();
-  auto* verb = device.add_subcommand("remove", "Forget a device; its measurements stay");
+  auto [verb, name] =
+      add_verb<std::string>(device, "remove", "Forget a device; its measurements stay");
   verb->add_option("NAME", *name, "The device")->required();
   verb->footer("Example:\n  fleetfit device remove weak");
-  verb->callback([name, &context] {
-    context.action = [name, &context]() -> Result<int> {
-      FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-      FLEETFIT_TRY(app::remove_device(workplace, *name));
-      if (context.flags.json) context.print(nlohmann::ordered_json{{"removed", *name}});
-      return 0;
-    };
+  context.on(verb, [name, &context]() -> Result<int> {
+    FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+    FLEETFIT_TRY(app::remove_device(workplace, *name));
+    if (context.flags.json) context.print(nlohmann::ordered_json{{"removed", *name}});
+    return 0;
   });
+}
+
+std::string hardware_text(const measure::ProbeReport& report) {
+  const auto& hardware = report.hardware;
+  std::string text =
+      fmt::format("{} ({}), {} cores, {} of memory{}\n", hardware.cpu_model, hardware.architecture,
+                  hardware.cores.size(), with_prefix(hardware.memory_bytes, "B"),
+                  hardware.hypervisor ? ", virtual machine" : "");
+  for (const auto& cluster : hardware.clusters) {
+    if (!cluster.min_frequency_khz || !cluster.max_frequency_khz) continue;
+    text += fmt::format("cores {}: {} to {} MHz\n", fmt::join(cluster.cores, ","),
+                        *cluster.min_frequency_khz / 1000, *cluster.max_frequency_khz / 1000);
+  }
+  for (const auto& cache : hardware.caches) {
+    if (cache.type == "Instruction") continue;
+    text += fmt::format("L{} cache of cores {}: {} KiB\n", cache.level, fmt::join(cache.cores, ","),
+                        cache.bytes >> 10);
+  }
+  return text + fmt::format("{}\n", fmt::join(hardware.instruction_sets, " "));
+}
+
+std::string probe_text(const app::ProbedDevice& probed) {
+  const auto& report = probed.report;
+  TextTable table("measured | rate {:.1f} | unit | median {:.1f} | spread {:.0f} % | runs {}");
+  for (const auto& rate : report.rates) {
+    table.add(rate.subject, rate.value, rate.unit, rate.median, 100 * rate.spread, rate.runs);
+  }
+  auto text = fmt::format("{}\n{} thread{}, {:.1f} s", hardware_text(report), report.threads,
+                          report.threads == 1 ? "" : "s", report.elapsed_s);
+  if (const auto load = report.conditions.load_before) text += fmt::format(", load {:.2f}", *load);
+  return text + "\n\n" + table.text();
+}
+
+struct ProbeFlags {
+  double seconds = 10;
+  std::string roofline;
+};
+
+Result<int> run_probe(Context& context, const ProbeFlags& flags, const std::stop_token& stop) {
+  app::ProbeRequest request{.threads = context.threads(), .seconds = flags.seconds};
+  if (!flags.roofline.empty()) request.roofline = flags.roofline;
+  FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+  return context.show(app::probe_this_device(workplace, request, context.progress(), stop),
+                      probe_text);
+}
+
+void add_probe(CLI::App& device, Context& context) {
+  auto [verb, flags] = add_verb<ProbeFlags>(
+      device, "probe",
+      "Find out what this machine can do: arithmetic, bandwidth, classes of operators");
+  verb->add_option("--seconds", flags->seconds, "Time for all measurements together")
+      ->check(CLI::Range(0.01, 3600.0));
+  verb->add_option("--roofline", flags->roofline,
+                   "An HTML page to write: the roofline with the zoo's networks on it");
+  verb->footer(
+      "docs/probe.md says what each number means. Other work on the machine lowers them.\n\n"
+      "Example:\n  fleetfit device probe --threads 1 --roofline roofline.html");
+  context.on(verb, flags, run_probe);
 }
 
 }  // namespace
 
 void add_device(CLI::App& program, Context& context) {
-  auto* device = program.add_subcommand("device", "Name the devices that models are measured on");
-  device->footer("Example:\n  fleetfit device add ort --runtime onnxruntime");
-  device->require_subcommand(0, 1);
-  device->callback([device, &context] {
-    if (!device->get_subcommands().empty()) return;
-    context.action = []() -> Result<int> {
-      return fail(ErrorCode::invalid_input,
-                  "device needs a verb: add, list, show, remove or probe");
-    };
+  auto& device =
+      add_group(program, context, "device", "Name the devices that models are measured on",
+                "Example:\n  fleetfit device add ort --runtime onnxruntime");
+  add_add(device, context);
+  add_list(device, context);
+  add_show(device, context);
+  add_remove(device, context);
+  add_probe(device, context);
+}
+
+// Not for people, so --help does not list it: fleetfit starts itself with this verb.
+void add_runtime(CLI::App& program, Context& context) {
+  auto* verb = program.add_subcommand(
+      "runtime", "Execute models for another process (docs/formats/runtime.md)");
+  verb->group("");
+  verb->footer("Example:\n  fleetfit device add other --runtime 'exec:fleetfit runtime'");
+  context.on(verb, []() -> Result<int> {
+    return app::serve_engine(std::cin, std::cout).map([] { return 0; });
   });
-  add_add(*device, context);
-  add_list(*device, context);
-  add_show(*device, context);
-  add_remove(*device, context);
-  add_device_probe(*device, context);
 }
 
 }  // namespace fleetfit::cli

@@ -8,12 +8,9 @@
 #include "cli/program.h"
 #include "cli/text_table.h"
 #include "fleetfit/app/fitting.h"
-#include "fleetfit/core/interrupt.h"
 
 namespace fleetfit::cli {
 namespace {
-
-using Align = TextTable::Align;
 
 std::string budget_text(const fit::FittedDevice& device) {
   std::string text;
@@ -56,20 +53,14 @@ std::string verdict_of(const fit::FittedDevice& device) {
 }
 
 std::string devices_text(const fit::FitReport& report) {
-  TextTable table({{"device"},
-                   {"budget"},
-                   {"design"},
-                   {"cost", Align::right},
-                   {"accuracy", Align::right},
-                   {"measured", Align::right},
-                   {""}});
+  TextTable table("device | budget | design | cost {} | accuracy {} | measured {} | ");
   for (const auto& device : report.devices) {
     const auto& point = device.best ? device.best : device.nearest;
     table.add(
-        {device.name, budget_text(device), point ? point->design : "",
-         point ? cost_text(*point) : "",
-         point ? fmt::format("{:.2f}", report.accuracy_scale * point->reported_accuracy()) : "",
-         fmt::format("{}", device.tried.size()), verdict_of(device)});
+        device.name, budget_text(device), point ? point->design : "",
+        point ? cost_text(*point) : "",
+        point ? fmt::format("{:.2f}", report.accuracy_scale * point->reported_accuracy()) : "",
+        device.tried.size(), verdict_of(device));
   }
   return table.text();
 }
@@ -80,11 +71,10 @@ std::string shared_text(const fit::FitReport& report) {
       fmt::format("\n{} model{} serve{} all devices within {:g} points of their own best\n",
                   report.shared.size(), report.shared.size() == 1 ? "" : "s",
                   report.shared.size() == 1 ? "s" : "", *report.share_within);
-  TextTable table({{"design"}, {"accuracy", Align::right}, {"devices"}});
+  TextTable table("design | accuracy {:.2f} | devices");
   for (const auto& model : report.shared)
-    table.add({model.design,
-               fmt::format("{:.2f}", report.accuracy_scale * model.reported_accuracy()),
-               fmt::format("{}", fmt::join(model.devices, ", "))});
+    table.add(model.design, report.accuracy_scale * model.reported_accuracy(),
+              fmt::format("{}", fmt::join(model.devices, ", ")));
   return text + table.text();
 }
 
@@ -109,27 +99,21 @@ std::string report_text(const fit::FitReport& report) {
   return text + fmt::format("\nreport: {}\n", report.page.string());
 }
 
-Result<int> run_fit(Context& context, app::FitRequest& request) {
+Result<int> run_fit(Context& context, app::FitRequest& request, const std::stop_token& stop) {
   request.seed = context.flags.seed;
   request.threads = context.threads();
-  const core::Interrupt interrupt;
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
-  FLEETFIT_ASSIGN(const auto report,
-                  app::fit_fleet(workplace, request, context.progress(), interrupt.token()));
-  if (context.flags.json) {
-    context.print(fit::to_json(report));
-  } else {
-    context.print(report_text(report));
-  }
+  FLEETFIT_ASSIGN(const auto report, app::fit_fleet(workplace, request, context.progress(), stop));
+  context.show(report, report_text(report));
   return report.all_fitted() ? 0 : 1;
 }
 
 }  // namespace
 
 void add_fit(CLI::App& program, Context& context) {
-  auto request = std::make_shared<app::FitRequest>();
-  auto* verb = program.add_subcommand(
-      "fit", "The whole way: from a model and devices with budgets to a fitted model for each");
+  auto [verb, request] = add_verb<app::FitRequest>(
+      program, "fit",
+      "The whole way: from a model and devices with budgets to a fitted model for each");
   verb->add_option("FLEET", request->fleet, "The fleet file (YAML)")->required();
   verb->add_option("-o,--output", request->output,
                    "The folder to write; work that is in it already is not done again")
@@ -144,9 +128,7 @@ void add_fit(CLI::App& program, Context& context) {
       "The exit status is 1 if a device cannot keep its budgets; the nearest is told.\n"
       "A run that was stopped or killed goes on when it is started again.\n\n"
       "Example:\n  fleetfit fit examples/fleets/fashion.yaml -o fitted/");
-  verb->callback([request, &context] {
-    context.action = [request, &context] { return run_fit(context, *request); };
-  });
+  context.on(verb, request, run_fit);
 }
 
 }  // namespace fleetfit::cli

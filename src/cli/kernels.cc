@@ -14,8 +14,6 @@
 namespace fleetfit::cli {
 namespace {
 
-using Align = TextTable::Align;
-
 struct KernelsFlags {
   std::string file;
   std::string gpu;
@@ -38,9 +36,9 @@ std::string counts_text(const app::KernelsSummary& summary) {
 }
 
 std::string kernels_text(const app::KernelsSummary& summary) {
-  TextTable table({{"kernel"}, {"operators"}});
+  TextTable table("kernel | operators");
   for (const auto& kernel : summary.kernels) {
-    table.add({kernel.kernel, fmt::format("{}", fmt::join(kernel.ops, " + "))});
+    table.add(kernel.kernel, fmt::format("{}", fmt::join(kernel.ops, " + ")));
   }
   return table.text() + counts_text(summary);
 }
@@ -86,32 +84,21 @@ Result<int> verify(Context& context, const KernelsFlags& flags, app::KernelsRequ
   FLEETFIT_ASSIGN(const auto check, app::verify_kernels(workplace, {.kernels = std::move(request),
                                                                     .device = flags.device,
                                                                     .threads = context.threads()}));
-  if (context.flags.json) {
-    context.print(app::to_json(check));
-  } else {
-    context.print(check_text(check));
-  }
+  context.show(check, check_text);
   return check.pass() ? 0 : 1;
 }
 
 Result<int> run_kernels(Context& context, const KernelsFlags& flags) {
   FLEETFIT_ASSIGN(auto request, request_of(flags));
   if (flags.verify) return verify(context, flags, std::move(request));
-  FLEETFIT_ASSIGN(const auto summary, app::list_kernels(request));
-  if (context.flags.json) {
-    context.print(app::to_json(summary));
-  } else {
-    context.print(kernels_text(summary));
-  }
-  return 0;
+  return context.show(app::list_kernels(request), kernels_text);
 }
 
 }  // namespace
 
 void add_kernels(CLI::App& program, Context& context) {
-  auto flags = std::make_shared<KernelsFlags>();
-  auto* verb =
-      program.add_subcommand("kernels", "Tell which kernels a framework will run for a model");
+  auto [verb, flags] = add_verb<KernelsFlags>(
+      program, "kernels", "Tell which kernels a framework will run for a model");
   verb->add_option("FILE", flags->file, "A model: ONNX, TFLite or ncnn's .param")->required();
   verb->add_option("--gpu,--target", flags->gpu,
                    "A device that the rules tell from others, e.g. adreno640, mali-g76")
@@ -132,9 +119,7 @@ void add_kernels(CLI::App& program, Context& context) {
       "The exit status of --verify is 1 if other kernels were run than deduced.\n\n"
       "Example:\n  fleetfit kernels resnet18.onnx --gpu mali-g76\n"
       "  fleetfit kernels resnet18.onnx --verify --device local");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context] { return run_kernels(context, *flags); };
-  });
+  context.on(verb, flags, run_kernels);
 }
 
 }  // namespace fleetfit::cli

@@ -56,12 +56,7 @@ Result<int> run(const Context& context, const Flags& flags) {
   FLEETFIT_ASSIGN(const auto request, request_of(context, flags));
   FLEETFIT_ASSIGN(const auto made, app::make_device_features(request));
   FLEETFIT_TRY(app::write_features(made, flags.output));
-  if (context.flags.json) {
-    context.print(app::to_json(made));
-  } else {
-    context.print(made_text(made, flags.output));
-  }
-  return 0;
+  return context.show(made, made_text(made, flags.output));
 }
 
 void add_flags(CLI::App& verb, Flags& flags) {
@@ -76,8 +71,7 @@ void add_flags(CLI::App& verb, Flags& flags) {
       ->needs(table);
   verb.add_option("--references", references.count,
                   "How many designs to choose where none is named")
-      ->check(CLI::Range(1, 10'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 10'000));
   verb.add_option("--devices", references.devices, "Columns of the table to take; all without it")
       ->delimiter(',')
       ->needs(table);
@@ -86,8 +80,7 @@ void add_flags(CLI::App& verb, Flags& flags) {
       ->take_all();
   auto* sheet = verb.add_option("--sheet", flags.sheet.file, "A data sheet of devices, CSV");
   verb.add_option("--sheet-key", flags.sheet.device_column, "Its column with the devices' names")
-      ->needs(sheet)
-      ->capture_default_str();
+      ->needs(sheet);
   verb.add_option("--add", flags.files, "A file of features to add to; may be given again")
       ->take_all();
   verb.add_option("-o,--output", flags.output, "The file to write")->required();
@@ -96,17 +89,15 @@ void add_flags(CLI::App& verb, Flags& flags) {
 }  // namespace
 
 void add_learn_features(CLI::App& learn, Context& context) {
-  auto flags = std::make_shared<Flags>();
-  auto* verb = learn.add_subcommand(
-      "features", "Describe devices by numbers: reference latencies, probes, data sheets");
+  auto [verb, flags] = add_verb<Flags>(
+      learn, "features", "Describe devices by numbers: reference latencies, probes, data sheets");
   add_flags(*verb, *flags);
   verb->footer(
       "What comes from several places is put together by the devices' names; what is not known of "
       "a device\nstays empty.\n\nExample:\n"
       "  fleetfit learn features --table latency.csv --space nasbench201 --references 10 -o "
       "features.csv");
-  verb->callback(
-      [flags, &context] { context.action = [flags, &context] { return run(context, *flags); }; });
+  context.on(verb, flags, run);
 }
 
 }  // namespace fleetfit::cli

@@ -10,13 +10,11 @@
 #include "cli/program.h"
 #include "cli/text_table.h"
 #include "fleetfit/app/measuring.h"
-#include "fleetfit/core/interrupt.h"
 #include "fleetfit/study/tuning.h"
 
 namespace fleetfit::cli {
 namespace {
 
-using Align = TextTable::Align;
 using app::MeasuredDesign;
 using app::MeasuredModel;
 
@@ -69,29 +67,16 @@ std::string ratio_text(const MeasuredModel& measured) {
 std::string table_text(const std::vector<MeasuredModel>& results) {
   const bool several =
       std::ranges::any_of(results, [](const auto& r) { return r.against_first.has_value(); });
-  std::vector<TextTable::Column> columns = {{"model"},
-                                            {"device"},
-                                            {"status"},
-                                            {"median ms", Align::right},
-                                            {"p90 ms", Align::right},
-                                            {"runs", Align::right},
-                                            {"memory", Align::right},
-                                            {"energy", Align::right}};
-  if (several) columns.push_back({"time against the first"});
-  TextTable table(std::move(columns));
+  TextTable table(
+      "model | device | status | median ms {} | p90 ms {} | runs {} | memory {} | energy {}");
+  if (several) table.add_column("time against the first");
   for (const auto& result : results) {
     const auto& m = result.measurement;
-    std::vector<std::string> cells = {
-        file_name(result),
-        m.device,
-        std::string(to_string(m.status)),
-        median_text(result),
-        m.latency ? fmt::format("{:.4g}", m.latency->p90_ms) : "-",
-        std::to_string(m.runs),
-        m.peak_memory_bytes ? with_prefix(static_cast<double>(*m.peak_memory_bytes), "B") : "-",
-        energy_text(result)};
-    if (several) cells.push_back(ratio_text(result));
-    table.add(std::move(cells));
+    table.add(file_name(result), m.device, to_string(m.status), median_text(result),
+              m.latency ? fmt::format("{:.4g}", m.latency->p90_ms) : "-", m.runs,
+              m.peak_memory_bytes ? with_prefix(static_cast<double>(*m.peak_memory_bytes), "B") : "-",
+              energy_text(result));
+    if (several) table.append(ratio_text(result));
   }
   return table.text();
 }
@@ -102,12 +87,10 @@ std::string operators_text(const MeasuredModel& measured) {
   if (operators.empty()) return "";
   std::ranges::stable_sort(operators, std::ranges::greater(), &measure::OperatorTime::ms);
   const double median = measured.measurement.latency->median_ms;
-  TextTable table(
-      {{"operator"}, {"type"}, {"kernel"}, {"ms", Align::right}, {"share", Align::right}});
+  TextTable table("operator | type | kernel | ms {:.4f} | share {:.1f} %");
   for (std::size_t i = 0; i < std::min(kShown, operators.size()); ++i) {
     const auto& op = operators[i];
-    table.add({op.name, op.type, op.kernel, fmt::format("{:.4f}", op.ms),
-               fmt::format("{:.1f} %", 100 * op.ms / median)});
+    table.add(op.name, op.type, op.kernel, op.ms, 100 * op.ms / median);
   }
   return fmt::format(
       "\n{} on {}, the most expensive of {} operators; {:.4f} ms between operators\n{}",
@@ -183,17 +166,13 @@ Result<app::DesignsRequest> designs_of(const Context& context, const MeasureFlag
   return request;
 }
 
-Result<int> measure_files(Context& context, const MeasureFlags& flags) {
+Result<int> measure_files(Context& context, const MeasureFlags& flags,
+                          const std::stop_token& stop) {
   FLEETFIT_ASSIGN(const auto request, request_of(context, flags));
-  const core::Interrupt interrupt;
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
   FLEETFIT_ASSIGN(const auto results,
-                  app::measure_models(workplace, request, context.progress(), interrupt.token()));
-  if (context.flags.json) {
-    context.print(app::to_json(results));
-  } else {
-    context.print(results_text(results, context.flags));
-  }
+                  app::measure_models(workplace, request, context.progress(), stop));
+  context.show(results, results_text(results, context.flags));
   const bool complete = results.size() == request.models.size() * request.devices.size();
   return complete && all_good(results) ? 0 : 1;
 }
@@ -226,14 +205,9 @@ StatusCounts count_statuses(const std::vector<MeasuredDesign>& results, const st
 
 std::string designs_text(const std::vector<MeasuredDesign>& results,
                          const std::vector<std::string>& devices) {
-  TextTable table({{"device"},
-                   {"measured before", Align::right},
-                   {"ok", Align::right},
-                   {"unstable", Align::right},
-                   {"failed", Align::right},
-                   {"fastest ms", Align::right},
-                   {"middle ms", Align::right},
-                   {"slowest ms", Align::right}});
+  TextTable table(
+      "device | measured before {} | ok {} | unstable {} | failed {} | fastest ms {} | middle ms "
+      "{} | slowest ms {}");
   std::string failures;
   for (const auto& device : devices) {
     const auto counts = count_statuses(results, device);
@@ -241,9 +215,8 @@ std::string designs_text(const std::vector<MeasuredDesign>& results,
     const auto cell = [&](std::size_t i) {
       return ms.empty() ? "-" : fmt::format("{:.4g}", ms[i]);
     };
-    table.add({device, std::to_string(counts.known), std::to_string(counts.ok),
-               std::to_string(counts.unstable), std::to_string(counts.failed), cell(0),
-               cell(ms.size() / 2), cell(ms.empty() ? 0 : ms.size() - 1)});
+    table.add(device, counts.known, counts.ok, counts.unstable, counts.failed, cell(0),
+              cell(ms.size() / 2), cell(ms.empty() ? 0 : ms.size() - 1));
     if (!counts.last_failure.empty()) failures += counts.last_failure + "\n";
   }
   return failures.empty() ? table.text() : table.text() + "\n" + failures;
@@ -297,20 +270,15 @@ Result<std::vector<MeasuredDesign>> measure_on_cluster(Context& context, const M
       *executor, context.progress(), stop);
 }
 
-Result<int> measure_space(Context& context, const MeasureFlags& flags) {
+Result<int> measure_space(Context& context, const MeasureFlags& flags,
+                          const std::stop_token& stop) {
   FLEETFIT_ASSIGN(const auto request, designs_of(context, flags));
-  const core::Interrupt interrupt;
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
-  FLEETFIT_ASSIGN(
-      const auto results,
-      flags.executor == "slurm"
-          ? measure_on_cluster(context, flags, request, workplace, interrupt.token())
-          : app::measure_designs(workplace, request, context.progress(), interrupt.token()));
-  if (context.flags.json) {
-    context.print(app::to_json(results));
-  } else {
-    context.print(designs_text(results, request.devices));
-  }
+  FLEETFIT_ASSIGN(const auto results,
+                  flags.executor == "slurm"
+                      ? measure_on_cluster(context, flags, request, workplace, stop)
+                      : app::measure_designs(workplace, request, context.progress(), stop));
+  context.show(results, designs_text(results, request.devices));
   const bool complete = results.size() == request.samples * request.devices.size();
   const bool good = std::ranges::all_of(results, [](const MeasuredDesign& r) {
     return r.record.status == store::MeasurementStatus::ok;
@@ -318,7 +286,7 @@ Result<int> measure_space(Context& context, const MeasureFlags& flags) {
   return complete && good ? 0 : 1;
 }
 
-Result<int> run_measure(Context& context, const MeasureFlags& flags) {
+Result<int> run_measure(Context& context, const MeasureFlags& flags, const std::stop_token& stop) {
   if (flags.space.empty()) {
     if (flags.executor != "local")
       return fail(ErrorCode::invalid_input, "--executor slurm goes with a --space");
@@ -328,14 +296,14 @@ Result<int> run_measure(Context& context, const MeasureFlags& flags) {
     }
     if (flags.files.empty())
       return fail(ErrorCode::invalid_input, "measure needs a FILE or a --space");
-    return measure_files(context, flags);
+    return measure_files(context, flags, stop);
   }
   if (!flags.files.empty() || !flags.open.dimensions.empty() || flags.open.batch != 1) {
     return fail(ErrorCode::invalid_input,
                 "--space takes its models from the space: no FILE, --dim or --batch with it");
   }
   if (flags.samples == 0) return fail(ErrorCode::invalid_input, "--space needs --samples");
-  return measure_space(context, flags);
+  return measure_space(context, flags, stop);
 }
 
 void add_export(CLI::App& measure, Context& context, const MeasureFlags& measure_flags) {
@@ -344,9 +312,9 @@ void add_export(CLI::App& measure, Context& context, const MeasureFlags& measure
     std::string space;
     bool ops = false;
   };
-  auto flags = std::make_shared<Flags>();
-  auto* verb = measure.add_subcommand(
-      "export", "Write what was measured as CSV: a row for each model, a column for each device");
+  auto [verb, flags] = add_verb<Flags>(
+      measure, "export",
+      "Write what was measured as CSV: a row for each model, a column for each device");
   verb->add_option("-o,--output", flags->output, "The CSV file to write")->required();
   auto* ops = verb->add_flag("--ops", flags->ops, "A row for each operator instead");
   verb->add_option("--space", flags->space, "Only the designs of this space, with its key columns")
@@ -355,57 +323,43 @@ void add_export(CLI::App& measure, Context& context, const MeasureFlags& measure
       "A cell is the median in ms of the newest good measurement, empty if there is none.\n\n"
       "Example:\n  fleetfit measure export -o latency.csv\n"
       "  fleetfit measure export --space icpe -o icpe.csv");
-  verb->callback([flags, &context, &measure_flags] {
-    context.action = [flags, &context, &measure_flags]() -> Result<int> {
-      if (!measure_flags.files.empty()) {
-        return fail(ErrorCode::invalid_input,
-                    "measure export takes no FILE; a file of that name is ./export");
-      }
-      if (!measure_flags.space.empty())
-        return fail(ErrorCode::invalid_input, "--space stands behind measure export");
-      FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-      FLEETFIT_ASSIGN(const auto summary,
-                      !flags->space.empty()
-                          ? app::export_designs(workplace, flags->space, flags->output)
-                      : flags->ops ? app::export_operators(workplace, flags->output)
-                                   : app::export_measurements(workplace, flags->output));
-      if (context.flags.json) {
-        context.print(app::to_json(summary));
-      } else {
-        context.print(fmt::format("{}: {} rows, devices {}\n", summary.output, summary.rows,
-                                  fmt::join(summary.devices, ", ")));
-      }
-      return 0;
-    };
+  context.on(verb, [flags, &context, &measure_flags]() -> Result<int> {
+    if (!measure_flags.files.empty()) {
+      return fail(ErrorCode::invalid_input,
+                  "measure export takes no FILE; a file of that name is ./export");
+    }
+    if (!measure_flags.space.empty())
+      return fail(ErrorCode::invalid_input, "--space stands behind measure export");
+    FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+    FLEETFIT_ASSIGN(const auto summary,
+                    !flags->space.empty()
+                        ? app::export_designs(workplace, flags->space, flags->output)
+                    : flags->ops ? app::export_operators(workplace, flags->output)
+                                 : app::export_measurements(workplace, flags->output));
+    return context.show(summary, fmt::format("{}: {} rows, devices {}\n", summary.output,
+                                             summary.rows, fmt::join(summary.devices, ", ")));
   });
 }
-
-}  // namespace
-
-namespace {
 
 void add_cluster_flags(CLI::App& verb, MeasureFlags& flags) {
   verb.add_option("--executor", flags.executor,
                   "Where the designs of a --space are measured: here, or by jobs of a cluster "
                   "(docs/slurm.md)")
-      ->check(CLI::IsMember({"local", "slurm"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"local", "slurm"}));
   verb.add_option("--jobs", flags.jobs, "So many jobs at a time; 0: as the cluster likes")
       ->check(CLI::Range(0, 100'000));
   verb.add_option("--designs-per-job", flags.designs_of_each, "Designs that one job measures")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 1'000'000));
   verb.add_option("--resources", flags.resources,
                   "What a job needs, as in study files: '{cores: 2, partition: edge}'");
-  verb.add_option("--folder", flags.folder, "For the logs of jobs; all nodes can write it")
-      ->capture_default_str();
+  verb.add_option("--folder", flags.folder, "For the logs of jobs; all nodes can write it");
 }
 
 }  // namespace
 
 void add_measure(CLI::App& program, Context& context) {
-  auto flags = std::make_shared<MeasureFlags>();
-  auto* verb = program.add_subcommand("measure", "Measure how long models take on devices");
+  auto [verb, flags] =
+      add_verb<MeasureFlags>(program, "measure", "Measure how long models take on devices");
   verb->add_option("FILE", flags->files, "Models: ONNX, TFLite or ncnn's .param");
   verb->add_option("--space", flags->space,
                    "Instead of files: random designs of this space, those of --seed");
@@ -426,17 +380,15 @@ void add_measure(CLI::App& program, Context& context) {
       ->default_str("local");
   verb->add_flag("--ops", flags->ops, "Also the time of each operator");
   verb->add_option("--max-time", flags->max_time_s, "Most seconds for each model on each device")
-      ->check(CLI::Range(0.01, 86400.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.01, 86400.0));
   verb->add_option(
           "--target-ci", flags->target_percent,
           "Half width of the median's 95 % interval that the runs are to reach, in percent")
-      ->check(CLI::Range(0.01, 100.0))
-      ->capture_default_str();
-  auto* table = verb->add_option(
-      "--power-table", flags->power_table,
-      "Power of a CPU's cores by cluster and frequency (CSV), where no sensor tells the energy");
-  table->type_name("FILE");
+      ->check(CLI::Range(0.01, 100.0));
+  auto* table = verb->add_option("--power-table", flags->power_table,
+                                 "Power of a CPU's cores by cluster and frequency (CSV), where no "
+                                 "sensor tells the energy")
+                    ->type_name("FILE");
   verb->add_option("--soc", flags->soc, "The chip in the power table, if it holds several")
       ->needs(table);
   verb->add_option("--cluster", flags->cluster, "The cluster of cores in the power table")
@@ -451,10 +403,7 @@ void add_measure(CLI::App& program, Context& context) {
       "Example:\n  fleetfit measure mobilenet_v2.onnx --ops\n"
       "  fleetfit measure a.onnx b.tflite --device local --device ort --max-time 10\n"
       "  fleetfit measure --space icpe --samples 30 --ops --max-time 2");
-  verb->callback([verb, flags, &context] {
-    if (!verb->get_subcommands().empty()) return;
-    context.action = [flags, &context] { return run_measure(context, *flags); };
-  });
+  context.on(verb, flags, run_measure);
   add_export(*verb, context, *flags);
 }
 

@@ -14,15 +14,13 @@
 namespace fleetfit::cli {
 namespace {
 
-using Align = TextTable::Align;
-
 // --- inspect ---
 
 std::string count_text(const std::optional<std::int64_t>& count) {
-  return count ? with_prefix(static_cast<double>(*count)) : "?";
+  return count ? with_prefix(*count) : "?";
 }
 
-std::string bytes_text(std::int64_t bytes) { return with_prefix(static_cast<double>(bytes), "B"); }
+std::string bytes_text(std::int64_t bytes) { return with_prefix(bytes, "B"); }
 
 std::string shape_text(const app::TensorSummary& tensor) {
   if (!tensor.shape) return "?";
@@ -66,24 +64,18 @@ std::string by_type_text(const app::ModelSummary& summary) {
   std::stable_sort(sorted.begin(), sorted.end(), [](const Sum& a, const Sum& b) {
     return std::pair(a.flops, a.bytes) > std::pair(b.flops, b.bytes);
   });
-  TextTable table({{"operator"},
-                   {"count", Align::right},
-                   {"FLOPs", Align::right},
-                   {"params", Align::right},
-                   {"bytes moved", Align::right}});
+  TextTable table("operator | count {} | FLOPs {} | params {} | bytes moved {}");
   for (const auto& s : sorted)
-    table.add({s.type, std::to_string(s.count), count_text(s.flops), count_text(s.params),
-               bytes_text(s.bytes)});
+    table.add(s.type, s.count, count_text(s.flops), count_text(s.params), bytes_text(s.bytes));
   return table.text();
 }
 
 std::string operators_text(const app::ModelSummary& summary) {
-  TextTable table(
-      {{"name"}, {"operator"}, {"output"}, {"FLOPs", Align::right}, {"params", Align::right}});
+  TextTable table("name | operator | output | FLOPs {} | params {}");
   for (const auto& op : summary.ops) {
-    table.add({op.name, op.activation.empty() ? op.type : op.type + "+" + op.activation,
-               op.output_shape ? fmt::format("{}", fmt::join(*op.output_shape, "x")) : "?",
-               count_text(op.flops), count_text(op.params)});
+    table.add(op.name, op.activation.empty() ? op.type : op.type + "+" + op.activation,
+              op.output_shape ? fmt::format("{}", fmt::join(*op.output_shape, "x")) : "?",
+              count_text(op.flops), count_text(op.params));
   }
   return table.text();
 }
@@ -116,26 +108,18 @@ void add_inspect(CLI::App& model, Context& context) {
     OpenDimensionFlags open;
     bool ops = false;
   };
-  auto flags = std::make_shared<Flags>();
-  auto* verb =
-      model.add_subcommand("inspect", "Say what is in a model file: operators, costs, memory");
+  auto [verb, flags] =
+      add_verb<Flags>(model, "inspect", "Say what is in a model file: operators, costs, memory");
   verb->add_option("FILE", flags->file, "A model: ONNX, TFLite or ncnn's .param")->required();
   verb->add_flag("--ops", flags->ops, "List every operator instead of sums by type");
   add_open_dimension_flags(*verb, flags->open);
   verb->footer(
       "Example:\n  fleetfit model inspect mobilenet_v2.onnx\n  fleetfit model inspect "
       "detector.onnx --dim height=320 --dim width=320 --json");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context]() -> Result<int> {
-      FLEETFIT_ASSIGN(const auto options, model_options(flags->open));
-      FLEETFIT_ASSIGN(const auto summary, app::inspect_model(flags->file, options));
-      if (context.flags.json) {
-        context.print(app::to_json(summary));
-      } else {
-        context.print(summary_text(summary, flags->ops));
-      }
-      return 0;
-    };
+  context.on(verb, [flags, &context]() -> Result<int> {
+    FLEETFIT_ASSIGN(const auto options, model_options(flags->open));
+    FLEETFIT_ASSIGN(const auto summary, app::inspect_model(flags->file, options));
+    return context.show(summary, summary_text(summary, flags->ops));
   });
 }
 
@@ -149,53 +133,30 @@ struct ZooFlags {
 };
 
 std::string zoo_text(const std::vector<app::ZooSummary>& networks) {
-  TextTable table(
-      {{"name"}, {"family"}, {"input"}, {"FLOPs", Align::right}, {"params", Align::right}});
+  TextTable table("name | family | input | FLOPs {} | params {}");
   for (const auto& n : networks)
-    table.add({n.name, n.family, fmt::format("{}", fmt::join(n.input, "x")), count_text(n.flops),
-               count_text(n.params)});
+    table.add(n.name, n.family, fmt::format("{}", fmt::join(n.input, "x")), count_text(n.flops),
+              count_text(n.params));
   return table.text();
 }
 
-Result<int> print_networks(Context& context, const std::vector<app::ZooSummary>& networks) {
-  if (context.flags.json) {
-    context.print(app::to_json(networks));
-  } else {
-    context.print(zoo_text(networks));
-  }
-  return 0;
-}
-
 Result<int> list_networks(Context& context, const ZooFlags& flags) {
-  if (flags.name.empty()) {
-    FLEETFIT_ASSIGN(const auto networks, app::list_zoo(context.threads()));
-    return print_networks(context, networks);
-  }
+  if (flags.name.empty()) return context.show(app::list_zoo(context.threads()), zoo_text);
   FLEETFIT_ASSIGN(const auto network, app::show_zoo_network(flags.name, flags.request));
-  return print_networks(context, {network});
+  return context.show(std::vector{network}, zoo_text);
 }
 
 Result<int> write_whole_zoo(Context& context, const ZooFlags& flags) {
   FLEETFIT_ASSIGN(const auto written,
                   app::write_zoo(flags.output, flags.request, context.progress()));
-  if (context.flags.json) {
-    context.print(app::to_json(written));
-  } else {
-    context.print(fmt::format("{}: {} networks\n", flags.output, written.size()));
-  }
-  return 0;
+  return context.show(written, fmt::format("{}: {} networks\n", flags.output, written.size()));
 }
 
 Result<int> write_one_network(Context& context, const ZooFlags& flags) {
   FLEETFIT_ASSIGN(const auto written,
                   app::write_zoo_network(flags.name, flags.output, flags.request));
-  if (context.flags.json) {
-    context.print(app::to_json(written));
-  } else {
-    context.print(fmt::format("{}: {}\n", written.file,
-                              bytes_text(static_cast<std::int64_t>(written.bytes))));
-  }
-  return 0;
+  return context.show(written, fmt::format("{}: {}\n", written.file,
+                                           bytes_text(static_cast<std::int64_t>(written.bytes))));
 }
 
 Result<int> run_zoo(Context& context, ZooFlags& flags) {
@@ -212,46 +173,33 @@ Result<int> run_zoo(Context& context, ZooFlags& flags) {
 }
 
 void add_zoo(CLI::App& model, Context& context) {
-  auto flags = std::make_shared<ZooFlags>();
-  auto* verb =
-      model.add_subcommand("zoo", "List known networks, or write them as ONNX with random weights");
+  auto [verb, flags] = add_verb<ZooFlags>(
+      model, "zoo", "List known networks, or write them as ONNX with random weights");
   verb->add_option("NAME", flags->name,
                    "The network to show, or to write with -o; without: the list");
   verb->add_option("-o,--output", flags->output, "File to write, or folder with --all");
   verb->add_flag("--all", flags->all, "Write every network into the folder");
-  verb->add_option("--width", flags->request.width, "Multiplies the number of channels")
-      ->capture_default_str();
+  verb->add_option("--width", flags->request.width, "Multiplies the number of channels");
   verb->add_option("--classes", flags->request.classes, "Number of classes");
   verb->add_option("--image", flags->request.image, "Height and width of the input");
   verb->add_option("--channels", flags->request.channels, "Channels of the input");
   verb->footer(
       "Example:\n  fleetfit model zoo\n  fleetfit model zoo mobilenet_v2 -o small.onnx --width 0.5 "
       "--classes 10");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context] { return run_zoo(context, *flags); };
-  });
+  context.on(verb, flags, run_zoo);
 }
 
 }  // namespace
 
 void add_model(CLI::App& program, Context& context) {
-  auto* model = program.add_subcommand(
-      "model", "Look into model files, convert and run them, make known networks");
-  model->footer("Example:\n  fleetfit model inspect mobilenet_v2.onnx");
-  model->require_subcommand(0, 1);
-  model->callback([model, &context] {
-    if (model->get_subcommands().empty()) {
-      context.action = []() -> Result<int> {
-        return fail(ErrorCode::invalid_input,
-                    "model needs a verb: inspect, convert, run, check or zoo");
-      };
-    }
-  });
-  add_inspect(*model, context);
-  add_model_convert(*model, context);
-  add_model_run(*model, context);
-  add_model_check(*model, context);
-  add_zoo(*model, context);
+  auto& model = add_group(program, context, "model",
+                          "Look into model files, convert and run them, make known networks",
+                          "Example:\n  fleetfit model inspect mobilenet_v2.onnx");
+  add_inspect(model, context);
+  add_model_convert(model, context);
+  add_model_run(model, context);
+  add_model_check(model, context);
+  add_zoo(model, context);
 }
 
 }  // namespace fleetfit::cli

@@ -24,8 +24,7 @@ struct ConvertFlags {
 
 std::string file_text(const app::ConvertSummary& summary) {
   return fmt::format("{}: {} operators, {} in the original, {}\n", summary.output,
-                     summary.ops_after, summary.ops_before,
-                     with_prefix(static_cast<double>(summary.bytes), "B"));
+                     summary.ops_after, summary.ops_before, with_prefix(summary.bytes, "B"));
 }
 
 std::string quantized_text(const app::QuantizeSummary& summary) {
@@ -51,13 +50,7 @@ Result<int> quantize(Context& context, ConvertFlags& flags, app::ModelOptions op
   request.options = std::move(options);
   request.seed = context.flags.seed;
   request.threads = context.threads();
-  FLEETFIT_ASSIGN(const auto summary, app::quantize_model(request, context.progress()));
-  if (context.flags.json) {
-    context.print(app::to_json(summary));
-  } else {
-    context.print(quantized_text(summary));
-  }
-  return 0;
+  return context.show(app::quantize_model(request, context.progress()), quantized_text);
 }
 
 Result<int> run_convert(Context& context, ConvertFlags& flags) {
@@ -71,12 +64,7 @@ Result<int> run_convert(Context& context, ConvertFlags& flags) {
       const auto summary,
       app::convert_model(flags.in, flags.out,
                          {.model = options, .simplify = flags.simplify, .without = flags.without}));
-  if (context.flags.json) {
-    context.print(app::to_json(summary));
-  } else {
-    context.print(file_text(summary));
-  }
-  return 0;
+  return context.show(summary, file_text);
 }
 
 void add_quantize_flags(CLI::App& verb, ConvertFlags& flags) {
@@ -88,14 +76,11 @@ void add_quantize_flags(CLI::App& verb, ConvertFlags& flags) {
                   "images:DIR or random")
       ->type_name("DATASET")
       ->needs(precision);
-  verb.add_option("--method", request.method, "Ranges: min-max or percentile (99.99 %)")
-      ->capture_default_str();
+  verb.add_option("--method", request.method, "Ranges: min-max or percentile (99.99 %)");
   verb.add_option("--samples", request.samples, "Images to calibrate with")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 1'000'000));
   verb.add_option("--test-images", request.test_images, "Most images to take the accuracy on")
-      ->check(CLI::Range(1, 10'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 10'000'000));
   verb.add_option("--mean", request.mean, "Of each channel, subtracted from pixels of 0 to 1")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -107,9 +92,8 @@ void add_quantize_flags(CLI::App& verb, ConvertFlags& flags) {
 }  // namespace
 
 void add_model_convert(CLI::App& model, Context& context) {
-  auto flags = std::make_shared<ConvertFlags>();
-  auto* verb = model.add_subcommand(
-      "convert", "Write a model of any format as ONNX (opset 17), also quantized to 8 bits");
+  auto [verb, flags] = add_verb<ConvertFlags>(
+      model, "convert", "Write a model of any format as ONNX (opset 17), also quantized to 8 bits");
   verb->add_option("IN", flags->in, "A model: ONNX, TFLite or ncnn's .param")->required();
   verb->add_option("OUT", flags->out, "The ONNX file to write")->required();
   auto* simplify = verb->add_flag("--simplify", flags->simplify,
@@ -127,9 +111,7 @@ void add_model_convert(CLI::App& model, Context& context) {
                "\n\nExample:\n  fleetfit model convert detector.tflite detector.onnx\n  fleetfit "
                "model convert net.onnx small.onnx --simplify --without fold_batch_norm\n  fleetfit "
                "model convert net.onnx net8.onnx --precision int8 --calibrate images:photos");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context] { return run_convert(context, *flags); };
-  });
+  context.on(verb, flags, run_convert);
 }
 
 }  // namespace fleetfit::cli

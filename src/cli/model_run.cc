@@ -11,8 +11,6 @@
 namespace fleetfit::cli {
 namespace {
 
-using Align = TextTable::Align;
-
 struct RunFlags {
   app::RunRequest request;
   std::string file;
@@ -37,12 +35,12 @@ Result<std::vector<app::InputFile>> parse_inputs(const std::vector<std::string>&
 }
 
 std::string run_text(const app::RunSummary& summary) {
-  TextTable table({{"output"}, {"type"}, {"shape"}, {"file"}});
+  TextTable table("output | type | shape | file");
   for (const auto& output : summary.outputs) {
     std::string shape;
     for (const auto extent : output.shape)
       shape += (shape.empty() ? "" : "x") + std::to_string(extent);
-    table.add({output.name, output.dtype, shape.empty() ? "scalar" : shape, output.file});
+    table.add(output.name, output.dtype, shape.empty() ? "scalar" : shape, output.file);
   }
   std::string text = table.text();
   for (const auto& note : summary.notes) text += fmt::format("The model was {}.\n", note);
@@ -50,10 +48,9 @@ std::string run_text(const app::RunSummary& summary) {
 }
 
 std::string check_text(const app::CheckReport& report) {
-  TextTable table({{"output"}, {"max abs diff", Align::right}, {"max rel diff", Align::right}});
+  TextTable table("output | max abs diff {:.3g} | max rel diff {:.3g}");
   for (const auto& output : report.outputs) {
-    table.add({output.name, fmt::format("{:.3g}", output.max_abs_diff),
-               fmt::format("{:.3g}", output.max_rel_diff)});
+    table.add(output.name, output.max_abs_diff, output.max_rel_diff);
   }
   return table.text() + fmt::format("{}: relative differences are to be below {}\n",
                                     report.pass ? "pass" : "FAIL", report.bound);
@@ -71,13 +68,7 @@ Result<int> run_run(Context& context, RunFlags& flags) {
   request.seed = context.flags.seed;
   request.threads = context.threads();
   FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-  FLEETFIT_ASSIGN(const auto summary, app::run_model(workplace, request));
-  if (context.flags.json) {
-    context.print(app::to_json(summary));
-  } else {
-    context.print(run_text(summary));
-  }
-  return 0;
+  return context.show(app::run_model(workplace, request), run_text);
 }
 
 struct CheckFlags {
@@ -95,21 +86,16 @@ Result<int> run_check(Context& context, CheckFlags& flags) {
   request.threads = context.threads();
   FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
   FLEETFIT_ASSIGN(const auto report, app::check_model(workplace, request));
-  if (context.flags.json) {
-    context.print(app::to_json(report));
-  } else {
-    context.print(check_text(report));
-  }
+  context.show(report, check_text);
   return report.pass ? 0 : 1;
 }
 
 }  // namespace
 
 void add_model_run(CLI::App& model, Context& context) {
-  auto flags = std::make_shared<RunFlags>();
-  auto* verb = model.add_subcommand("run", "Run a model once and write its outputs");
+  auto [verb, flags] = add_verb<RunFlags>(model, "run", "Run a model once and write its outputs");
   verb->add_option("FILE", flags->file, "A model: ONNX, TFLite or ncnn's .param")->required();
-  verb->add_option("--device", flags->request.device, "Where to run it")->capture_default_str();
+  verb->add_option("--device", flags->request.device, "Where to run it");
   verb->add_option("--input", flags->inputs, "Values of an input, as numpy writes them")
       ->type_name("NAME=FILE.npy")
       ->allow_extra_args(false);
@@ -122,23 +108,19 @@ void add_model_run(CLI::App& model, Context& context) {
   verb->footer(
       "Example:\n  fleetfit model run net.onnx --input image=image.npy -o outputs\n"
       "  fleetfit model run net.onnx --random-inputs --device ort -o outputs");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context] { return run_run(context, *flags); };
-  });
+  context.on(verb, flags, run_run);
 }
 
 void add_model_check(CLI::App& model, Context& context) {
-  auto flags = std::make_shared<CheckFlags>();
-  auto* verb =
-      model.add_subcommand("check", "Hold the engine's outputs against those of another runtime");
+  auto [verb, flags] = add_verb<CheckFlags>(
+      model, "check", "Hold the engine's outputs against those of another runtime");
   verb->add_option("FILE", flags->file, "A model: ONNX, TFLite or ncnn's .param")->required();
   verb->add_option("--against", flags->request.against,
                    "A runtime (onnxruntime, reference, exec:COMMAND, …) or the name of a device")
       ->type_name("RUNTIME")
       ->required();
   verb->add_option("--precision", flags->request.precision,
-                   "int8: quantize a float model before, with ranges of random inputs")
-      ->capture_default_str();
+                   "int8: quantize a float model before, with ranges of random inputs");
   add_open_dimension_flags(*verb, flags->open);
   verb->footer(fmt::format(
       "Both run on the same random inputs (--seed). The relative difference of an output is the\n"
@@ -149,9 +131,7 @@ void add_model_check(CLI::App& model, Context& context) {
       "Example:\n  fleetfit model check net.onnx --against onnxruntime\n"
       "  fleetfit model check net.onnx --against reference --precision int8",
       app::kFloatBound, app::kQuantizedBound, app::kFloatNoise));
-  verb->callback([flags, &context] {
-    context.action = [flags, &context] { return run_check(context, *flags); };
-  });
+  context.on(verb, flags, run_check);
 }
 
 }  // namespace fleetfit::cli

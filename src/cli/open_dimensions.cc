@@ -13,8 +13,7 @@ void add_open_dimension_flags(CLI::App& verb, OpenDimensionFlags& flags) {
       ->type_name("NAME=N")
       ->allow_extra_args(false);
   verb.add_option("--batch", flags.batch, "Extent of an open batch dimension")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 1 << 20));
 }
 
 Result<app::ModelOptions> model_options(const OpenDimensionFlags& flags) {

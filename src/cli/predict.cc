@@ -7,17 +7,13 @@
 #include <optional>
 
 #include "cli/open_dimensions.h"
-#include "cli/predict_designs.h"
 #include "cli/program.h"
 #include "cli/text_table.h"
-#include "fleetfit/app/paper_devices.h"
 #include "fleetfit/app/predicting.h"
-#include "fleetfit/core/interrupt.h"
+#include "fleetfit/app/predicting_designs.h"
 
 namespace fleetfit::cli {
 namespace {
-
-using Align = TextTable::Align;
 
 /// Networks to learn from or to be tested on.
 struct NetworkFlags {
@@ -38,8 +34,7 @@ void add_networks(CLI::App& verb, NetworkFlags& flags, CLI::Option& table) {
   verb.add_option("FILE", flags.files, "Models: ONNX, TFLite or ncnn's .param");
   verb.add_option("--max-time", flags.max_time_s,
                   "Most seconds for each network that was not measured yet")
-      ->check(CLI::Range(0.01, 86400.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.01, 86400.0));
   verb.add_flag("--stored", flags.stored,
                 "Measure nothing: what the store has of the device, which may be elsewhere")
       ->excludes(&table);
@@ -73,16 +68,10 @@ std::string short_networks_text(const predict::ShortNetworks& law) {
 }
 
 std::string trained_text(const app::TrainedPredictor& trained) {
-  TextTable table({{"kernel"},
-                   {"method"},
-                   {"samples", Align::right},
-                   {"error", Align::right},
-                   {"share of time", Align::right},
-                   {"settings"}});
+  TextTable table(
+      "kernel | method | samples {} | error {:.1f} % | share of time {:.1f} % | settings");
   for (const auto& kind : trained.kinds) {
-    table.add({kind.kind, kind.method, std::to_string(kind.samples),
-               fmt::format("{:.1f} %", kind.mape), fmt::format("{:.1f} %", 100 * kind.share),
-               kind.settings});
+    table.add(kind.kind, kind.method, kind.samples, kind.mape, 100 * kind.share, kind.settings);
   }
   return table.text() +
          fmt::format(
@@ -92,42 +81,82 @@ std::string trained_text(const app::TrainedPredictor& trained) {
          short_networks_text(trained.short_networks) + lines_of(trained.left_out, "left out: ");
 }
 
-void add_train(CLI::App& predict, Context& context) {
-  struct Flags {
-    std::string device;
-    std::string method = "auto";
-    std::string output;
-    std::string table;
-    std::string encoding = "auto";
-    std::optional<double> budget_s;
-    NetworkFlags networks;
+std::string trained_on_table_text(const app::TrainedOnTable& trained) {
+  return fmt::format(
+      "{}: {} designs of {} on {}, {} of the {}, mean error of designs not seen {:.1f} %\n",
+      trained.output.string(), trained.identity.networks, trained.space, trained.identity.device,
+      trained.settings, trained.reads == "graph" ? "graph" : "encoding " + trained.reads,
+      trained.mape);
+}
 
-    TableTraining of_table() const {
-      return {.table = table,
-              .space = networks.space,
-              .samples = networks.samples,
-              .method = method,
-              .encoding = encoding,
-              .budget_s = budget_s,
-              .output = output};
-    }
-  };
-  auto flags = std::make_shared<Flags>();
-  auto* verb = predict.add_subcommand(
-      "train", "Learn a device's latency from networks measured on it; measures what is missing");
+struct TrainFlags {
+  std::string device;
+  std::string method = "auto";
+  std::string output;
+  std::string table;
+  std::string encoding = "auto";
+  std::optional<double> budget_s;
+  NetworkFlags networks;
+};
+
+Result<int> train_on_table(const Context& context, const TrainFlags& flags,
+                           const std::stop_token& stop) {
+  if (flags.networks.space.empty())
+    return fail(ErrorCode::invalid_input, "--table needs --space, which is required");
+  const auto table = app::table_column_from(flags.table);
+  if (!table) return core::within("--table", table.error());
+  const auto method = core::parse_name<predict::DesignMethod>(flags.method);
+  if (!method) return core::within("--method", method.error());
+  const core::SystemClock clock;
+  return context.show(app::train_on_table(clock,
+                                          {.space = flags.networks.space,
+                                           .table = *table,
+                                           .samples = flags.networks.samples,
+                                           .method = *method,
+                                           .encoding = flags.encoding,
+                                           .budget_s = flags.budget_s,
+                                           .output = flags.output,
+                                           .seed = context.flags.seed,
+                                           .threads = context.threads()},
+                                          stop),
+                      trained_on_table_text);
+}
+
+Result<int> train_on_device(Context& context, const TrainFlags& flags,
+                            const std::stop_token& stop) {
+  const auto method = core::parse_name<predict::Method>(flags.method);
+  if (!method) return core::within("--method", method.error());
+  FLEETFIT_ASSIGN(auto networks, networks_of(context, flags.networks));
+  FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
+  return context.show(
+      app::train_predictor(workplace,
+                           {.device = flags.device,
+                            .method = *method,
+                            .networks = std::move(networks),
+                            .protocol = measure::protocol_within(flags.networks.max_time_s),
+                            .output = flags.output,
+                            .seed = context.flags.seed,
+                            .threads = context.threads(),
+                            .stored = flags.networks.stored},
+                           context.progress(), stop),
+      trained_text);
+}
+
+void add_train(CLI::App& predict, Context& context) {
+  auto [verb, flags] = add_verb<TrainFlags>(
+      predict, "train",
+      "Learn a device's latency from networks measured on it; measures what is missing");
   auto* device = verb->add_option("--device", flags->device, "The device");
   verb->add_option("--method", flags->method,
                    "auto (the best of them for each kind of kernel), lasso, rf, gbdt, mlp or "
-                   "table; with --table auto, linear, trees, table or graph")
-      ->capture_default_str();
+                   "table; with --table auto, linear, trees, table or graph");
   auto* table = verb->add_option(
       "--table", flags->table,
       "FILE.csv#COLUMN instead of a device: times of whole networks, designs of --space");
   table->excludes(device);
   verb->add_option("--encoding", flags->encoding,
                    "What is seen of a design: auto, or an encoding of the space")
-      ->needs(table)
-      ->capture_default_str();
+      ->needs(table);
   verb->add_option("--budget-s", flags->budget_s,
                    "Most seconds to train a graph network; by default as long as it takes")
       ->needs(table)
@@ -139,38 +168,11 @@ void add_train(CLI::App& predict, Context& context) {
       "  fleetfit predict train --device local --space icpe --samples 30 -o local.json\n"
       "  fleetfit predict train --table cells.csv#pixel3 --space nasbench201 --samples 100 -o "
       "p.json");
-  verb->callback([flags, device, table, &context] {
-    if (device->count() + table->count() == 0) throw CLI::RequiredError("--device or --table");
-    if (table->count() > 0) {
-      if (flags->networks.space.empty()) throw CLI::RequiredError("--table needs --space, which");
-      context.action = [flags, &context] { return train_on_table(context, flags->of_table()); };
-      return;
-    }
-    context.action = [flags, &context]() -> Result<int> {
-      const auto method = core::parse_name<predict::Method>(flags->method);
-      if (!method) return core::within("--method", method.error());
-      FLEETFIT_ASSIGN(auto networks, networks_of(context, flags->networks));
-      const core::Interrupt interrupt;
-      FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
-      FLEETFIT_ASSIGN(
-          const auto trained,
-          app::train_predictor(workplace,
-                               {.device = flags->device,
-                                .method = *method,
-                                .networks = std::move(networks),
-                                .protocol = measure::protocol_within(flags->networks.max_time_s),
-                                .output = flags->output,
-                                .seed = context.flags.seed,
-                                .threads = context.threads(),
-                                .stored = flags->networks.stored},
-                               context.progress(), interrupt.token()));
-      if (context.flags.json) {
-        context.print(app::to_json(trained));
-      } else {
-        context.print(trained_text(trained));
-      }
-      return 0;
-    };
+  context.on(verb, [flags, device, table, &context](const std::stop_token& stop) -> Result<int> {
+    if (table->count() > 0) return train_on_table(context, *flags, stop);
+    if (device->count() == 0)
+      return fail(ErrorCode::invalid_input, "--device or --table is required");
+    return train_on_device(context, *flags, stop);
   });
 }
 
@@ -178,10 +180,10 @@ std::string kernels_text(const predict::PredictedModel& model) {
   constexpr std::size_t kShown = 10;
   auto kernels = model.kernels;
   std::ranges::stable_sort(kernels, std::ranges::greater(), &predict::PricedKernel::ms);
-  TextTable table({{"operators"}, {"kernel"}, {"ms", Align::right}, {"share", Align::right}});
+  TextTable table("operators | kernel | ms {:.4f} | share {:.1f} %");
   for (std::size_t i = 0; i < std::min(kShown, kernels.size()); ++i) {
-    table.add({kernels[i].name, kernels[i].kind, fmt::format("{:.4f}", kernels[i].ms),
-               fmt::format("{:.1f} %", 100 * kernels[i].ms / model.latency_ms)});
+    table.add(kernels[i].name, kernels[i].kind, kernels[i].ms,
+              100 * kernels[i].ms / model.latency_ms);
   }
   return fmt::format("\n{}, the most expensive of {} kernels; {:.4f} ms beside them\n{}",
                      model.model, kernels.size(), model.overhead_ms, table.text());
@@ -198,21 +200,26 @@ std::string unpriced_text(const predict::PredictedModel& model) {
 }
 
 std::string predictions_text(const app::Predictions& predictions, const GlobalFlags& flags) {
-  TextTable table({{"model"},
-                   {"device"},
-                   {"predicted ms", Align::right},
-                   {"90 % interval", Align::right},
-                   {"guessed kernels", Align::right}});
+  TextTable table("model | device | predicted ms {:.4g} | 90 % interval {} | guessed kernels {}");
   for (const auto& model : predictions.models) {
-    table.add({model.model, predictions.predictor.device, fmt::format("{:.4g}", model.latency_ms),
-               fmt::format("{:.4g} to {:.4g}", model.interval90.low, model.interval90.high),
-               fmt::format("{} of {}", model.unpriced.size(), model.kernels.size())});
+    table.add(model.model, predictions.predictor.device, model.latency_ms,
+              fmt::format("{:.4g} to {:.4g}", model.interval90.low, model.interval90.high),
+              fmt::format("{} of {}", model.unpriced.size(), model.kernels.size()));
   }
   std::string text = table.text();
   for (const auto& model : predictions.models) text += kernels_text(model);
   if (!flags.verbose) return text;
   for (const auto& model : predictions.models) text += unpriced_text(model);
   return text;
+}
+
+std::string predicted_designs_text(const app::PredictedDesigns& predictions) {
+  TextTable table("design | device | predicted ms {:.4g} | 90 % interval {}");
+  for (const auto& one : predictions.designs) {
+    table.add(one.design, predictions.predictor.device, one.latency_ms,
+              fmt::format("{:.4g} to {:.4g}", one.interval90.low, one.interval90.high));
+  }
+  return table.text();
 }
 
 void add_predict_run(CLI::App& predict, Context& context) {
@@ -223,9 +230,8 @@ void add_predict_run(CLI::App& predict, Context& context) {
     std::vector<std::string> designs;
     OpenDimensionFlags open;
   };
-  auto flags = std::make_shared<Flags>();
-  auto* verb =
-      predict.add_subcommand("run", "How long models take on a device, without the device");
+  auto [verb, flags] =
+      add_verb<Flags>(predict, "run", "How long models take on a device, without the device");
   verb->add_option("PREDICTOR", flags->predictor, "A predictor's file")->required();
   auto* files = verb->add_option("FILE", flags->files, "Models: ONNX, TFLite or ncnn's .param");
   auto* designs = verb->add_option("--design", flags->designs,
@@ -239,53 +245,35 @@ void add_predict_run(CLI::App& predict, Context& context) {
       "--json).\n\n"
       "Example:\n  fleetfit predict run local.json mobilenet_v2.onnx\n"
       "  fleetfit predict run p.json --design 334131 --design 421211");
-  verb->callback([flags, files, designs, &context] {
-    if (files->count() + designs->count() == 0) throw CLI::RequiredError("FILE or --design");
-    if (designs->count() > 0) {
-      context.action = [flags, &context] {
-        return predict_designs(context, flags->predictor, flags->designs);
-      };
-      return;
+  context.on(verb, [flags, files, designs, &context]() -> Result<int> {
+    if (designs->count() > 0)
+      return context.show(app::predict_designs(flags->predictor, flags->designs),
+                          predicted_designs_text);
+    if (files->count() == 0) return fail(ErrorCode::invalid_input, "FILE or --design is required");
+    FLEETFIT_ASSIGN(auto options, model_options(flags->open));
+    if (!flags->device.empty()) {
+      FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+      FLEETFIT_TRY(app::check_predictor(workplace, flags->predictor, flags->device));
     }
-    context.action = [flags, &context]() -> Result<int> {
-      FLEETFIT_ASSIGN(auto options, model_options(flags->open));
-      if (!flags->device.empty()) {
-        FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-        FLEETFIT_TRY(app::check_predictor(workplace, flags->predictor, flags->device));
-      }
-      FLEETFIT_ASSIGN(const auto predictions,
-                      app::predict_models({.predictor = flags->predictor,
-                                           .models = {flags->files.begin(), flags->files.end()},
-                                           .options = std::move(options)}));
-      if (context.flags.json) {
-        context.print(app::to_json(predictions));
-      } else {
-        context.print(predictions_text(predictions, context.flags));
-      }
-      return 0;
-    };
+    FLEETFIT_ASSIGN(const auto predictions,
+                    app::predict_models({.predictor = flags->predictor,
+                                         .models = {flags->files.begin(), flags->files.end()},
+                                         .options = std::move(options)}));
+    return context.show(predictions, predictions_text(predictions, context.flags));
   });
 }
 
 std::string evaluation_text(const app::Evaluation& evaluation) {
-  TextTable networks({{"network"},
-                      {"measured ms", Align::right},
-                      {"predicted ms", Align::right},
-                      {"90 % interval", Align::right},
-                      {"error", Align::right}});
+  TextTable networks(
+      "network | measured ms {:.4g} | predicted ms {:.4g} | 90 % interval {} | error {:+.1f} %");
   for (const auto& network : evaluation.networks) {
-    networks.add({network.name, fmt::format("{:.4g}", network.measured_ms),
-                  fmt::format("{:.4g}", network.predicted_ms),
-                  fmt::format("{:.4g} to {:.4g}", network.interval90.low, network.interval90.high),
-                  fmt::format("{:+.1f} %", 100 * network.error())});
+    networks.add(network.name, network.measured_ms, network.predicted_ms,
+                 fmt::format("{:.4g} to {:.4g}", network.interval90.low, network.interval90.high),
+                 100 * network.error());
   }
-  TextTable kinds({{"kernel"},
-                   {"number", Align::right},
-                   {"error", Align::right},
-                   {"share of time", Align::right}});
+  TextTable kinds("kernel | number {} | error {:.1f} % | share of time {:.1f} %");
   for (const auto& kind : evaluation.kinds) {
-    kinds.add({kind.kind, std::to_string(kind.kernels), fmt::format("{:.1f} %", kind.mape),
-               fmt::format("{:.1f} %", 100 * kind.share)});
+    kinds.add(kind.kind, kind.kernels, kind.mape, 100 * kind.share);
   }
   return networks.text() + "\n" + kinds.text() +
          fmt::format(
@@ -297,6 +285,16 @@ std::string evaluation_text(const app::Evaluation& evaluation) {
          lines_of(evaluation.left_out, "left out: ") + lines_of(evaluation.advice, "next: ");
 }
 
+std::string table_evaluation_text(const app::TableEvaluation& evaluation) {
+  return fmt::format(
+      "{} designs on {}: mean error {:.2f} %, {:.0f} % of them within 5 %, {:.0f} % within 10 %; "
+      "the 90 % intervals hold {:.0f} %; rank correlation {:.3f}; {} that it was trained with are "
+      "left out\n",
+      evaluation.designs, evaluation.predictor.device, evaluation.mape,
+      100 * evaluation.within_5pct, 100 * evaluation.within_10pct, 100 * evaluation.coverage90,
+      evaluation.srcc, evaluation.left_out);
+}
+
 void add_eval(CLI::App& predict, Context& context) {
   struct Flags {
     std::string predictor;
@@ -304,9 +302,8 @@ void add_eval(CLI::App& predict, Context& context) {
     std::string table;
     NetworkFlags networks;
   };
-  auto flags = std::make_shared<Flags>();
-  auto* verb = predict.add_subcommand(
-      "eval", "Hold a predictor against its device; measures what is missing");
+  auto [verb, flags] = add_verb<Flags>(
+      predict, "eval", "Hold a predictor against its device; measures what is missing");
   verb->add_option("PREDICTOR", flags->predictor, "A predictor's file")->required();
   verb->add_option("--plot", flags->plot, "Write a page of HTML with charts");
   auto* table = verb->add_option("--table", flags->table,
@@ -316,89 +313,25 @@ void add_eval(CLI::App& predict, Context& context) {
       "Designs and models that the predictor was trained with are left out.\n\nExample:\n"
       "  fleetfit predict eval local.json --space icpe --samples 20 --plot local.html\n"
       "  fleetfit predict eval p.json --table cells.csv#pixel3");
-  verb->callback([flags, table, &context] {
+  context.on(verb, [flags, table, &context](const std::stop_token& stop) -> Result<int> {
     if (table->count() > 0) {
-      context.action = [flags, &context] {
-        return evaluate_on_table(context, flags->predictor, flags->table);
-      };
-      return;
+      FLEETFIT_ASSIGN(const auto column,
+                      core::within("--table", app::table_column_from(flags->table)));
+      return context.show(app::evaluate_on_table({.predictor = flags->predictor, .table = column}),
+                          table_evaluation_text);
     }
-    context.action = [flags, &context]() -> Result<int> {
-      FLEETFIT_ASSIGN(auto networks, networks_of(context, flags->networks));
-      const core::Interrupt interrupt;
-      FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
-      FLEETFIT_ASSIGN(
-          const auto evaluation,
-          app::evaluate_predictor(workplace,
-                                  {.predictor = flags->predictor,
-                                   .networks = std::move(networks),
-                                   .protocol = measure::protocol_within(flags->networks.max_time_s),
-                                   .plot = flags->plot,
-                                   .threads = context.threads(),
-                                   .stored = flags->networks.stored},
-                                  context.progress(), interrupt.token()));
-      if (context.flags.json) {
-        context.print(app::to_json(evaluation));
-      } else {
-        context.print(evaluation_text(evaluation));
-      }
-      return 0;
-    };
-  });
-}
-
-struct SpecFlags {
-  app::PaperDeviceRequest request;
-  predict::RooflineSpecification roofline;
-  std::string accelerator;
-};
-
-Result<int> write_spec(const Context& context, const SpecFlags& flags) {
-  auto request = flags.request;
-  request.specification = flags.roofline;
-  if (!flags.accelerator.empty()) {
-    const auto accelerator = app::find_accelerator(flags.accelerator);
-    if (!accelerator) return core::within("--accelerator", accelerator.error());
-    request.specification = *accelerator;
-  }
-  FLEETFIT_TRY(app::write_paper_device(request));
-  if (context.flags.json) {
-    context.print(nlohmann::ordered_json{{"output", request.output.string()}});
-  } else {
-    context.print(fmt::format("{}: {} on paper\n", request.output.string(), request.name));
-  }
-  return 0;
-}
-
-void add_spec(CLI::App& predict, Context& context) {
-  auto flags = std::make_shared<SpecFlags>();
-  auto* verb = predict.add_subcommand(
-      "spec", "Write a device that exists on paper: a roofline, or a tiled accelerator");
-  verb->add_option("NAME", flags->request.name, "The device's name")->required();
-  verb->add_option("-o,--output", flags->request.output, "The predictor's file to write")
-      ->required();
-  auto* gflops = verb->add_option("--gflops", flags->roofline.gflops, "10^9 FLOPs per second");
-  auto* bandwidth =
-      verb->add_option("--gbytes", flags->roofline.gbytes_per_s, "10^9 bytes per second of memory");
-  gflops->needs(bandwidth);
-  bandwidth->needs(gflops);
-  verb->add_option("--kernel-us", flags->roofline.kernel_us, "Microseconds to start a kernel")
-      ->capture_default_str();
-  verb->add_option("--precision", flags->request.precision, "fp32 or int8")->capture_default_str();
-  verb->add_option("--rules", flags->request.rules,
-                   "How networks become kernels: engine, plain, tflite-gpu:mali-g76, …")
-      ->capture_default_str();
-  verb->add_option("--accelerator", flags->accelerator,
-                   "A tiled accelerator instead: zcu102-1 to zcu102-9")
-      ->excludes(gflops);
-  verb->footer(
-      "Its numbers are always predicted; predict run takes the file.\n\nExample:\n"
-      "  fleetfit predict spec board --gflops 30 --gbytes 4 -o board.json\n"
-      "  fleetfit predict spec fpga --accelerator zcu102-3 --precision int8 -o fpga.json");
-  verb->callback([gflops, flags, &context] {
-    if (gflops->count() == 0 && flags->accelerator.empty())
-      throw CLI::RequiredError("--gflops and --gbytes, or --accelerator,");
-    context.action = [flags, &context] { return write_spec(context, *flags); };
+    FLEETFIT_ASSIGN(auto networks, networks_of(context, flags->networks));
+    FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
+    return context.show(
+        app::evaluate_predictor(workplace,
+                                {.predictor = flags->predictor,
+                                 .networks = std::move(networks),
+                                 .protocol = measure::protocol_within(flags->networks.max_time_s),
+                                 .plot = flags->plot,
+                                 .threads = context.threads(),
+                                 .stored = flags->networks.stored},
+                                context.progress(), stop),
+        evaluation_text);
   });
 }
 
@@ -410,7 +343,7 @@ void add_predict(CLI::App& program, Context& context) {
   add_train(*predict, context);
   add_predict_run(*predict, context);
   add_eval(*predict, context);
-  add_spec(*predict, context);
+  add_predict_spec(*predict, context);
 }
 
 }  // namespace fleetfit::cli

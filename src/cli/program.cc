@@ -18,6 +18,8 @@
 namespace fleetfit::cli {
 namespace {
 
+bool is_shown_in_help(const CLI::App* verb) { return !verb->get_group().empty(); }
+
 void add_global_flags(CLI::App& program, GlobalFlags& flags) {
   program.add_flag("--json", flags.json, "Print one JSON document and nothing else");
   program.add_flag("--quiet", flags.quiet, "No progress on the terminal");
@@ -25,11 +27,21 @@ void add_global_flags(CLI::App& program, GlobalFlags& flags) {
   program
       .add_option("--store", flags.store,
                   "Where results are kept: sqlite:FILE, postgres://… or memory:")
-      ->envname("FLEETFIT_STORE")
-      ->capture_default_str();
-  program.add_option("--seed", flags.seed, "Seed of everything random")->capture_default_str();
+      ->envname("FLEETFIT_STORE");
+  program.add_option("--seed", flags.seed, "Seed of everything random");
   program.add_option("--threads", flags.threads, "Threads to use; 0: all that there are")
       ->check(CLI::Range(0, 1024));
+}
+
+/// Help shows what an option is preset to, where that says anything.
+void show_presets(CLI::App& app) {
+  for (auto* option : app.get_options()) {
+    if (option->get_required() || !option->get_default_str().empty()) continue;
+    option->capture_default_str();
+    if (option->get_default_str() == "0" || option->get_default_str() == "[]")
+      option->default_str("");
+  }
+  for (auto* verb : app.get_subcommands(is_shown_in_help)) show_presets(*verb);
 }
 
 int run_action(Context& context) {
@@ -72,6 +84,7 @@ int parse_and_run(int argc, char** argv) {
   add_serving_run(program, context);
   add_runtime(program, context);
   add_completion(program, context);
+  show_presets(program);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -111,6 +124,24 @@ void Context::print(const nlohmann::ordered_json& document) const {
 
 void Context::print(const std::string& text) const {
   std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+CLI::App& add_group(CLI::App& program, Context& context, const std::string& name,
+                    const std::string& what, const std::string& footer) {
+  auto* group = program.add_subcommand(name, what);
+  group->footer(footer);
+  group->require_subcommand(0, 1);
+  context.on(group, [group]() -> Result<int> {
+    const auto verbs = group->get_subcommands(is_shown_in_help);
+    std::string names;
+    for (const auto* verb : verbs) {
+      if (!names.empty()) names += verb == verbs.back() ? " or " : ", ";
+      names += verb->get_name();
+    }
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{} needs a verb: {}", group->get_name(), names));
+  });
+  return *group;
 }
 
 Result<std::string> own_program() {

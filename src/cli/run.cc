@@ -11,8 +11,6 @@
 #include "cli/program.h"
 #include "cli/text_table.h"
 #include "fleetfit/app/serving.h"
-#include "fleetfit/core/fields.h"
-#include "fleetfit/core/interrupt.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/program.h"
 #include "fleetfit/core/sleep.h"
@@ -20,8 +18,6 @@
 
 namespace fleetfit::cli {
 namespace {
-
-using Align = TextTable::Align;
 
 struct RunFlags {
   app::ServeRequest request;
@@ -59,15 +55,10 @@ class Ending {
 std::string summary_text(const app::ServeSummary& summary) {
   const auto& report = summary.report;
   if (report.requests == 0) return "No request was served.\n";
-  TextTable table({{"subnet"},
-                   {"requests", Align::right},
-                   {"mean ms", Align::right},
-                   {"expected ms", Align::right},
-                   {"expected accuracy", Align::right}});
+  TextTable table(
+      "subnet | requests {} | mean ms {:.4g} | expected ms {:.4g} | expected accuracy {:.2f} %");
   for (const auto& use : report.subnets) {
-    table.add({use.subnet, fmt::to_string(use.requests), fmt::format("{:.4g}", use.mean_ms),
-               fmt::format("{:.4g}", use.estimated_ms),
-               fmt::format("{:.2f} %", 100 * use.accuracy)});
+    table.add(use.subnet, use.requests, use.mean_ms, use.estimated_ms, 100 * use.accuracy);
   }
   const auto percent = [](std::size_t part, std::size_t whole) {
     return 100 * static_cast<double>(part) / static_cast<double>(whole);
@@ -79,9 +70,8 @@ std::string summary_text(const app::ServeSummary& summary) {
                          "for a bundle of {}\n",
                          report.requests, percent(report.within_budget, report.requests),
                          summary.budget_ms, report.median_ms, report.p95_ms, report.switches,
-                         report.longest_switch_us,
-                         with_prefix(static_cast<double>(summary.peak_memory_bytes), "B"),
-                         with_prefix(static_cast<double>(summary.bundle_bytes), "B"));
+                         report.longest_switch_us, with_prefix(summary.peak_memory_bytes, "B"),
+                         with_prefix(summary.bundle_bytes, "B"));
   if (report.load.settled > 0)
     text += fmt::format(
         "{} changes of load; a second after them, {:.1f} % of requests within the budget\n",
@@ -134,11 +124,12 @@ Status check_flags(const RunFlags& flags) {
 
 /// Where answers go to the standard output, the summary is the last line there, or goes elsewhere.
 void print_summary(Context& context, const RunFlags& flags, const app::ServeSummary& summary) {
+  using core::to_json;
   const bool lines = flags.stdin_lines;
   if (context.flags.json && lines) {
-    context.print(core::format_json_line({{"summary", core::to_json(summary)}}) + "\n");
+    context.print(core::format_json_line({{"summary", to_json(summary)}}) + "\n");
   } else if (context.flags.json) {
-    context.print(core::to_json(summary));
+    context.print(to_json(summary));
   } else if (!lines) {
     context.print(summary_text(summary));
   } else if (!context.flags.quiet) {
@@ -146,16 +137,15 @@ void print_summary(Context& context, const RunFlags& flags, const app::ServeSumm
   }
 }
 
-Result<int> run_run(Context& context, RunFlags& flags) {
+Result<int> run_run(Context& context, RunFlags& flags, const std::stop_token& stop) {
   FLEETFIT_TRY(check_flags(flags));
   auto& request = flags.request;
   if (!flags.public_key.empty()) request.public_key = flags.public_key;
   request.seed = context.flags.seed;
-  const core::Interrupt interrupt;
   FLEETFIT_ASSIGN(auto workplace, request.search_again ? context.open_workplace()
                                                        : context.open_existing_workplace());
   FLEETFIT_ASSIGN(const auto serving, app::open_serving(workplace, request));
-  FLEETFIT_TRY(serve(context, flags, *serving, interrupt.token()));
+  FLEETFIT_TRY(serve(context, flags, *serving, stop));
   const auto summary = serving->summary();
   print_summary(context, flags, summary);
   return summary.report.budget_met ? core::kDone : core::kFailed;
@@ -179,9 +169,9 @@ void add_sources(CLI::App& verb, RunFlags& flags) {
 }  // namespace
 
 void add_serving_run(CLI::App& program, Context& context) {
-  auto flags = std::make_shared<RunFlags>();
-  auto* verb = program.add_subcommand(
-      "run", "Serve requests with the subnet that fits the moment, and switch when it changes");
+  auto [verb, flags] = add_verb<RunFlags>(
+      program, "run",
+      "Serve requests with the subnet that fits the moment, and switch when it changes");
   auto& request = flags->request;
   verb->add_option("BUNDLE", request.bundle, "An elastic model (.ffb)")->required();
   verb->add_option("--pool", request.pool, "Its subnets for this device, by 'fleetfit adapt'")
@@ -189,15 +179,13 @@ void add_serving_run(CLI::App& program, Context& context) {
   verb->add_option("--budget-ms", request.budget_ms, "Most milliseconds that a request may take")
       ->required()
       ->check(CLI::PositiveNumber);
-  verb->add_option("--tail", request.tail, "Which latency has to keep the budget: median, p95, p99")
-      ->capture_default_str();
+  verb->add_option("--tail", request.tail,
+                   "Which latency has to keep the budget: median, p95, p99");
   add_sources(*verb, *flags);
   verb->add_option("--events", request.events, "A line of JSON for every switch goes there")
       ->type_name("FILE.jsonl");
-  verb->add_option("--device", request.device, "Threads and kernels are those of this device")
-      ->capture_default_str();
-  verb->add_option("--memory", request.memory, "Most memory for subnets that are held ready")
-      ->capture_default_str();
+  verb->add_option("--device", request.device, "Threads and kernels are those of this device");
+  verb->add_option("--memory", request.memory, "Most memory for subnets that are held ready");
   verb->add_option("--public-key", flags->public_key,
                    "Refuse a bundle that is not signed by this key")
       ->type_name("PUBLIC.pem");
@@ -209,9 +197,7 @@ void add_serving_run(CLI::App& program, Context& context) {
       "The exit status is 1 if the budget was not kept in the end.\n\nExample:\n"
       "  fleetfit run net.ffb --pool pool.json --budget-ms 5 --data fashion-mnist --seconds 60\n"
       "  fleetfit run net.ffb --pool pool.json --budget-ms 5 --listen 127.0.0.1:8080");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context] { return run_run(context, *flags); };
-  });
+  context.on(verb, flags, run_run);
 }
 
 }  // namespace fleetfit::cli

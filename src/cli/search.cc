@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -10,13 +11,11 @@
 #include "cli/text_table.h"
 #include "fleetfit/app/searching.h"
 #include "fleetfit/core/file.h"
-#include "fleetfit/core/interrupt.h"
 #include "fleetfit/core/json.h"
 
 namespace fleetfit::cli {
 namespace {
 
-using Align = TextTable::Align;
 using search::Candidate;
 
 constexpr std::size_t kShownPoints = 20;
@@ -47,30 +46,23 @@ void add_common(CLI::App& verb, CommonFlags& flags) {
   verb.add_option("--accuracy", flags.accuracy, "Where the accuracy of a design comes from")
       ->type_name("SOURCE");
   verb.add_option("--population", flags.evolution.population, "Designs in a population")
-      ->check(CLI::Range(2, 10'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(2, 10'000'000));
   verb.add_option("--generations", flags.evolution.generations, "Populations in all")
-      ->check(CLI::Range(1, 10'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 10'000'000));
   verb.add_option("--parent-ratio", flags.evolution.parent_ratio,
                   "Share of the population that survives")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.0, 1.0));
   verb.add_option("--mutation-prob", flags.evolution.mutation_probability,
                   "Probability with which a gene of a mutating child changes")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.0, 1.0));
   verb.add_option("--mutation-ratio", flags.evolution.mutation_ratio,
                   "Mutating children, as a share of the population")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.0, 1.0));
   verb.add_option("--fit", flags.fit,
-                  "How fitted: sources learn: auto (linear or trees) or mlp (four dense layers)")
-      ->capture_default_str();
+                  "How fitted: sources learn: auto (linear or trees) or mlp (four dense layers)");
   verb.add_option("--max-time", flags.max_time_s,
                   "Most seconds for each design that is measured by a device: source")
-      ->check(CLI::Range(0.01, 86400.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.01, 86400.0));
   verb.add_option("-o,--output", flags.output, "Also write the result to this JSON file");
   verb.add_option("--plot", flags.plot, "Write a page of HTML with a chart");
 }
@@ -96,26 +88,20 @@ Result<app::Workplace> workplace_for(const Context& context, bool measures) {
   return measures ? context.open_workplace() : context.open_existing_workplace();
 }
 
-Status write_result(const CommonFlags& flags, const nlohmann::ordered_json& json) {
-  if (flags.output.empty()) return {};
-  return core::write_file(flags.output, core::format_json(json));
+/// Designs with their costs, behind some columns of the caller.
+TextTable table_of(const std::vector<std::string>& costs, const std::string& before = {}) {
+  TextTable table(before + "design");
+  for (const auto& cost : costs) table.add_column(cost, "{:.4g}");
+  table.add_column("accuracy", "{:.4g}");
+  return table;
 }
 
-TextTable table_of(const std::vector<std::string>& costs, std::vector<TextTable::Column> before) {
-  auto columns = std::move(before);
-  columns.push_back({"design"});
-  for (const auto& cost : costs) columns.push_back({cost, Align::right});
-  columns.push_back({"accuracy", Align::right});
-  return TextTable(std::move(columns));
-}
-
+template <class... Before>
 void add_row(TextTable& table, const space::Space& space, const Candidate& candidate,
-             std::vector<std::string> before) {
-  auto cells = std::move(before);
-  cells.push_back(space.format(candidate.design));
-  for (const double cost : candidate.costs) cells.push_back(fmt::format("{:.4g}", cost));
-  cells.push_back(fmt::format("{:.4g}", candidate.accuracy));
-  table.add(std::move(cells));
+             const Before&... before) {
+  table.add(before..., space.format(candidate.design));
+  for (const double cost : candidate.costs) table.append(cost);
+  table.append(candidate.accuracy);
 }
 
 std::string sources_text(const std::vector<app::SourceReport>& sources) {
@@ -135,11 +121,11 @@ std::string sources_text(const std::vector<app::SourceReport>& sources) {
 std::string pareto_text(const app::SearchReport& report) {
   const auto& pareto = report.found.pareto;
   if (pareto.empty()) return "";
-  auto table = table_of(report.costs, {});
+  auto table = table_of(report.costs);
   const std::size_t shown = std::min(kShownPoints, pareto.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const std::size_t place = shown == 1 ? 0 : i * (pareto.size() - 1) / (shown - 1);
-    add_row(table, *report.space, pareto[place], {});
+    add_row(table, *report.space, pareto[place]);
   }
   return fmt::format("Pareto set, {} of {} designs\n{}\n", shown, pareto.size(), table.text());
 }
@@ -147,9 +133,9 @@ std::string pareto_text(const app::SearchReport& report) {
 std::string best_text(const space::Space& space, const std::vector<std::string>& costs,
                       const std::optional<Candidate>& best,
                       const std::optional<Candidate>& nearest) {
-  auto table = table_of(costs, {{""}});
-  if (best) add_row(table, space, *best, {"best"});
-  if (!best && nearest) add_row(table, space, *nearest, {"nearest"});
+  auto table = table_of(costs, " | ");
+  if (best) add_row(table, space, *best, "best");
+  if (!best && nearest) add_row(table, space, *nearest, "nearest");
   if (!best && !nearest) return "no design could be measured\n\n";
   return (best ? "" : "no design keeps the budgets\n") + table.text() + "\n";
 }
@@ -178,45 +164,33 @@ Status take_common(const Context& context, const CommonFlags& flags, Request& re
   return {};
 }
 
-/// Writes the document where it is asked for, and prints it or the text.
-Status hand_over(const Context& context, const CommonFlags& flags,
-                 const nlohmann::ordered_json& json, const std::string& text) {
-  FLEETFIT_TRY(write_result(flags, json));
-  if (context.flags.json) {
-    context.print(json);
-  } else {
-    context.print(text);
-  }
-  return {};
+/// Writes the report where that is asked for, and shows it.
+template <class Report>
+Result<int> hand_over(const Context& context, const CommonFlags& flags, const Report& report,
+                      std::string (*text)(const Report&)) {
+  if (!flags.output.empty())
+    FLEETFIT_TRY(core::write_file(flags.output, core::format_json(to_json(report))));
+  return context.show(report, text);
 }
 
-Result<int> run_search(Context& context, SearchFlags& flags) {
+Result<int> run_search(Context& context, SearchFlags& flags, const std::stop_token& stop) {
   auto& request = flags.request;
   FLEETFIT_TRY(take_common(context, flags.common, request));
   FLEETFIT_TRY(need(request.latency.source, "--latency"));
-  const core::Interrupt interrupt;
   FLEETFIT_ASSIGN(auto workplace, workplace_for(context, app::measures(request)));
   FLEETFIT_ASSIGN(const auto report,
-                  app::search_designs(workplace, request, context.progress(), interrupt.token()));
-  FLEETFIT_TRY(hand_over(context, flags.common, app::to_json(report), search_text(report)));
+                  app::search_designs(workplace, request, context.progress(), stop));
+  FLEETFIT_TRY(hand_over(context, flags.common, report, search_text));
   return report.found.best ? 0 : 1;
 }
 
-std::string weights_text(const std::vector<double>& weights) {
-  std::string text;
-  for (const double weight : weights)
-    text += fmt::format("{}{:.4g}", text.empty() ? "" : ", ", weight);
-  return text;
-}
-
 std::string bisect_text(const app::BisectReport& report) {
-  auto steps = table_of(report.costs, {{"step", Align::right}, {"found by"}, {"t", Align::right}});
+  auto steps = table_of(report.costs, "step {} | found by | t {} | ");
   for (std::size_t i = 0; i < report.result.steps.size(); ++i) {
     const auto& step = report.result.steps[i];
     const bool bisected = step.phase == search::BisectPhase::bisection;
-    add_row(
-        steps, *report.space, step.measured,
-        {std::to_string(i + 1), bisected ? "bisection" : "neighbour", weights_text(step.weights)});
+    add_row(steps, *report.space, step.measured, i + 1, bisected ? "bisection" : "neighbour",
+            fmt::format("{:.4g}", fmt::join(step.weights, ", ")));
   }
   std::string baselines;
   for (const auto& [name, best, measurements, remark] : report.baselines) {
@@ -237,26 +211,25 @@ std::string bisect_text(const app::BisectReport& report) {
              fleet.proxy_s / 3600, fleet.predictors_s / 3600, report.predictor_measurements);
 }
 
-Result<int> run_bisect(Context& context, BisectFlags& flags) {
+Result<int> run_bisect(Context& context, BisectFlags& flags, const std::stop_token& stop) {
   auto& request = flags.request;
   FLEETFIT_TRY(take_common(context, flags.common, request));
   for (const auto& [value, flag] :
        {std::pair{&request.proxy.source, "--proxy"}, std::pair{&request.target.source, "--target"}})
     FLEETFIT_TRY(need(*value, flag));
   if (!request.target.budget) return fail(ErrorCode::invalid_input, "--budget-ms is required");
-  const core::Interrupt interrupt;
   FLEETFIT_ASSIGN(auto workplace, workplace_for(context, app::measures(request)));
   FLEETFIT_ASSIGN(const auto report,
-                  app::bisect_on_device(workplace, request, context.progress(), interrupt.token()));
-  FLEETFIT_TRY(hand_over(context, flags.common, app::to_json(report), bisect_text(report)));
+                  app::bisect_on_device(workplace, request, context.progress(), stop));
+  FLEETFIT_TRY(hand_over(context, flags.common, report, bisect_text));
   return report.result.best ? 0 : 1;
 }
 
 void add_bisect(CLI::App& search, Context& context) {
-  auto flags = std::make_shared<BisectFlags>();
+  auto [verb, flags] = add_verb<BisectFlags>(
+      search, "bisect",
+      "The best design for a device by a few measurements on it, by way of a proxy");
   auto& request = flags->request;
-  auto* verb = search.add_subcommand(
-      "bisect", "The best design for a device by a few measurements on it, by way of a proxy");
   add_common(*verb, flags->common);
   verb->add_option("--proxy", request.proxy.source, "Latency on the proxy device")
       ->type_name("SOURCE");
@@ -270,28 +243,23 @@ void add_bisect(CLI::App& search, Context& context) {
   verb->add_option("--budget-mj", request.target_energy.budget, "Most millijoules on the device");
   verb->add_option("--max-measurements", request.max_measurements,
                    "Most designs to measure on the device")
-      ->check(CLI::Range(1, 100'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 100'000));
   verb->add_flag("--compare-scaling", request.compare_scaling,
                  "Also measure what scaling the depth of one good design gives");
   verb->add_option("--compare-predictor", request.compare_predictor,
                    "Also search with a predictor of the device's own")
       ->type_name("SOURCE");
   verb->add_option("--devices", request.devices, "Devices of the fleet, for the account of costs")
-      ->check(CLI::Range(1, 1'000'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 1'000'000'000));
   verb->add_option("--predictor-measurements", request.predictor_measurements,
                    "Designs that a predictor would be built from, for the account of costs")
-      ->check(CLI::Range(1, 1'000'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 1'000'000'000));
   verb->footer(
       "The exit status is 1 if no measured design keeps the budget; the nearest is printed.\n\n"
       "Example:\n"
       "  fleetfit search bisect --space nasbench201 --proxy table:latency.csv#pixel3 \\\n"
       "    --target device:board --accuracy table:accuracy.csv#c10_test_200ep --budget-ms 40");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context] { return run_bisect(context, *flags); };
-  });
+  context.on(verb, flags, run_bisect);
 }
 
 void add_costs(CLI::App& verb, app::SearchRequest& request) {
@@ -316,8 +284,8 @@ void add_costs(CLI::App& verb, app::SearchRequest& request) {
 }  // namespace
 
 void add_search(CLI::App& program, Context& context) {
-  auto flags = std::make_shared<SearchFlags>();
-  auto* verb = program.add_subcommand("search", "Find the best designs of a space for a device");
+  auto [verb, flags] =
+      add_verb<SearchFlags>(program, "search", "Find the best designs of a space for a device");
   add_common(*verb, flags->common);
   add_costs(*verb, flags->request);
   verb->add_flag("--pareto", flags->request.pareto,
@@ -335,10 +303,7 @@ void add_search(CLI::App& program, Context& context) {
       "    --accuracy table:accuracy.csv#c10_test_200ep --budget-ms 20\n"
       "  fleetfit search --space ofa-mbv3 --latency predictor:phone.json \\\n"
       "    --accuracy fitted:measured.csv#top1 --pareto --plot pareto.html");
-  verb->callback([verb, flags, &context] {
-    if (!verb->get_subcommands().empty()) return;
-    context.action = [flags, &context] { return run_search(context, *flags); };
-  });
+  context.on(verb, flags, run_search);
   add_bisect(*verb, context);
 }
 

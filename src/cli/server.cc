@@ -7,7 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.h"
-#include "fleetfit/core/interrupt.h"
+#include "cli/text_table.h"
+#include "fleetfit/app/tokens.h"
 #include "fleetfit/core/program.h"
 #include "fleetfit/server/fleet_api.h"
 #include "fleetfit/server/fleet_http.h"
@@ -43,17 +44,13 @@ Result<server::ListenOptions> listen_options(const ServerFlags& flags) {
 }
 
 void announce(Context& context, const std::string& url, const std::string& advice) {
-  if (context.flags.json) {
-    context.print(nlohmann::ordered_json{{"url", url}});
-  } else {
-    context.print(fmt::format("listening on {}\n{}", url, advice));
-  }
+  context.show(nlohmann::ordered_json{{"url", url}},
+               fmt::format("listening on {}\n{}", url, advice));
   std::fflush(stdout);
 }
 
-Result<int> run_server(Context& context, const ServerFlags& flags) {
+Result<int> run_server(Context& context, const ServerFlags& flags, const std::stop_token& stop) {
   FLEETFIT_ASSIGN(const auto options, listen_options(flags));
-  const core::Interrupt interrupt;
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
   server::Bell bell;
   constexpr double kDayS = 24 * 3600;
@@ -67,40 +64,112 @@ Result<int> run_server(Context& context, const ServerFlags& flags) {
   const std::string advice =
       admin ? "" : "there is no token to sign in with yet: fleetfit token create --role admin\n";
   FLEETFIT_TRY(server::serve_fleet(
-      *api, bell, options, [&](const std::string& url) { announce(context, url, advice); },
-      interrupt.token()));
+      *api, bell, options, [&](const std::string& url) { announce(context, url, advice); }, stop));
   return core::kDone;
+}
+
+// --- token ---
+
+std::string day_text(const std::optional<store::Time>& time) {
+  if (!time) return "-";
+  const std::chrono::year_month_day day(std::chrono::floor<std::chrono::days>(*time));
+  return fmt::format("{}-{:02}-{:02}", static_cast<int>(day.year()),
+                     static_cast<unsigned>(day.month()), static_cast<unsigned>(day.day()));
+}
+
+std::string tokens_text(const app::TokenList& list) {
+  TextTable table("id {} | name | role | device | state | created | expires");
+  for (const auto& token : list.tokens)
+    table.add(token.id, token.name, store::to_string(token.role),
+              token.device.empty() ? "-" : token.device, app::state_of(token, list.now),
+              day_text(token.created), day_text(token.expires));
+  return table.text();
+}
+
+Result<int> create(Context& context, const app::NewToken& wanted) {
+  FLEETFIT_ASSIGN(const auto workplace, context.open_workplace());
+  FLEETFIT_ASSIGN(const auto created, app::create_token(workplace, wanted));
+  if (context.flags.json) {
+    auto document = app::to_json(created.record, created.record.created);
+    if (wanted.output.empty()) document["token"] = created.token;
+    context.print(document);
+  } else if (wanted.output.empty()) {
+    context.print(created.token + "\n");
+  }
+  return 0;
+}
+
+void add_create(CLI::App& token, Context& context) {
+  auto [verb, wanted] =
+      add_verb<app::NewToken>(token, "create", "Make a token and print it, this once");
+  verb->add_option("--role", wanted->role,
+                   "admin (may do everything), viewer (sees everything but tokens and audit) or "
+                   "agent (a device: sees its own jobs)");
+  verb->add_option("--name", wanted->name, "For people, to tell it from others");
+  verb->add_option("--expires", wanted->lifetime,
+                   "After how long it is worth nothing: 12h, 30d, 2w; else never");
+  verb->add_option("--device", wanted->device, "The only device that an agent with it may be");
+  verb->add_option("--output", wanted->output,
+                   "A new file for it, which its owner alone can read, instead of printing it");
+  verb->footer(
+      "Only its hash is kept: who has lost a token makes another one and revokes the old one.\n"
+      "Example:\n  fleetfit token create --role admin --name me --expires 30d\n"
+      "  fleetfit token create --role agent --device pi4 --output pi4.token");
+  context.on(verb, wanted, create);
+}
+
+void add_list(CLI::App& token, Context& context) {
+  auto* verb = token.add_subcommand("list", "List the tokens, without their secrets");
+  verb->footer("Example:\n  fleetfit token list");
+  context.on(verb, [&context]() -> Result<int> {
+    FLEETFIT_ASSIGN(const auto workplace, context.open_existing_workplace());
+    return context.show(app::list_tokens(workplace), tokens_text);
+  });
+}
+
+void add_revoke(CLI::App& token, Context& context) {
+  auto [verb, id] = add_verb<std::int64_t>(token, "revoke", "Make a token worth nothing, at once");
+  verb->add_option("ID", *id, "Its number in the list")->required();
+  verb->footer("Example:\n  fleetfit token revoke 3");
+  context.on(verb, [id, &context]() -> Result<int> {
+    FLEETFIT_ASSIGN(const auto workplace, context.open_existing_workplace());
+    FLEETFIT_TRY(app::revoke_token(workplace, *id));
+    if (context.flags.json) context.print(nlohmann::ordered_json{{"revoked", *id}});
+    return 0;
+  });
 }
 
 }  // namespace
 
 void add_server(CLI::App& program, Context& context) {
-  auto flags = std::make_shared<ServerFlags>();
-  auto* verb = program.add_subcommand(
-      "server", "Keep a fleet's devices, jobs and results, with an API and a web page");
+  auto [verb, flags] = add_verb<ServerFlags>(
+      program, "server", "Keep a fleet's devices, jobs and results, with an API and a web page");
   verb->add_option("--listen", flags->listen,
                    "Where; addresses that others reach need a certificate")
-      ->type_name("ADDRESS:PORT")
-      ->capture_default_str();
+      ->type_name("ADDRESS:PORT");
   verb->add_option("--tls-cert", flags->certificate, "Certificate with its chain, PEM")
       ->type_name("FILE");
   verb->add_option("--tls-key", flags->key, "Its private key, PEM")->type_name("FILE");
   verb->add_option("--files", flags->files, "Folder for models and bundles that jobs need")
-      ->type_name("DIR")
-      ->capture_default_str();
+      ->type_name("DIR");
   verb->add_option("--keep-events", flags->keep_events_days, "Forget events after so many days")
       ->type_name("DAYS")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      ->check(CLI::PositiveNumber);
   verb->footer(
       "Stops at SIGINT or SIGTERM, after the requests that it has. docs/fleet.md describes the "
       "API.\n\nExample:\n"
       "  fleetfit token create --role admin\n"
       "  fleetfit server\n"
       "  fleetfit server --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context] { return run_server(context, *flags); };
-  });
+  context.on(verb, flags, run_server);
+}
+
+void add_token(CLI::App& program, Context& context) {
+  auto* token = program.add_subcommand("token", "Tokens for a fleet's server");
+  token->require_subcommand(1);
+  add_create(*token, context);
+  add_list(*token, context);
+  add_revoke(*token, context);
 }
 
 }  // namespace fleetfit::cli

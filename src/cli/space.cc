@@ -12,8 +12,6 @@
 namespace fleetfit::cli {
 namespace {
 
-using Align = TextTable::Align;
-
 constexpr std::size_t kLongNumber = 12;
 constexpr std::size_t kShownChoices = 12;
 
@@ -24,10 +22,10 @@ std::string designs_text(const app::SpaceSummary& space) {
 }
 
 std::string spaces_text(const std::vector<app::SpaceSummary>& spaces) {
-  TextTable table({{"space"}, {"designs", Align::right}, {"key columns"}, {"what it is"}});
+  TextTable table("space | designs {} | key columns | what it is");
   for (const auto& space : spaces) {
-    table.add({space.name, designs_text(space), fmt::format("{}", fmt::join(space.columns, ",")),
-               space.description});
+    table.add(space.name, designs_text(space), fmt::format("{}", fmt::join(space.columns, ",")),
+              space.description);
   }
   return table.text();
 }
@@ -46,8 +44,8 @@ std::string details_text(const app::SpaceDetails& details) {
   for (const auto& [name, features] : details.encodings)
     encodings.push_back(fmt::format("{} ({})", name, features));
   text += fmt::format("encodings    {}\n\n", fmt::join(encodings, ", "));
-  TextTable table({{"gene"}, {"choices"}});
-  for (const auto& [name, choices] : details.genes) table.add({name, choices_text(choices)});
+  TextTable table("gene | choices");
+  for (const auto& [name, choices] : details.genes) table.add(name, choices_text(choices));
   return text + table.text();
 }
 
@@ -62,9 +60,8 @@ std::string design_text(const app::DesignSummary& design) {
   if (design.text.cells.size() > 1) text += fmt::format("cells      {}\n", cells_text(design.text));
   text += fmt::format("input      {}\n", fmt::join(design.input, " x "));
   text += fmt::format("size       {} FLOPs, {} parameters, activations of {}\n",
-                      with_prefix(static_cast<double>(design.flops)),
-                      with_prefix(static_cast<double>(design.params)),
-                      with_prefix(static_cast<double>(design.peak_activation_bytes), "B"));
+                      with_prefix(design.flops), with_prefix(design.params),
+                      with_prefix(design.peak_activation_bytes, "B"));
   text += fmt::format("operators  {}\n", design.operators);
   if (design.live_slots < design.slots) {
     text += fmt::format("live       {} of {} places; the others are empty or work for nothing\n",
@@ -82,27 +79,10 @@ std::string sample_text(const std::vector<app::DesignText>& designs) {
   return text;
 }
 
-template <class T>
-Result<int> print_either(const Context& context, const Result<T>& value,
-                         std::string (*text)(const T&)) {
-  FLEETFIT_TRY(value);
-  if (context.flags.json) {
-    context.print(app::to_json(*value));
-  } else {
-    context.print(text(*value));
-  }
-  return 0;
-}
-
 void add_list(CLI::App& space, Context& context) {
   auto* verb = space.add_subcommand("list", "List the spaces");
   verb->footer("Example:\n  fleetfit space list");
-  verb->callback([&context] {
-    context.action = [&context] {
-      return print_either(context, Result<std::vector<app::SpaceSummary>>(app::list_spaces()),
-                          spaces_text);
-    };
-  });
+  context.on(verb, [&context] { return context.show(app::list_spaces(), spaces_text); });
 }
 
 void add_show(CLI::App& space, Context& context) {
@@ -111,8 +91,7 @@ void add_show(CLI::App& space, Context& context) {
     std::string design;
     std::string output;
   };
-  auto flags = std::make_shared<Flags>();
-  auto* verb = space.add_subcommand("show", "Describe a space, or one of its designs");
+  auto [verb, flags] = add_verb<Flags>(space, "show", "Describe a space, or one of its designs");
   verb->add_option("NAME", flags->space, "The space")->required();
   auto* design =
       verb->add_option("DESIGN", flags->design,
@@ -123,58 +102,48 @@ void add_show(CLI::App& space, Context& context) {
   verb->footer(
       "Example:\n  fleetfit space show fbnet\n  fleetfit space show nasbench201 421211 -o "
       "cell.onnx");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context]() -> Result<int> {
-      if (flags->design.empty())
-        return print_either(context, app::show_space(flags->space), details_text);
-      std::optional<std::filesystem::path> file;
-      if (!flags->output.empty()) file = flags->output;
-      return print_either(context, app::show_design(flags->space, flags->design, file),
-                          design_text);
-    };
+  context.on(verb, [flags, &context]() -> Result<int> {
+    if (flags->design.empty()) return context.show(app::show_space(flags->space), details_text);
+    std::optional<std::filesystem::path> file;
+    if (!flags->output.empty()) file = flags->output;
+    return context.show(app::show_design(flags->space, flags->design, file), design_text);
   });
 }
 
 void add_sample(CLI::App& space, Context& context) {
-  auto request = std::make_shared<app::DesignSampleRequest>();
-  auto output = std::make_shared<std::string>();
-  auto* verb = space.add_subcommand("sample", "Draw random designs, those of --seed");
-  verb->add_option("NAME", request->space, "The space")->required();
-  verb->add_option("--samples", request->samples, "How many designs")
+  struct Flags {
+    app::DesignSampleRequest request;
+    std::string output;
+  };
+  auto [verb, flags] = add_verb<Flags>(space, "sample", "Draw random designs, those of --seed");
+  auto& request = flags->request;
+  verb->add_option("NAME", request.space, "The space")->required();
+  verb->add_option("--samples", request.samples, "How many designs")
       ->required()
       ->check(CLI::Range(1, 10'000'000));
-  verb->add_option("--first", request->first, "Number of the first design, from 0")
+  verb->add_option("--first", request.first, "Number of the first design, from 0")
       ->check(CLI::Range(0, 10'000'000));
-  verb->add_option("-o", *output, "Write a table of the designs with its key columns alone")
+  verb->add_option("-o", flags->output, "Write a table of the designs with its key columns alone")
       ->type_name("FILE.csv");
   verb->footer("Example:\n  fleetfit space sample ofa-mbv3 --samples 20 -o designs.csv");
-  verb->callback([request, output, &context] {
-    context.action = [request, output, &context]() -> Result<int> {
-      request->seed = context.flags.seed;
-      const auto designs = app::sample_space(*request);
-      if (designs && !output->empty()) {
-        FLEETFIT_TRY(app::write_designs(*designs, *output));
-      }
-      return print_either(context, designs, sample_text);
-    };
+  context.on(verb, [flags, &context]() -> Result<int> {
+    flags->request.seed = context.flags.seed;
+    const auto designs = app::sample_space(flags->request);
+    if (designs && !flags->output.empty()) {
+      FLEETFIT_TRY(app::write_designs(*designs, flags->output));
+    }
+    return context.show(designs, sample_text);
   });
 }
 
 }  // namespace
 
 void add_space(CLI::App& program, Context& context) {
-  auto* space = program.add_subcommand("space", "Look at spaces of networks and their designs");
-  space->footer("Example:\n  fleetfit space list");
-  space->require_subcommand(0, 1);
-  space->callback([space, &context] {
-    if (!space->get_subcommands().empty()) return;
-    context.action = []() -> Result<int> {
-      return fail(ErrorCode::invalid_input, "space needs a verb: list, show or sample");
-    };
-  });
-  add_list(*space, context);
-  add_show(*space, context);
-  add_sample(*space, context);
+  auto& space = add_group(program, context, "space", "Look at spaces of networks and their designs",
+                          "Example:\n  fleetfit space list");
+  add_list(space, context);
+  add_show(space, context);
+  add_sample(space, context);
 }
 
 }  // namespace fleetfit::cli

@@ -40,12 +40,7 @@ Result<int> copy(Context& context, const CopyFlags& flags) {
     return fail(ErrorCode::invalid_input, "store copy needs two different stores");
   FLEETFIT_TRY(check_source(flags.from));
   FLEETFIT_ASSIGN(const auto counts, app::copy_store(flags.from, flags.to, context.progress()));
-  if (context.flags.json) {
-    context.print(app::to_json(counts));
-  } else {
-    context.print(copy_text(counts));
-  }
-  return 0;
+  return context.show(app::to_json(counts), copy_text(counts));
 }
 
 }  // namespace
@@ -53,15 +48,14 @@ Result<int> copy(Context& context, const CopyFlags& flags) {
 void add_store(CLI::App& program, Context& context) {
   auto* store = program.add_subcommand("store", "Stores as a whole");
   store->require_subcommand(1);
-  auto* verb = store->add_subcommand("copy", "Copy all records to another, empty store");
-  auto flags = std::make_shared<CopyFlags>();
+  auto [verb, flags] =
+      add_verb<CopyFlags>(*store, "copy", "Copy all records to another, empty store");
   verb->add_option("FROM", flags->from, "sqlite:FILE or postgres://…")->required();
   verb->add_option("TO", flags->to, "sqlite:FILE or postgres://…")->required();
   verb->footer(
       "Checkpoints and logs of studies are files beside the store and are not copied.\n"
       "Example:\n  fleetfit store copy sqlite:fleetfit.db postgres://me@db.example/fleet");
-  verb->callback(
-      [flags, &context] { context.action = [flags, &context] { return copy(context, *flags); }; });
+  context.on(verb, flags, copy);
 }
 
 }  // namespace fleetfit::cli

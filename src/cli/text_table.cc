@@ -15,12 +15,27 @@ std::size_t width_of(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-std::string padded(const std::string& text, std::size_t width, TextTable::Align align) {
-  const std::string space(width - std::min(width, width_of(text)), ' ');
-  return align == TextTable::Align::left ? text + space : space + text;
+std::string_view trimmed(std::string_view text) {
+  const auto begin = std::min(text.find_first_not_of(' '), text.size());
+  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
 }
 
 }  // namespace
+
+void TextTable::add_columns(std::string_view columns) {
+  for (std::size_t begin = 0; begin <= columns.size();) {
+    const auto end = std::min(columns.find('|', begin), columns.size());
+    const auto column = columns.substr(begin, end - begin);
+    const auto format = std::min(column.find('{'), column.size());
+    add_column(std::string(trimmed(column.substr(0, format))),
+               std::string(trimmed(column.substr(format))));
+    begin = end + 1;
+  }
+}
+
+void TextTable::add_column(std::string title, std::string format) {
+  columns_.push_back({.title = std::move(title), .format = std::move(format)});
+}
 
 std::string TextTable::text() const {
   std::vector<std::size_t> widths;
@@ -32,12 +47,17 @@ std::string TextTable::text() const {
   std::string text;
   const auto add_line = [&](const auto& cell) {
     std::string line;
-    for (std::size_t c = 0; c < columns_.size(); ++c)
-      line += (c > 0 ? "  " : "") + padded(cell(c), widths[c], columns_[c].align);
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      const std::string& text_of_cell = cell(c);
+      const std::string space(widths[c] - width_of(text_of_cell), ' ');
+      line += c > 0 ? "  " : "";
+      line += columns_[c].format.empty() ? text_of_cell + space : space + text_of_cell;
+    }
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   };
-  add_line([&](std::size_t c) { return columns_[c].title; });
-  for (const auto& row : rows_) add_line([&](std::size_t c) { return row[c]; });
+  add_line([&](std::size_t c) -> const std::string& { return columns_[c].title; });
+  for (const auto& row : rows_)
+    add_line([&](std::size_t c) -> const std::string& { return row[c]; });
   return text;
 }
 

@@ -8,12 +8,9 @@
 #include "cli/program.h"
 #include "cli/text_table.h"
 #include "fleetfit/app/transferring.h"
-#include "fleetfit/core/interrupt.h"
 
 namespace fleetfit::cli {
 namespace {
-
-using Align = TextTable::Align;
 
 /// The table that all verbs look at.
 struct TableFlags {
@@ -38,23 +35,9 @@ app::TransferTable table_of(const TableFlags& flags) {
   return {.file = flags.file, .space = flags.space, .devices = flags.devices};
 }
 
-CLI::Option* add_threshold(CLI::App& verb, double& threshold) {
-  return verb.add_option("--threshold", threshold, "Rank correlation that is enough")
-      ->check(CLI::Range(-1.0, 1.0))
-      ->capture_default_str();
-}
-
-/// Prints what a use case gave, as JSON or for people.
-template <class Report>
-Result<int> show(const Context& context, const Result<Report>& report,
-                 std::string (*text)(const Report&)) {
-  FLEETFIT_TRY(report);
-  if (context.flags.json) {
-    context.print(app::to_json(*report));
-  } else {
-    context.print(text(*report));
-  }
-  return 0;
+void add_threshold(CLI::App& verb, double& threshold) {
+  verb.add_option("--threshold", threshold, "Rank correlation that is enough")
+      ->check(CLI::Range(-1.0, 1.0));
 }
 
 std::string roofline_text(const app::RooflinePair& pair) {
@@ -72,14 +55,13 @@ std::string roofline_text(const app::RooflinePair& pair) {
 
 std::string correlation_text(const app::CorrelationReport& report) {
   const auto& matrix = report.matrix;
-  std::vector<TextTable::Column> columns = {{""}};
+  TextTable table;
+  table.add_column("");
   for (std::size_t i = 0; i < matrix.devices.size(); ++i)
-    columns.push_back({std::to_string(i + 1), Align::right});
-  TextTable table(std::move(columns));
+    table.add_column(std::to_string(i + 1), "{:.2f}");
   for (std::size_t i = 0; i < matrix.devices.size(); ++i) {
-    std::vector<std::string> cells = {fmt::format("{:>2} {}", i + 1, matrix.devices[i])};
-    for (const double srcc : matrix.srcc[i]) cells.push_back(fmt::format("{:.2f}", srcc));
-    table.add(std::move(cells));
+    table.add(fmt::format("{:>2} {}", i + 1, matrix.devices[i]));
+    for (const double srcc : matrix.srcc[i]) table.append(srcc);
   }
   std::string text = table.text() + fmt::format("{} designs", report.designs);
   if (report.empty_cells > 0)
@@ -95,8 +77,8 @@ void add_srcc(CLI::App& transfer, Context& context) {
     std::vector<std::string> peaks;
     std::string heat_map;
   };
-  auto flags = std::make_shared<Flags>();
-  auto* verb = transfer.add_subcommand("srcc", "How far devices agree on which designs are slow");
+  auto [verb, flags] =
+      add_verb<Flags>(transfer, "srcc", "How far devices agree on which designs are slow");
   add_table(*verb, flags->table);
   add_devices(*verb, flags->table);
   verb->add_option("--peak", flags->peaks,
@@ -108,16 +90,14 @@ void add_srcc(CLI::App& transfer, Context& context) {
   verb->footer(
       "Example:\n  fleetfit transfer srcc latency.csv --space nasbench201 --heatmap map.html\n"
       "  fleetfit transfer srcc latency.csv --space fbnet --peak a=40,15 --peak b=9000,480");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context]() -> Result<int> {
-      app::CorrelationRequest request{.table = table_of(flags->table), .seed = context.flags.seed};
-      for (const auto& text : flags->peaks) {
-        FLEETFIT_ASSIGN(auto peaks, core::within("--peak", app::peaks_from(text)));
-        request.peaks.push_back(std::move(peaks));
-      }
-      if (!flags->heat_map.empty()) request.heat_map = flags->heat_map;
-      return show(context, app::correlate_devices(request), correlation_text);
-    };
+  context.on(verb, [flags, &context]() -> Result<int> {
+    app::CorrelationRequest request{.table = table_of(flags->table), .seed = context.flags.seed};
+    for (const auto& text : flags->peaks) {
+      FLEETFIT_ASSIGN(auto peaks, core::within("--peak", app::peaks_from(text)));
+      request.peaks.push_back(std::move(peaks));
+    }
+    if (!flags->heat_map.empty()) request.heat_map = flags->heat_map;
+    return context.show(app::correlate_devices(request), correlation_text);
   });
 }
 
@@ -144,9 +124,9 @@ void add_estimate(CLI::App& transfer, Context& context) {
     transfer::SpreadOptions spread;
     double threshold = 0.9;
   };
-  auto flags = std::make_shared<Flags>();
-  auto* verb = transfer.add_subcommand(
-      "estimate", "What few samples tell of the agreement of two devices, and how many are enough");
+  auto [verb, flags] = add_verb<Flags>(
+      transfer, "estimate",
+      "What few samples tell of the agreement of two devices, and how many are enough");
   add_table(*verb, flags->table);
   verb->add_option("--pair", flags->pair, "Two devices")
       ->delimiter(',')
@@ -155,32 +135,27 @@ void add_estimate(CLI::App& transfer, Context& context) {
       ->required();
   verb->add_option("--samples", flags->spread.samples, "Designs in a sample")->required();
   verb->add_option("--trials", flags->spread.trials, "Random samples to draw")
-      ->check(CLI::Range(1, 10'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 10'000'000));
   add_threshold(*verb, flags->threshold);
   verb->footer(
       "Example:\n  fleetfit transfer estimate latency.csv --space nasbench201 --pair "
       "pixel3,raspi4 --samples 30");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context]() -> Result<int> {
-      flags->spread.seed = context.flags.seed;
-      return show(context,
-                  app::estimate_correlation({.table = flags->table.file,
-                                             .space = flags->table.space,
-                                             .a = flags->pair[0],
-                                             .b = flags->pair[1],
-                                             .spread = flags->spread,
-                                             .threshold = flags->threshold,
-                                             .threads = context.threads()}),
-                  estimate_text);
-    };
+  context.on(verb, [flags, &context]() -> Result<int> {
+    flags->spread.seed = context.flags.seed;
+    return context.show(app::estimate_correlation({.table = flags->table.file,
+                                                   .space = flags->table.space,
+                                                   .a = flags->pair[0],
+                                                   .b = flags->pair[1],
+                                                   .spread = flags->spread,
+                                                   .threshold = flags->threshold,
+                                                   .threads = context.threads()}),
+                        estimate_text);
   });
 }
 
 std::string select_text(const app::SelectReport& report) {
-  TextTable table({{"device"}, {"mean agreement", Align::right}});
-  for (const auto& proxy : report.ranking)
-    table.add({proxy.device, fmt::format("{:.3f}", proxy.mean_srcc)});
+  TextTable table("device | mean agreement {:.3f}");
+  for (const auto& proxy : report.ranking) table.add(proxy.device, proxy.mean_srcc);
   std::string text = table.text() + fmt::format("from {} designs\n", report.designs) +
                      fmt::format("\nA pool in which each device reaches {:.2f} with its proxy:\n",
                                  report.threshold);
@@ -195,33 +170,29 @@ void add_select(CLI::App& transfer, Context& context) {
     std::optional<std::size_t> samples;
     double threshold = 0.9;
   };
-  auto flags = std::make_shared<Flags>();
-  auto* verb =
-      transfer.add_subcommand("select", "Which device, or which few, to take as the proxy");
+  auto [verb, flags] =
+      add_verb<Flags>(transfer, "select", "Which device, or which few, to take as the proxy");
   add_table(*verb, flags->table);
   add_devices(*verb, flags->table);
   verb->add_option("--samples", flags->samples, "Look at so many random designs; all without it")
       ->check(CLI::Range(2, 100'000'000));
   add_threshold(*verb, flags->threshold);
   verb->footer("Example:\n  fleetfit transfer select latency.csv --space nasbench201 --samples 40");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context]() -> Result<int> {
-      return show(context,
-                  app::select_proxy({.table = table_of(flags->table),
-                                     .samples = flags->samples,
-                                     .threshold = flags->threshold,
-                                     .seed = context.flags.seed}),
-                  select_text);
-    };
+  context.on(verb, [flags, &context]() -> Result<int> {
+    return context.show(app::select_proxy({.table = table_of(flags->table),
+                                           .samples = flags->samples,
+                                           .threshold = flags->threshold,
+                                           .seed = context.flags.seed}),
+                        select_text);
   });
 }
 
 std::string changes_text(const std::vector<transfer::OperatorChange>& changes) {
   constexpr std::size_t kShown = 10;
-  TextTable table({{"beside the common factor"}, {"most, ms each", Align::right}});
+  TextTable table("beside the common factor | most, ms each {:+.4g}");
   for (std::size_t i = 0; i < std::min(kShown, changes.size()); ++i) {
-    table.add({changes[i].name + (changes[i].live_only ? ", with a way to the output" : ""),
-               fmt::format("{:+.4g}", changes[i].change_ms)});
+    table.add(changes[i].name + (changes[i].live_only ? ", with a way to the output" : ""),
+              changes[i].change_ms);
   }
   std::string text = table.text();
   if (changes.size() > kShown) text += fmt::format("and {} more\n", changes.size() - kShown);
@@ -251,20 +222,18 @@ void add_adapt_proxy(CLI::App& transfer, Context& context) {
     app::AdaptProxyRequest request;
     std::string output;
   };
-  auto flags = std::make_shared<Flags>();
-  auto* verb = transfer.add_subcommand(
-      "adapt", "Bend a proxy's latencies towards another device by a few measurements there");
+  auto [verb, flags] = add_verb<Flags>(
+      transfer, "adapt",
+      "Bend a proxy's latencies towards another device by a few measurements there");
   auto& request = flags->request;
   add_table(*verb, flags->table);
   verb->add_option("--proxy", request.proxy, "The known device, a column")->required();
   verb->add_option("--target", request.target, "The new device, a column")->required();
   verb->add_option("--samples", request.samples, "Designs measured on the target")->required();
   verb->add_option("--validation", request.validation,
-                   "Designs measured beside them, to choose how much may change")
-      ->capture_default_str();
+                   "Designs measured beside them, to choose how much may change");
   verb->add_option("--trials", request.trials, "Random samples to try; results are means")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 1'000'000));
   verb->add_option("-o,--output", flags->output, "The adapted proxy's file to write")
       ->type_name("FILE");
   verb->footer(
@@ -272,16 +241,14 @@ void add_adapt_proxy(CLI::App& transfer, Context& context) {
       "transfer "
       "adapt latency.csv --space nasbench201 --proxy pixel3 --target gold_6226 --samples 60 -o "
       "gold.json");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context]() -> Result<int> {
-      auto adapting = flags->request;
-      adapting.table = flags->table.file;
-      adapting.space = flags->table.space;
-      if (!flags->output.empty()) adapting.output = flags->output;
-      adapting.seed = context.flags.seed;
-      adapting.threads = context.threads();
-      return show(context, app::adapt_proxy(adapting), adapt_text);
-    };
+  context.on(verb, [flags, &context]() -> Result<int> {
+    auto adapting = flags->request;
+    adapting.table = flags->table.file;
+    adapting.space = flags->table.space;
+    if (!flags->output.empty()) adapting.output = flags->output;
+    adapting.seed = context.flags.seed;
+    adapting.threads = context.threads();
+    return context.show(app::adapt_proxy(adapting), adapt_text);
   });
 }
 
@@ -303,10 +270,9 @@ std::string one_proxy_text(const app::OneProxyReport& report) {
   text +=
       fmt::format("The proxy is {}; {:.2f} {}.\n\n", result.adapted ? "adapted" : "used as it is",
                   report.threshold, result.reaches_threshold ? "is reached" : "is not reached");
-  TextTable table({{"design"}, {"ms", Align::right}, {"accuracy", Align::right}});
+  TextTable table("design | ms {:.4g} | accuracy {:.4g}");
   for (const auto& design : result.pareto) {
-    table.add({report.space->format(design.design), fmt::format("{:.4g}", design.latency_ms),
-               fmt::format("{:.4g}", design.accuracy)});
+    table.add(report.space->format(design.design), design.latency_ms, design.accuracy);
   }
   return text + table.text() +
          fmt::format("{} measurements in all; {} designs were dropped as others are better\n",
@@ -319,9 +285,8 @@ void add_transfer_run(CLI::App& transfer, Context& context) {
     app::OneProxyRequest request;
     double max_time_s = 10;
   };
-  auto flags = std::make_shared<Flags>();
-  auto* verb = transfer.add_subcommand(
-      "run",
+  auto [verb, flags] = add_verb<Flags>(
+      transfer, "run",
       "The best designs for a new device: sample, check or adapt the proxy, search, measure");
   auto& request = flags->request;
   add_table(*verb, flags->table);
@@ -332,20 +297,15 @@ void add_transfer_run(CLI::App& transfer, Context& context) {
   verb->add_option("--accuracy", request.accuracy, "Quality of designs")
       ->type_name("SOURCE")
       ->required();
-  verb->add_option("--samples", request.options.samples, "Designs measured first")
-      ->capture_default_str();
+  verb->add_option("--samples", request.options.samples, "Designs measured first");
   verb->add_option("--step", request.options.step, "Designs measured more while that is not enough")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  verb->add_option("--max-samples", request.most_samples, "Most designs measured as samples")
-      ->capture_default_str();
+      ->check(CLI::Range(1, 1'000'000));
+  verb->add_option("--max-samples", request.most_samples, "Most designs measured as samples");
   verb->add_option("--validation", request.options.validation,
                    "Samples that are set aside at a time while adapting")
-      ->check(CLI::Range(2, 1'000'000))
-      ->capture_default_str();
+      ->check(CLI::Range(2, 1'000'000));
   verb->add_option("--max-time", flags->max_time_s, "Most seconds for each design on a device")
-      ->check(CLI::Range(0.01, 86400.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.01, 86400.0));
   add_threshold(*verb, request.options.threshold);
   verb->footer(
       "A SOURCE is table:FILE.csv#COLUMN, predictor:FILE, adapted:FILE, device:NAME or\n"
@@ -353,22 +313,19 @@ void add_transfer_run(CLI::App& transfer, Context& context) {
       " fleetfit transfer run "
       "latency.csv --space nasbench201 --proxy pixel3 --target gold_6226 --accuracy "
       "table:accuracy.csv#c10_test_200ep");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context]() -> Result<int> {
-      auto running = flags->request;
-      running.table = flags->table.file;
-      running.space = flags->table.space;
-      running.sources = {.protocol = measure::protocol_within(flags->max_time_s),
-                         .seed = context.flags.seed,
-                         .threads = context.threads()};
-      const core::Interrupt interrupt;
-      FLEETFIT_ASSIGN(auto workplace, app::measures(running) ? context.open_workplace()
-                                                             : context.open_existing_workplace());
-      const auto report =
-          app::run_one_proxy(workplace, running, context.progress(), interrupt.token());
-      FLEETFIT_TRY(show(context, report, one_proxy_text));
-      return report->result.reaches_threshold ? 0 : 1;
-    };
+  context.on(verb, [flags, &context](const std::stop_token& stop) -> Result<int> {
+    auto running = flags->request;
+    running.table = flags->table.file;
+    running.space = flags->table.space;
+    running.sources = {.protocol = measure::protocol_within(flags->max_time_s),
+                       .seed = context.flags.seed,
+                       .threads = context.threads()};
+    FLEETFIT_ASSIGN(auto workplace, app::measures(running) ? context.open_workplace()
+                                                           : context.open_existing_workplace());
+    FLEETFIT_ASSIGN(const auto report,
+                    app::run_one_proxy(workplace, running, context.progress(), stop));
+    context.show(report, one_proxy_text);
+    return report.result.reaches_threshold ? 0 : 1;
   });
 }
 

@@ -54,21 +54,16 @@ Result<int> run(const Context& context, Flags flags) {
   if (!flags.output.empty()) {
     FLEETFIT_TRY(app::write_few_shot(report, flags.output));
   }
-  if (context.flags.json) {
-    context.print(app::to_json(report));
-  } else {
-    context.print(report_text(report));
-  }
-  return 0;
+  return context.show(report, report_text);
 }
 
 }  // namespace
 
 void add_transfer_fewshot(CLI::App& transfer, Context& context) {
-  auto flags = std::make_shared<Flags>();
+  auto [verb, flags] =
+      add_verb<Flags>(transfer, "fewshot",
+                      "Predict a new device from many known ones and a few chosen measurements");
   auto& request = flags->request;
-  auto* verb = transfer.add_subcommand(
-      "fewshot", "Predict a new device from many known ones and a few chosen measurements");
   verb->add_option("TABLE", request.table, "Latencies by design and device, CSV")->required();
   verb->add_option("--space", request.space, "The space of the designs")->required();
   verb->add_option("--references", request.references, "Known devices: columns of the table")
@@ -77,13 +72,10 @@ void add_transfer_fewshot(CLI::App& transfer, Context& context) {
   verb->add_option("--target", request.target,
                    "The device to predict: a column, which may be mostly empty")
       ->required();
-  verb->add_option("--samples", request.samples, "Measurements on the target")
-      ->capture_default_str();
+  verb->add_option("--samples", request.samples, "Measurements on the target");
   verb->add_option("--reference-samples", request.reference_samples,
-                   "Designs of each reference to learn from, by chance")
-      ->capture_default_str();
-  verb->add_option("--trials", request.trials, "Repeat with other seeds and tell the means")
-      ->capture_default_str();
+                   "Designs of each reference to learn from, by chance");
+  verb->add_option("--trials", request.trials, "Repeat with other seeds and tell the means");
   verb->add_option("-o,--output", flags->output,
                    "Write all predictions: JSON, or a CSV table to search in");
   verb->footer(
@@ -92,8 +84,7 @@ void add_transfer_fewshot(CLI::App& transfer, Context& context) {
       "them are used, and what to\nmeasure next is named.\n\nExample:\n"
       "  fleetfit transfer fewshot latency.csv --space nasbench201 --references pixel3,raspi4 "
       "--target mine --samples 10");
-  verb->callback(
-      [flags, &context] { context.action = [flags, &context] { return run(context, *flags); }; });
+  context.on(verb, flags, run);
 }
 
 }  // namespace fleetfit::cli

@@ -9,7 +9,6 @@
 
 #include "fleetfit/core/random.h"
 #include "fleetfit/core/statistics.h"
-#include "transfer/few_shot_choice.h"
 
 namespace fleetfit::transfer {
 namespace {

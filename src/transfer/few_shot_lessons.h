@@ -7,8 +7,7 @@
 
 #include "fleetfit/transfer/few_shot.h"
 #include "transfer/few_shot_features.h"
-#include "transfer/few_shot_kernel.h"
-#include "transfer/few_shot_posterior.h"
+#include "transfer/few_shot_process.h"
 #include "transfer/few_shot_references.h"
 
 namespace fleetfit::transfer {

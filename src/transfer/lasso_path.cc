@@ -1,4 +1,4 @@
-#include "transfer/lasso_path.h"
+#include "transfer/correction.h"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "app/predict/kernel_samples.h"
+#include "app/predict/profiled_networks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

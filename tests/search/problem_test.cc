@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "fleetfit/search/fleet_cost.h"
+#include "fleetfit/search/bisection.h"
 #include "fleetfit/search/search.h"
 #include "tests/search/toy_space.h"
 

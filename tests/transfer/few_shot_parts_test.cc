@@ -5,8 +5,7 @@
 #include <limits>
 
 #include "fleetfit/core/random.h"
-#include "transfer/few_shot_choice.h"
-#include "transfer/few_shot_posterior.h"
+#include "transfer/few_shot_process.h"
 #include "transfer/few_shot_references.h"
 
 namespace fleetfit::transfer {

@@ -2,12 +2,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "fleetfit/app/models.h"
 #include "fleetfit/app/workplace.h"
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/result.h"
 
 /// Use cases of kernels: which ones a framework will run for a model, and whether it does.
@@ -34,6 +34,7 @@ struct KernelsSummary {
   int before_fusion = 0;  ///< operators of the file that do something in every run
   int after_fusion = 0;
 };
+core::Fields fields_of(const KernelsSummary*);
 
 /// Which kernels will be run. Fails with `not_found` on rules or a target that do not exist, with
 /// `invalid_input` on a rule file that is broken, and as the import of models does.
@@ -70,15 +71,12 @@ struct KernelsCheck {
 
   bool pass() const { return differences.empty(); }
 };
+core::Fields fields_of(const KernelsCheck*);
 
 /// Runs the model a few times on a device that reports its kernels and compares. A float model is
 /// quantized for a device of int8, and the kernels are those of the quantized one. Fails with
 /// `unsupported` if no rules are known for the device's runtime or it does not report its kernels.
 Result<KernelsCheck> verify_kernels(Workplace& workplace, const VerifyKernelsRequest& request);
-
-/// The contract of `fleetfit kernels`.
-nlohmann::ordered_json to_json(const KernelsSummary& summary);
-nlohmann::ordered_json to_json(const KernelsCheck& check);
 
 /// Names of the rules that come with fleetfit, for help texts.
 std::vector<std::string> list_kernel_rules();

@@ -14,6 +14,7 @@
 
 #include "fleetfit/app/sources.h"
 #include "fleetfit/app/workplace.h"
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/progress.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/learned/answer.h"
@@ -72,6 +73,7 @@ struct LearnTrainReport {
   double margin = 0;            ///< safety margin, as a share of the latency
   double elapsed_s = 0;
 };
+core::Fields fields_of(const LearnTrainReport*);
 
 /// Trains, by the program fleetfit-train, and writes the model. What was measured is kept beside
 /// the output until it is written, so that the same request goes on after a kill. Fails with
@@ -125,6 +127,7 @@ struct LearnBulkReport {
   double answer_us = 0;  ///< of one answer on one thread, the mean
   std::int64_t peak_memory_bytes = 0;
 };
+core::Fields fields_of(const LearnBulkReport*);
 
 /// Answers for many synthetic devices. Fails as `learn_apply` does.
 Result<LearnBulkReport> learn_bulk(const LearnBulkRequest& request, core::Progress& progress,
@@ -194,13 +197,11 @@ struct LearnEvalReport {
   /// What to do with devices of which so many designs can be measured; "": nothing was compared.
   std::string advice = {};
 };
+core::Fields fields_of(const LearnEvalReport*);
 
 Result<LearnEvalReport> learn_eval(Workplace& workplace, const LearnEvalRequest& request,
                                    core::Progress& progress, const std::stop_token& stop);
 
-nlohmann::ordered_json to_json(const LearnTrainReport& report);
 nlohmann::ordered_json to_json(const LearnApplyReport& report);
-nlohmann::ordered_json to_json(const LearnBulkReport& report);
-nlohmann::ordered_json to_json(const LearnEvalReport& report);
 
 }  // namespace fleetfit::app

@@ -3,17 +3,17 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/progress.h"
 #include "fleetfit/core/result.h"
 
-/// Use cases on models: what is in a file, conversion, the zoo. Results are plain values; to_json
-/// gives the documents that the command line's contract describes.
+/// Use cases on models: what is in a file, conversion, the zoo. Results are plain values;
+/// core::to_json gives the documents that the command line's contract describes.
 namespace fleetfit::app {
 
 struct ModelOptions {
@@ -74,6 +74,7 @@ struct ModelSummary {
   std::vector<UnsupportedOperator> unsupported;
   std::vector<AssumedExtent> assumed;
 };
+core::Fields fields_of(const ModelSummary*);
 
 /// The operators of a model file as they stand, before any pass, with what each costs.
 Result<ModelSummary> inspect_model(const std::filesystem::path& file,
@@ -91,6 +92,7 @@ struct ConvertSummary {
   std::size_t ops_after = 0;
   std::uintmax_t bytes = 0;
 };
+core::Fields fields_of(const ConvertSummary*);
 
 /// Reads a model in any format and writes it as ONNX.
 Result<ConvertSummary> convert_model(const std::filesystem::path& in,
@@ -111,6 +113,7 @@ struct ZooSummary {
   std::int64_t params = 0;
   std::vector<std::int64_t> input;
 };
+core::Fields fields_of(const ZooSummary*);
 
 /// Every network of the zoo with its size.
 Result<std::vector<ZooSummary>> list_zoo(int threads);
@@ -132,6 +135,7 @@ struct WrittenModel {
   std::string file;
   std::uintmax_t bytes = 0;
 };
+core::Fields fields_of(const WrittenModel*);
 
 /// Writes one network of the zoo as ONNX.
 Result<WrittenModel> write_zoo_network(std::string_view name, const std::filesystem::path& file,
@@ -140,11 +144,5 @@ Result<WrittenModel> write_zoo_network(std::string_view name, const std::filesys
 /// Writes every network into a folder, which is made if need be.
 Result<std::vector<WrittenModel>> write_zoo(const std::filesystem::path& folder,
                                             const ZooRequest& request, core::Progress& progress);
-
-nlohmann::ordered_json to_json(const ModelSummary& summary);
-nlohmann::ordered_json to_json(const ConvertSummary& summary);
-nlohmann::ordered_json to_json(const std::vector<ZooSummary>& networks);
-nlohmann::ordered_json to_json(const std::vector<WrittenModel>& models);
-nlohmann::ordered_json to_json(const WrittenModel& model);
 
 }  // namespace fleetfit::app

@@ -11,6 +11,7 @@
 
 #include "fleetfit/app/models.h"
 #include "fleetfit/app/workplace.h"
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/progress.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/core/statistics.h"
@@ -65,6 +66,7 @@ struct TrainedPredictor {
   /// Networks that could not be used, each with the reason.
   std::vector<std::string> left_out = {};
 };
+core::Fields fields_of(const TrainedPredictor*);
 
 /// Measures what was not measured yet (`measure_designs`, `measure_models`), trains, and writes the
 /// predictor's file. Fails as these do, with `cancelled` when stopped while measuring (what was
@@ -132,15 +134,14 @@ struct Evaluation {
   std::vector<std::string> left_out = {};
   std::vector<std::string> advice = {};  ///< what to measure next, most worth first
 };
+core::Fields fields_of(const Evaluation*);
 
 /// Holds a predictor against its device: measures what was not measured yet. Fails if the device
 /// is not the one that it was made for.
 Result<Evaluation> evaluate_predictor(Workplace& workplace, const EvaluatePredictorRequest& request,
                                       core::Progress& progress, const std::stop_token& stop);
 
-nlohmann::ordered_json to_json(const TrainedPredictor& trained);
 nlohmann::ordered_json to_json(const Predictions& predictions);
-nlohmann::ordered_json to_json(const Evaluation& evaluation);
 
 /// A page of HTML: predicted against measured, errors by kind of kernel, what prices depend on,
 /// what to measure next.

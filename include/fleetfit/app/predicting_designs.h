@@ -12,6 +12,7 @@
 
 #include "fleetfit/app/predicting.h"
 #include "fleetfit/core/clock.h"
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/predict/design_predictor.h"
 
@@ -48,6 +49,7 @@ struct TrainedOnTable {
   double mape = 0;          ///< in percent, of designs that it did not see
   std::size_t missing = 0;  ///< empty cells of the column
 };
+core::Fields fields_of(const TrainedOnTable*);
 
 /// Learns a device's latency from a column of a table and writes the predictor's file. Fails as
 /// `read_design_table` and `train_design_predictor` do, and with `invalid_input` if the column has
@@ -86,11 +88,10 @@ struct TableEvaluation {
   double coverage90 = 0;  ///< share of designs whose time lies in its interval
   double srcc = 0;        ///< rank correlation
 };
+core::Fields fields_of(const TableEvaluation*);
 
 Result<TableEvaluation> evaluate_on_table(const EvaluateOnTableRequest& request);
 
-nlohmann::ordered_json to_json(const TrainedOnTable& trained);
 nlohmann::ordered_json to_json(const PredictedDesigns& predictions);
-nlohmann::ordered_json to_json(const TableEvaluation& evaluation);
 
 }  // namespace fleetfit::app

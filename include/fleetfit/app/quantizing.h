@@ -2,12 +2,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "fleetfit/app/models.h"
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/progress.h"
 #include "fleetfit/core/result.h"
 
@@ -43,6 +43,7 @@ struct QuantizeSummary {
   std::optional<QuantizedAccuracy> accuracy = std::nullopt;
   std::string why_no_accuracy = {};  ///< "" if there is one
 };
+core::Fields fields_of(const QuantizeSummary*);
 
 /// Quantizes with the ranges that activations have on images of the data set's training part,
 /// brought to the size of the model's input, and writes ONNX with QuantizeLinear and
@@ -50,7 +51,5 @@ struct QuantizeSummary {
 /// reports the accuracy before and after on images of the test part. Fails with `invalid_input` if
 /// the model is quantized already or does not take one image.
 Result<QuantizeSummary> quantize_model(const QuantizeRequest& request, core::Progress& progress);
-
-nlohmann::ordered_json to_json(const QuantizeSummary& summary);
 
 }  // namespace fleetfit::app

@@ -2,13 +2,13 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "fleetfit/app/devices.h"
 #include "fleetfit/app/models.h"
 #include "fleetfit/app/workplace.h"
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/result.h"
 
 /// Use cases of running models: on given inputs, and on two runtimes for comparison.
@@ -46,6 +46,7 @@ struct RunSummary {
   std::vector<WrittenTensor> outputs = {};
   std::vector<std::string> notes = {};
 };
+core::Fields fields_of(const RunSummary*);
 
 /// Runs a model once and writes a .npy file for each output, named after it. Fails with
 /// `invalid_input`, naming the input, on one that is missing, given twice, not the model's, or of
@@ -83,11 +84,9 @@ struct CheckReport {
   /// Of each output the relative difference is below the bound, or the absolute one is noise.
   bool pass = false;
 };
+core::Fields fields_of(const CheckReport*);
 
 /// Runs the engine and another runtime on the same random inputs and compares their outputs.
 Result<CheckReport> check_model(Workplace& workplace, const CheckRequest& request);
-
-nlohmann::ordered_json to_json(const RunSummary& summary);
-nlohmann::ordered_json to_json(const CheckReport& report);
 
 }  // namespace fleetfit::app

@@ -16,7 +16,6 @@
 #include "fleetfit/core/progress.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/search/bisection.h"
-#include "fleetfit/search/fleet_cost.h"
 #include "fleetfit/search/search.h"
 
 /// Use cases of searching: the best designs of a space for a device.

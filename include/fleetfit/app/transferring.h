@@ -11,6 +11,7 @@
 
 #include "fleetfit/app/sources.h"
 #include "fleetfit/app/workplace.h"
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/progress.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/transfer/adaproxy.h"
@@ -83,6 +84,7 @@ struct EstimateReport {
   /// Samples of which 95 % of the trials fall on the right side of the threshold.
   std::optional<std::size_t> enough = std::nullopt;
 };
+core::Fields fields_of(const EstimateReport*);
 
 Result<EstimateReport> estimate_correlation(const EstimateRequest& request);
 
@@ -131,6 +133,7 @@ struct AdaptProxyReport {
   double proxy_fit_srcc = 0;  ///< of that model with designs of the proxy that it did not see
   std::vector<AdaptTrial> trials = {};
 };
+core::Fields fields_of(const AdaptProxyReport*);
 
 Result<AdaptProxyReport> adapt_proxy(const AdaptProxyRequest& request);
 
@@ -162,9 +165,7 @@ Result<OneProxyReport> run_one_proxy(Workplace& workplace, const OneProxyRequest
 
 /// The contract of `fleetfit transfer …`.
 nlohmann::ordered_json to_json(const CorrelationReport& report);
-nlohmann::ordered_json to_json(const EstimateReport& report);
 nlohmann::ordered_json to_json(const SelectReport& report);
-nlohmann::ordered_json to_json(const AdaptProxyReport& report);
 nlohmann::ordered_json to_json(const OneProxyReport& report);
 
 /// The matrix as a heat map, with similar devices beside each other, the ranking of proxies and the

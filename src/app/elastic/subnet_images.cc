@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "app/models/image_input.h"
+#include "app/models/model_files.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/random.h"
 

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "app/learn/learning_samples.h"
 #include "fleetfit/core/clock.h"
 #include "fleetfit/core/random.h"
+#include "fleetfit/core/report_fields.h"
 #include "fleetfit/learned/lessons.h"
 #include "fleetfit/learned/samples.h"
 
@@ -218,6 +220,42 @@ Result<LearnApplyReport> learn_apply(const LearnApplyRequest& request) {
                           .elapsed_us = elapsed_us};
   for (const auto& cost : model.parts().costs) report.costs.push_back(cost.name);
   return report;
+}
+
+FLEETFIT_REPORT(LearnTrainReport, space, devices, designs, rounds, measured, rank_correlation,
+                margin, elapsed_s)
+
+nlohmann::ordered_json to_json(const LearnApplyReport& report) {
+  using Json = nlohmann::ordered_json;
+  const auto& answer = report.answer;
+  Json predicted;
+  Json safe;
+  Json spread;
+  Json risk;
+  for (std::size_t i = 0; i < report.costs.size(); ++i) {
+    predicted[report.costs[i]] = answer.costs[i].value;
+    safe[report.costs[i]] = answer.costs[i].safe;
+    spread[report.costs[i]] = answer.costs[i].spread;
+    risk[report.costs[i]] = answer.costs[i].risk;
+  }
+  predicted["accuracy"] = answer.accuracy;
+  spread["accuracy"] = answer.accuracy_spread;
+  auto doubts = Json::array();
+  for (const auto doubt : answer.doubts) doubts.push_back(learned::to_string(doubt));
+  return {{"design", report.space->format(answer.design)},
+          {"space", report.space->name()},
+          {"device", report.device},
+          {"predicted", std::move(predicted)},
+          {"safe", std::move(safe)},
+          {"spread", std::move(spread)},
+          {"risk", std::move(risk)},
+          {"keeps_limits", answer.keeps_limits},
+          {"by", answer.by_search ? "search" : "optimizer"},
+          {"doubts", std::move(doubts)},
+          {"distance", report.distance},
+          {"missing_features", report.missing},
+          {"judged", answer.judged},
+          {"elapsed_us", report.elapsed_us}};
 }
 
 }  // namespace fleetfit::app

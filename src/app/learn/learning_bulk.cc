@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "fleetfit/app/learning.h"
@@ -12,6 +13,7 @@
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/process_info.h"
 #include "fleetfit/core/random.h"
+#include "fleetfit/core/report_fields.h"
 #include "fleetfit/learned/lessons.h"
 
 namespace fleetfit::app {
@@ -121,5 +123,8 @@ Result<LearnBulkReport> learn_bulk(const LearnBulkRequest& request, core::Progre
   report.peak_memory_bytes = core::peak_memory_bytes();
   return report;
 }
+
+FLEETFIT_REPORT(LearnBulkReport, devices, within, unsure, designs, elapsed_s, answer_us,
+                peak_memory_bytes)
 
 }  // namespace fleetfit::app

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "app/learn/learning_samples.h"
 #include "app/learn/learning_study.h"
+#include "fleetfit/core/report_fields.h"
 #include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/statistics.h"
 
@@ -267,5 +269,28 @@ Result<LearnEvalReport> learn_eval(Workplace& workplace, const LearnEvalRequest&
   report.training_s = training_s / static_cast<double>(splits.size());
   return report;
 }
+
+FLEETFIT_REPORT(LearnedDevice, device, split, srcc, mape, few_shot_srcc, few_shot_same_srcc,
+                distance)
+
+core::Fields fields_of(const LearnWay*) {
+  using Way = LearnWay;
+  static constexpr core::Field kAll[] = {
+      FLEETFIT_MEMBERS(Way, way),
+      core::computed("budgets", [](const Way& way) { return name_of(way.spread); }),
+      FLEETFIT_MEMBERS(Way, cases, median_loss, p90_loss, mean_loss, kept, answer_us)};
+  return {.all = kAll};
+}
+
+core::Fields fields_of(const LearnOutcome*) {
+  using Outcome = LearnOutcome;
+  static constexpr core::Field kAll[] = {
+      FLEETFIT_MEMBERS(Outcome, device, way),
+      core::computed("budgets", [](const Outcome& outcome) { return name_of(outcome.spread); }),
+      FLEETFIT_MEMBERS(Outcome, budget_ms, latency_ms, accuracy, best_accuracy)};
+  return {.all = kAll};
+}
+
+FLEETFIT_REPORT(LearnEvalReport, space, method, ways, devices, unsure, training_s, advice, outcomes)
 
 }  // namespace fleetfit::app

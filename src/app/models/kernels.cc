@@ -8,13 +8,12 @@
 #include "app/devices/kernel_choices.h"
 #include "app/devices/opened_device.h"
 #include "app/models/model_files.h"
+#include "fleetfit/core/report_fields.h"
 #include "fleetfit/cost/kernels.h"
 #include "fleetfit/graph/import.h"
 
 namespace fleetfit::app {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr int kProfiledRuns = 3;
 
@@ -119,40 +118,32 @@ Result<KernelsCheck> verify_kernels(Workplace& workplace, const VerifyKernelsReq
   return check;
 }
 
-ordered_json to_json(const KernelsSummary& summary) {
-  ordered_json kernels = ordered_json::array();
-  for (const auto& kernel : summary.kernels) {
-    kernels.push_back({{"kernel", kernel.kernel}, {"ops", kernel.ops}});
-    if (kernel.reordered_size > 0) kernels.back()["reordered_size"] = kernel.reordered_size;
-  }
-  ordered_json document{{"rules", summary.rules}};
-  if (!summary.target.empty()) document["target"] = summary.target;
-  document["kernels"] = std::move(kernels);
-  document["before_fusion"] = summary.before_fusion;
-  document["after_fusion"] = summary.after_fusion;
-  return document;
+core::Fields fields_of(const KernelSummary*) {
+  static constexpr core::Field kAll[] = {
+      FLEETFIT_MEMBERS(KernelSummary, kernel, ops),
+      core::field<&KernelSummary::reordered_size>("reordered_size").omit_default()};
+  return {.all = kAll};
 }
 
-ordered_json to_json(const KernelsCheck& check) {
-  ordered_json document = to_json(check.deduced);
-  document["device"] = check.device;
-  document["pass"] = check.pass();
-  document["ran"] = check.ran;
-  document["alike"] = check.alike;
-  document["ms"] = check.ms;
-  document["alike_ms"] = check.alike_ms;
-  ordered_json differences = ordered_json::array();
-  for (const auto& difference : check.differences) {
-    differences.push_back({{"deduced", difference.deduced}, {"ran", difference.ran}});
-  }
-  document["differences"] = std::move(differences);
-  ordered_json unmatched = ordered_json::array();
-  for (const auto& entry : check.unmatched) {
-    unmatched.push_back({{"name", entry.name}, {"type", entry.type}, {"ms", entry.ms}});
-  }
-  document["unmatched"] = std::move(unmatched);
-  if (!check.note.empty()) document["note"] = check.note;
-  return document;
+core::Fields fields_of(const KernelsSummary*) {
+  static constexpr core::Field kAll[] = {
+      FLEETFIT_MEMBERS(KernelsSummary, rules),
+      core::field<&KernelsSummary::target>("target").omit_default(),
+      FLEETFIT_MEMBERS(KernelsSummary, kernels, before_fusion, after_fusion)};
+  return {.all = kAll};
+}
+
+FLEETFIT_REPORT(KernelDifference, deduced, ran)
+FLEETFIT_REPORT(UnmatchedEntry, name, type, ms)
+
+core::Fields fields_of(const KernelsCheck*) {
+  using Check = KernelsCheck;
+  static constexpr core::Field kAll[] = {
+      core::field<&Check::deduced>("deduced").inlined(), FLEETFIT_MEMBERS(Check, device),
+      core::computed<&Check::pass>("pass"),
+      FLEETFIT_MEMBERS(Check, ran, alike, ms, alike_ms, differences, unmatched),
+      core::field<&Check::note>("note").omit_default()};
+  return {.all = kAll};
 }
 
 std::vector<std::string> list_kernel_rules() {

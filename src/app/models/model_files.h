@@ -6,7 +6,10 @@
 #include <string>
 
 #include "fleetfit/app/models.h"
+#include "fleetfit/core/result.h"
 #include "fleetfit/core/scratch_folder.h"
+#include "fleetfit/data/dataset.h"
+#include "fleetfit/graph/graph.h"
 #include "fleetfit/graph/import.h"
 #include "fleetfit/measure/device.h"
 
@@ -71,5 +74,9 @@ class ModelFiles {
   std::string hash_ = {};
   std::map<std::string, Result<std::filesystem::path>> made_ = {};
 };
+
+/// How images become the model's input: its size and channels, pixels as numbers from 0 to 1.
+/// Fails with `invalid_input`, saying why, if it does not take one image or a batch of them.
+Result<data::Preprocessing> image_preprocessing(const graph::Graph& graph);
 
 }  // namespace fleetfit::app

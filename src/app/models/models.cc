@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "app/models/model_files.h"
+#include "fleetfit/core/report_fields.h"
 #include "fleetfit/core/thread_pool.h"
 #include "fleetfit/cost/cost.h"
 #include "fleetfit/engine/program.h"
@@ -170,5 +172,41 @@ Result<std::vector<WrittenModel>> write_zoo(const std::filesystem::path& folder,
   }
   return written;
 }
+
+core::Fields fields_of(const TensorSummary*) {
+  using Tensor = TensorSummary;
+  using Json = nlohmann::ordered_json;
+  static constexpr core::Field kAll[] = {
+      FLEETFIT_MEMBERS(Tensor, name, shape, dtype),
+      core::computed("symbols",
+                     [](const Tensor& tensor) {
+                       Json symbols;
+                       for (const auto& symbol : tensor.symbols)
+                         symbols.push_back(symbol.empty() ? Json() : Json(symbol));
+                       return symbols;
+                     })
+          .omit_default(),
+      core::computed("quantization", [](const Tensor& tensor) {
+        if (!tensor.scale) return Json();
+        return Json{{"scale", *tensor.scale}, {"zero_point", *tensor.zero_point}};
+      }).omit_default()};
+  return {.all = kAll};
+}
+
+core::Fields fields_of(const OperatorSummary*) {
+  static constexpr core::Field kAll[] = {
+      FLEETFIT_MEMBERS(OperatorSummary, name, type, flops, params, input_bytes, output_bytes,
+                       weight_bytes, output_shape),
+      core::field<&OperatorSummary::activation>("activation").omit_default()};
+  return {.all = kAll};
+}
+
+FLEETFIT_REPORT(UnsupportedOperator, name, type, why)
+FLEETFIT_REPORT(AssumedExtent, input, dimension, extent)
+FLEETFIT_REPORT(ModelTotals, flops, params, weight_bytes, peak_activation_bytes, peak_is_least)
+FLEETFIT_REPORT(ModelSummary, format, inputs, outputs, ops, totals, unsupported, assumed)
+FLEETFIT_REPORT(ConvertSummary, output, ops_before, ops_after, bytes)
+FLEETFIT_REPORT(ZooSummary, name, family, flops, params, input)
+FLEETFIT_REPORT(WrittenModel, name, file, bytes)
 
 }  // namespace fleetfit::app

@@ -7,9 +7,9 @@
 #include <span>
 #include <utility>
 
-#include "app/models/image_input.h"
 #include "app/models/model_files.h"
 #include "fleetfit/core/random.h"
+#include "fleetfit/core/report_fields.h"
 #include "fleetfit/data/dataset.h"
 #include "fleetfit/engine/calibrate.h"
 #include "fleetfit/engine/program.h"
@@ -207,20 +207,23 @@ Result<QuantizeSummary> quantize_model(const QuantizeRequest& request, core::Pro
   return summary;
 }
 
-nlohmann::ordered_json to_json(const QuantizeSummary& summary) {
-  auto json = to_json(summary.file);
-  json["precision"] = "int8";
-  json["calibration_samples"] = summary.samples;
-  if (const auto& accuracy = summary.accuracy) {
-    json["accuracy"] = {{"float", accuracy->float_share},
-                        {"int8", accuracy->int8_share},
-                        {"drop", accuracy->float_share - accuracy->int8_share},
-                        {"images", accuracy->images}};
-  } else {
-    json["accuracy"] = nullptr;
-    json["why_no_accuracy"] = summary.why_no_accuracy;
-  }
-  return json;
+core::Fields fields_of(const QuantizedAccuracy*) {
+  using Accuracy = QuantizedAccuracy;
+  static constexpr core::Field kAll[] = {
+      core::field<&Accuracy::float_share>("float"), core::field<&Accuracy::int8_share>("int8"),
+      core::computed("drop", [](const Accuracy& a) { return a.float_share - a.int8_share; }),
+      FLEETFIT_MEMBERS(Accuracy, images)};
+  return {.all = kAll};
+}
+
+core::Fields fields_of(const QuantizeSummary*) {
+  using Summary = QuantizeSummary;
+  static constexpr core::Field kAll[] = {
+      core::field<&Summary::file>("file").inlined(),
+      core::computed("precision", [](const Summary&) { return "int8"; }),
+      core::field<&Summary::samples>("calibration_samples"), FLEETFIT_MEMBERS(Summary, accuracy),
+      core::field<&Summary::why_no_accuracy>("why_no_accuracy").omit_default()};
+  return {.all = kAll};
 }
 
 }  // namespace fleetfit::app

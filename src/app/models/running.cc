@@ -13,6 +13,7 @@
 #include "app/devices/kernel_choices.h"
 #include "app/devices/opened_device.h"
 #include "app/models/model_files.h"
+#include "fleetfit/core/report_fields.h"
 #include "fleetfit/graph/evaluate.h"
 #include "fleetfit/graph/npy.h"
 #include "fleetfit/graph/quantize.h"
@@ -267,25 +268,9 @@ Result<CheckReport> check_model(Workplace& workplace, const CheckRequest& reques
   return report;
 }
 
-nlohmann::ordered_json to_json(const RunSummary& summary) {
-  nlohmann::ordered_json outputs = nlohmann::ordered_json::array();
-  for (const auto& output : summary.outputs) {
-    outputs.push_back({{"name", output.name},
-                       {"file", output.file},
-                       {"dtype", output.dtype},
-                       {"shape", output.shape}});
-  }
-  return {{"outputs", outputs}, {"notes", summary.notes}};
-}
-
-nlohmann::ordered_json to_json(const CheckReport& report) {
-  nlohmann::ordered_json outputs = nlohmann::ordered_json::array();
-  for (const auto& output : report.outputs) {
-    outputs.push_back({{"name", output.name},
-                       {"max_abs_diff", output.max_abs_diff},
-                       {"max_rel_diff", output.max_rel_diff}});
-  }
-  return {{"outputs", outputs}, {"pass", report.pass}, {"bound", report.bound}};
-}
+FLEETFIT_REPORT(WrittenTensor, name, file, dtype, shape)
+FLEETFIT_REPORT(RunSummary, outputs, notes)
+FLEETFIT_REPORT(OutputDifference, name, max_abs_diff, max_rel_diff)
+FLEETFIT_REPORT(CheckReport, outputs, pass, bound)
 
 }  // namespace fleetfit::app

@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "app/predict/kernel_samples.h"
 #include "app/predict/profiled_networks.h"
 #include "fleetfit/app/predicting.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/report_fields.h"
 #include "fleetfit/predict/graph_pricing.h"
 #include "fleetfit/space/space.h"
 
@@ -219,6 +220,30 @@ Result<Evaluation> evaluate_predictor(Workplace& workplace, const EvaluatePredic
     FLEETFIT_TRY(core::write_file(request.plot, page));
   }
   return evaluation;
+}
+
+core::Fields fields_of(const EvaluatedKind*) {
+  static constexpr core::Field kAll[] = {core::field<&EvaluatedKind::kind>("type"),
+                                         FLEETFIT_MEMBERS(EvaluatedKind, kernels, mape, share)};
+  return {.all = kAll};
+}
+
+core::Fields fields_of(const EvaluatedNetwork*) {
+  static constexpr core::Field kAll[] = {
+      core::field<&EvaluatedNetwork::name>("model"),
+      FLEETFIT_MEMBERS(EvaluatedNetwork, measured_ms, predicted_ms, interval90, unpriced)};
+  return {.all = kAll};
+}
+
+core::Fields fields_of(const Evaluation*) {
+  static constexpr core::Field kAll[] = {
+      core::computed("models", [](const Evaluation& all) { return all.networks.size(); }),
+      core::field<&Evaluation::predictor, &predict::Identity::device>("device"),
+      core::field<&Evaluation::predictor, &predict::Identity::method>("method"),
+      FLEETFIT_MEMBERS(Evaluation, mape, within_5pct, within_10pct, coverage90),
+      core::field<&Evaluation::kinds>("per_type"),
+      FLEETFIT_MEMBERS(Evaluation, networks, left_out, advice)};
+  return {.all = kAll};
 }
 
 }  // namespace fleetfit::app

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "app/devices/opened_device.h"
 #include "app/models/model_files.h"
-#include "app/predict/kernel_samples.h"
 #include "app/predict/profiled_networks.h"
+#include "fleetfit/core/report_fields.h"
 #include "fleetfit/predict/dense_network.h"
 #include "fleetfit/predict/graph_pricing.h"
 #include "fleetfit/report/words.h"
@@ -125,6 +126,85 @@ Status check_predictor(Workplace& workplace, const std::filesystem::path& predic
       read->identity(), {.device = device,
                          .fingerprint = found.fingerprint,
                          .precision = std::string(measure::to_string(found.device.precision))});
+}
+
+core::Fields fields_of(const TrainedPredictor::Kind*) {
+  using Kind = TrainedPredictor::Kind;
+  static constexpr core::Field kAll[] = {
+      core::field<&Kind::kind>("type"),
+      FLEETFIT_MEMBERS(Kind, method, settings, samples, mape, share)};
+  return {.all = kAll};
+}
+
+core::Fields fields_of(const TrainedPredictor*) {
+  using Trained = TrainedPredictor;
+  using predict::Identity;
+  static constexpr core::Field kAll[] = {
+      core::computed("output", [](const Trained& trained) { return trained.output.string(); }),
+      core::field<&Trained::identity, &Identity::device>("device"),
+      core::field<&Trained::identity, &Identity::fingerprint>("device_fingerprint"),
+      core::field<&Trained::identity, &Identity::runtime>("runtime"),
+      core::field<&Trained::identity, &Identity::precision>("precision"),
+      core::field<&Trained::identity, &Identity::method>("method"),
+      core::field<&Trained::identity, &Identity::networks>("networks"),
+      core::field<&Trained::mape>("cross_validation_mape"),
+      core::field<&Trained::overhead, &predict::Overhead::network_ms>("overhead_ms"),
+      core::field<&Trained::overhead, &predict::Overhead::kernel_ms>("overhead_per_kernel_ms"),
+      core::computed("short_networks",
+                     [](const Trained& trained) -> nlohmann::ordered_json {
+                       const auto& law = trained.short_networks;
+                       if (law.power <= 0)
+                         return nullptr;  // none are faster than their kernels suggest
+                       return {{"below_ms", law.below_ms},
+                               {"least_factor", law.factor(law.least_ms)}};
+                     }),
+      core::field<&Trained::kinds>("per_type"),
+      FLEETFIT_MEMBERS(Trained, left_out)};
+  return {.all = kAll};
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json ends(const core::Interval& interval) { return {interval.low, interval.high}; }
+
+Json kernel_json(const predict::PricedKernel& kernel) {
+  return {{"name", kernel.name},
+          {"kernel", kernel.kind},
+          {"latency_ms", kernel.ms},
+          {"interval90", ends(kernel.interval90)}};
+}
+
+Json unpriced_json(const predict::PredictedModel& model, const predict::Unpriced& unpriced) {
+  const auto& kernel = model.kernels[unpriced.kernel];
+  return {{"name", kernel.name},         {"kernel", unpriced.kind},
+          {"latency_ms", kernel.ms},     {"reason", unpriced.reason},
+          {"nearest", unpriced.nearest}, {"nearest_ms", unpriced.nearest_ms}};
+}
+
+Json model_json(const Predictions& predictions, const predict::PredictedModel& model) {
+  Json ops = Json::array();
+  for (const auto& kernel : model.kernels) ops.push_back(kernel_json(kernel));
+  Json unpriced = Json::array();
+  for (const auto& one : model.unpriced) unpriced.push_back(unpriced_json(model, one));
+  return {{"model", model.model},
+          {"device", predictions.predictor.device},
+          {"source", "predicted"},
+          {"method", predictions.predictor.method},
+          {"latency_ms", model.latency_ms},
+          {"interval90", ends(model.interval90)},
+          {"overhead_ms", model.overhead_ms},
+          {"ops", std::move(ops)},
+          {"unpriced", std::move(unpriced)}};
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const Predictions& predictions) {
+  Json list = Json::array();
+  for (const auto& model : predictions.models) list.push_back(model_json(predictions, model));
+  return list;
 }
 
 }  // namespace fleetfit::app

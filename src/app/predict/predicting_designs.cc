@@ -11,6 +11,7 @@
 
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/random.h"
+#include "fleetfit/core/report_fields.h"
 #include "fleetfit/report/words.h"
 #include "fleetfit/space/table.h"
 
@@ -164,16 +165,19 @@ Result<TableEvaluation> evaluate_on_table(const EvaluateOnTableRequest& request)
   return evaluation;
 }
 
-nlohmann::ordered_json to_json(const TrainedOnTable& trained) {
-  return {{"output", trained.output.string()},
-          {"device", trained.identity.device},
-          {"space", trained.space},
-          {"method", trained.identity.method},
-          {"reads", trained.reads},
-          {"settings", trained.settings},
-          {"networks", trained.identity.networks},
-          {"missing", trained.missing},
-          {"cross_validation_mape", trained.mape}};
+core::Fields fields_of(const TrainedOnTable*) {
+  using Trained = TrainedOnTable;
+  using predict::Identity;
+  static constexpr core::Field kAll[] = {
+      core::computed("output", [](const Trained& trained) { return trained.output.string(); }),
+      core::field<&Trained::identity, &Identity::device>("device"),
+      FLEETFIT_MEMBERS(Trained, space),
+      core::field<&Trained::identity, &Identity::method>("method"),
+      FLEETFIT_MEMBERS(Trained, reads, settings),
+      core::field<&Trained::identity, &Identity::networks>("networks"),
+      FLEETFIT_MEMBERS(Trained, missing),
+      core::field<&Trained::mape>("cross_validation_mape")};
+  return {.all = kAll};
 }
 
 nlohmann::ordered_json to_json(const PredictedDesigns& predictions) {
@@ -189,12 +193,14 @@ nlohmann::ordered_json to_json(const PredictedDesigns& predictions) {
   return list;
 }
 
-nlohmann::ordered_json to_json(const TableEvaluation& evaluation) {
-  return {{"models", evaluation.designs},          {"device", evaluation.predictor.device},
-          {"method", evaluation.predictor.method}, {"mape", evaluation.mape},
-          {"within_5pct", evaluation.within_5pct}, {"within_10pct", evaluation.within_10pct},
-          {"coverage90", evaluation.coverage90},   {"srcc", evaluation.srcc},
-          {"left_out", evaluation.left_out}};
+core::Fields fields_of(const TableEvaluation*) {
+  using Evaluated = TableEvaluation;
+  static constexpr core::Field kAll[] = {
+      core::field<&Evaluated::designs>("models"),
+      core::field<&Evaluated::predictor, &predict::Identity::device>("device"),
+      core::field<&Evaluated::predictor, &predict::Identity::method>("method"),
+      FLEETFIT_MEMBERS(Evaluated, mape, within_5pct, within_10pct, coverage90, srcc, left_out)};
+  return {.all = kAll};
 }
 
 }  // namespace fleetfit::app

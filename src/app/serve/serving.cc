@@ -18,7 +18,7 @@
 
 #include "app/devices/kernel_choices.h"
 #include "app/elastic/subnet_images.h"
-#include "app/models/image_input.h"
+#include "app/models/model_files.h"
 #include "fleetfit/adapt/prepared_subnet.h"
 #include "fleetfit/app/adapting.h"
 #include "fleetfit/core/json.h"

@@ -125,4 +125,40 @@ Result<CorrelationReport> correlate_devices(const CorrelationRequest& request) {
   return report;
 }
 
+namespace {
+
+nlohmann::ordered_json peaks_json(const DevicePeaks& device) {
+  return {{"device", device.device},
+          {"gflops", device.peaks.gflops},
+          {"gbytes_per_second", device.peaks.gbytes_per_second},
+          {"ridge", device.peaks.ridge()}};
+}
+
+nlohmann::ordered_json roofline_json(const RooflinePair& pair) {
+  using Json = nlohmann::ordered_json;
+  const auto& comparison = pair.comparison;
+  return {{"devices", Json::array({peaks_json(pair.a), peaks_json(pair.b)})},
+          {"compute_bound", {comparison.compute_bound_a, comparison.compute_bound_b}},
+          {"memory_bound", {1 - comparison.compute_bound_a, 1 - comparison.compute_bound_b}},
+          {"same_bound", comparison.same_bound},
+          {"intensity", {comparison.intensity_low, comparison.intensity_high}},
+          {"srcc_by_peaks", comparison.srcc},
+          {"srcc", core::or_null(pair.srcc)},
+          {"explanation", transfer::explain(comparison)}};
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const CorrelationReport& report) {
+  nlohmann::ordered_json json{{"devices", report.matrix.devices},
+                              {"srcc", report.matrix.srcc},
+                              {"designs", report.matrix.designs},
+                              {"empty_cells", report.empty_cells}};
+  if (report.rooflines.empty()) return json;
+  auto rooflines = nlohmann::ordered_json::array();
+  for (const auto& pair : report.rooflines) rooflines.push_back(roofline_json(pair));
+  json["rooflines"] = std::move(rooflines);
+  return json;
+}
+
 }  // namespace fleetfit::app

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "app/search/search_problem.h"
@@ -110,6 +111,40 @@ Result<OneProxyReport> run_one_proxy(Workplace& workplace, const OneProxyRequest
                         .result = std::move(result),
                         .threshold = request.options.threshold,
                         .target = target.latency.about};
+}
+
+namespace {
+
+nlohmann::ordered_json estimate_json(const transfer::SrccEstimate& estimate) {
+  return {{"srcc", estimate.srcc}, {"ci95", {estimate.ci95.low, estimate.ci95.high}}};
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const OneProxyReport& report) {
+  using Json = nlohmann::ordered_json;
+  const auto& result = report.result;
+  auto steps = Json::array();
+  for (const auto& step : result.steps) {
+    steps.push_back({{"samples", step.samples},
+                     {"proxy", estimate_json(step.proxy)},
+                     {"adapted", step.adapted ? estimate_json(*step.adapted) : Json()}});
+  }
+  auto pareto = Json::array();
+  for (const auto& design : result.pareto) {
+    pareto.push_back({{"design", report.space->format(design.design)},
+                      {"latency_ms", design.latency_ms},
+                      {"accuracy", design.accuracy}});
+  }
+  return {{"decision", result.adapted ? "adapt" : "reuse"},
+          {"threshold", report.threshold},
+          {"reaches_threshold", result.reaches_threshold},
+          {"steps", std::move(steps)},
+          {"changed_operators",
+           result.adapted ? changes_json(result.adapted->report().changes) : Json::array()},
+          {"pareto", std::move(pareto)},
+          {"dropped", result.dropped},
+          {"measurements", result.measurements}};
 }
 
 }  // namespace fleetfit::app

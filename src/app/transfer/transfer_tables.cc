@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "fleetfit/core/random.h"
 
@@ -56,6 +57,15 @@ Result<std::vector<std::size_t>> sample_rows(std::span<const std::size_t> rows, 
   std::vector<std::size_t> picked;
   for (const auto i : random.sample(rows.size(), count)) picked.push_back(rows[i]);
   return picked;
+}
+
+nlohmann::ordered_json changes_json(const std::vector<transfer::OperatorChange>& changes) {
+  auto json = nlohmann::ordered_json::array();
+  for (const auto& change : changes) {
+    json.push_back(
+        {{"name", change.name}, {"change_ms", change.change_ms}, {"live_only", change.live_only}});
+  }
+  return json;
 }
 
 }  // namespace fleetfit::app

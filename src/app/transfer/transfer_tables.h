@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "fleetfit/core/result.h"
 #include "fleetfit/space/table.h"
+#include "fleetfit/transfer/adaproxy.h"
 
 /// Tables as verbs of transfer look at them.
 namespace fleetfit::app {
@@ -24,6 +26,9 @@ std::vector<std::size_t> complete_rows(std::span<const std::vector<double>> colu
 std::vector<double> pick(std::span<const double> values, std::span<const std::size_t> rows);
 
 space::Population pick(const space::Population& designs, std::span<const std::size_t> rows);
+
+/// What a proxy was changed by, as reports have it.
+nlohmann::ordered_json changes_json(const std::vector<transfer::OperatorChange>& changes);
 
 /// `count` of the rows in random order. Fails with `invalid_input`, saying what there is, if there
 /// are fewer. `what` names them: "designs measured on both devices".

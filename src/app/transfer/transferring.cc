@@ -6,8 +6,10 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "app/transfer/transfer_tables.h"
+#include "fleetfit/core/report_fields.h"
 #include "fleetfit/core/statistics.h"
 #include "fleetfit/core/thread_pool.h"
 
@@ -161,6 +163,60 @@ Result<AdaptProxyReport> adapt_proxy(const AdaptProxyRequest& request) {
   if (!request.output) return report;
   FLEETFIT_TRY(write_first(outcomes.front(), *request.output));
   return report;
+}
+
+core::Fields fields_of(const EstimateReport*) {
+  using Report = EstimateReport;
+  using transfer::SpreadOptions;
+  using transfer::SrccSpread;
+  static constexpr core::Field kAll[] = {
+      core::field<&Report::spread, &SrccSpread::mean>("mean"),
+      core::field<&Report::spread, &SrccSpread::stddev>("std"),
+      core::field<&Report::spread, &SrccSpread::ci95>("ci95"),
+      core::field<&Report::options, &SpreadOptions::samples>("samples"),
+      core::field<&Report::options, &SpreadOptions::trials>("trials"),
+      core::field<&Report::spread, &SrccSpread::undefined>("trials_without_order"),
+      FLEETFIT_MEMBERS(Report, srcc, designs, threshold),
+      core::field<&Report::enough>("enough_samples")};
+  return {.all = kAll};
+}
+
+nlohmann::ordered_json to_json(const SelectReport& report) {
+  using Json = nlohmann::ordered_json;
+  auto ranking = Json::array();
+  for (const auto& proxy : report.ranking)
+    ranking.push_back({{"device", proxy.device}, {"mean_srcc", proxy.mean_srcc}});
+  auto pool = Json::array();
+  for (const auto& member : report.pool)
+    pool.push_back({{"proxy", member.proxy}, {"devices", member.devices}});
+  return {{"proxy", report.ranking.front().device},
+          {"ranking", std::move(ranking)},
+          {"designs", report.designs},
+          {"threshold", report.threshold},
+          {"pool", std::move(pool)}};
+}
+
+core::Fields fields_of(const AdaptTrial*) {
+  using transfer::AdaptReport;
+  static constexpr core::Field kAll[] = {
+      FLEETFIT_MEMBERS(AdaptTrial, seed, srcc_after),
+      core::field<&AdaptTrial::report, &AdaptReport::held_out_srcc>("held_out_srcc"),
+      FLEETFIT_MEMBERS(AdaptTrial, alpha),
+      core::field<&AdaptTrial::report, &AdaptReport::lambda>("lambda"),
+      core::field<&AdaptTrial::report, &AdaptReport::keeps_proxy>("kept_proxy")};
+  return {.all = kAll};
+}
+
+core::Fields fields_of(const AdaptProxyReport*) {
+  using Report = AdaptProxyReport;
+  static constexpr core::Field kAll[] = {
+      FLEETFIT_MEMBERS(Report, srcc_before, srcc_after, alpha, lambda),
+      core::computed(
+          "changed_operators",
+          [](const Report& report) { return changes_json(report.trials.front().report.changes); }),
+      core::field<&Report::encoding>("proxy_encoding"),
+      FLEETFIT_MEMBERS(Report, proxy_fit_srcc, trials)};
+  return {.all = kAll};
 }
 
 }  // namespace fleetfit::app

@@ -9,17 +9,15 @@
 #include "cli/open_dimensions.h"
 #include "cli/program.h"
 #include "cli/text_table.h"
-#include "cli/tune/inference_text.h"
+#include "cli/tune/study_text.h"
 #include "fleetfit/app/devices.h"
 #include "fleetfit/app/inference_tuning.h"
 #include "fleetfit/core/fields.h"
 #include "fleetfit/core/file.h"
-#include "fleetfit/core/interrupt.h"
 
 namespace fleetfit::cli {
 namespace {
 
-using Align = TextTable::Align;
 using app::DeviceInference;
 
 struct TuneFlags {
@@ -152,29 +150,23 @@ std::string energy_text(const tune::InferenceTrial& trial) {
 }
 
 std::string table_text(const tune::InferenceResult& result) {
-  TextTable table({{""},
-                   {"setting"},
-                   {"a run, ms", Align::right},
-                   {"response ms", Align::right},
-                   {"p95", Align::right},
-                   {"p99", Align::right},
-                   {"samples/s at most", Align::right},
-                   {"energy a sample", Align::right},
-                   {""}});
+  TextTable table(
+      " | setting | a run, ms {} | response ms {:.4g} | p95 {:.4g} | p99 {:.4g} | samples/s at "
+      "most {:.4g} | "
+      "energy a sample {} | ");
   for (std::size_t i = 0; i < result.trials.size(); ++i) {
     const auto& trial = result.trials[i];
     if (!trial.asked) continue;
     const auto name = tune::describe(trial.setting);
     if (!trial.cost) {
-      table.add({"", name, "-", "-", "-", "-", "-", "-", trial.reason});
+      table.add("", name, "-", "-", "-", "-", "-", "-", trial.reason);
       continue;
     }
     const auto& response = trial.response;
-    table.add({result.best == i ? "*" : "", name,
-               fmt::format("{:.4g} ± {:.2g}", trial.cost->cost.latency_ms, trial.cost->spread_ms),
-               fmt::format("{:.4g}", response.mean_ms), fmt::format("{:.4g}", response.p95_ms),
-               fmt::format("{:.4g}", response.p99_ms), fmt::format("{:.4g}", response.capacity()),
-               energy_text(trial), response.saturated ? "saturated" : trial.cost->note});
+    table.add(result.best == i ? "*" : "", name,
+              fmt::format("{:.4g} ± {:.2g}", trial.cost->cost.latency_ms, trial.cost->spread_ms),
+              response.mean_ms, response.p95_ms, response.p99_ms, response.capacity(),
+              energy_text(trial), response.saturated ? "saturated" : trial.cost->note);
   }
   return table.text();
 }
@@ -212,28 +204,28 @@ Result<std::vector<app::ConfirmedInference>> confirm_all(app::Workplace& workpla
 
 void print_all(Context& context, const std::vector<DeviceInference>& found,
                const std::vector<app::ConfirmedInference>& confirmed) {
-  if (context.flags.json) {
-    nlohmann::ordered_json json = {{"inference", nlohmann::ordered_json::array()},
-                                   {"confirmed", nlohmann::ordered_json::array()}};
-    for (const auto& one : found) json["inference"].push_back(core::to_json(one));
-    for (const auto& one : confirmed) json["confirmed"].push_back(core::to_json(one));
-    context.print(json);
-    return;
-  }
+  using core::to_json;
+  nlohmann::ordered_json json = {{"inference", nlohmann::ordered_json::array()},
+                                 {"confirmed", nlohmann::ordered_json::array()}};
   std::string text;
-  for (const auto& one : found) text += inference_text(one);
-  for (const auto& one : confirmed) text += "\n" + confirmed_text(one);
-  context.print(text);
+  for (const auto& one : found) {
+    json["inference"].push_back(to_json(one));
+    text += inference_text(one);
+  }
+  for (const auto& one : confirmed) {
+    json["confirmed"].push_back(to_json(one));
+    text += "\n" + confirmed_text(one);
+  }
+  context.show(json, text);
 }
 
-Result<int> run_tune(Context& context, const TuneFlags& flags) {
+Result<int> run_tune(Context& context, const TuneFlags& flags, const std::stop_token& stop) {
   FLEETFIT_ASSIGN(const auto request, request_of(context, flags));
-  const core::Interrupt interrupt;
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
   std::vector<DeviceInference> found;
   for (const auto& device : request.study.devices) {
-    FLEETFIT_ASSIGN(auto one, app::tune_inference_on(workplace, request, device, context.progress(),
-                                                     interrupt.token()));
+    FLEETFIT_ASSIGN(auto one,
+                    app::tune_inference_on(workplace, request, device, context.progress(), stop));
     found.push_back(std::move(one));
   }
   std::vector<app::ConfirmedInference> confirmed;
@@ -246,7 +238,7 @@ Result<int> run_tune(Context& context, const TuneFlags& flags) {
                                             .seed = request.seed,
                                             .threads = request.threads,
                                             .power = request.power},
-                                           found, context.progress(), interrupt.token()));
+                                           found, context.progress(), stop));
   }
   print_all(context, found, confirmed);
   if (!flags.plot.empty()) {
@@ -267,39 +259,32 @@ void add_tune_flags(CLI::App& verb, TuneFlags& flags) {
       ->type_name("NAME")
       ->allow_extra_args(false)
       ->default_str("local");
-  verb.add_option("--scenario", flags.scenario,
-                  "How requests come: single, offline, server:SAMPLES@PERIODms, multistream:RATEhz")
-      ->capture_default_str();
-  verb.add_option("--batch", flags.batch, "Batches to choose from: 1..32 or 1,4,8")
-      ->capture_default_str();
+  verb.add_option(
+      "--scenario", flags.scenario,
+      "How requests come: single, offline, server:SAMPLES@PERIODms, multistream:RATEhz");
+  verb.add_option("--batch", flags.batch, "Batches to choose from: 1..32 or 1,4,8");
   verb.add_option("--cores", flags.cores, "Numbers of cores to choose from; as the device has");
   verb.add_option("--infer-threads", flags.threads,
                   "Numbers of threads to choose from; as many as cores");
   verb.add_option("--precision", flags.precision, "Out of fp32,int8; as the device has");
-  verb.add_option("--goal", flags.goal, "What is best")
-      ->check(CLI::IsMember(names_of(kGoals)))
-      ->capture_default_str();
+  verb.add_option("--goal", flags.goal, "What is best")->check(CLI::IsMember(names_of(kGoals)));
   verb.add_option("--algorithm", flags.algorithm, "How settings are tried")
-      ->check(CLI::IsMember(names_of(kAlgorithms)))
-      ->capture_default_str();
+      ->check(CLI::IsMember(names_of(kAlgorithms)));
   verb.add_option("--seconds", flags.seconds, "Of measuring, for each setting")
-      ->check(CLI::Range(0.01, 3600.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.01, 3600.0));
   verb.add_option("--confirm", flags.confirm_s, "Then serve for so many seconds for real")
       ->check(CLI::Range(0.1, 86400.0));
   verb.add_option("--watts-per-core", flags.watts_per_core,
                   "Of a busy core, where no sensor tells the energy")
-      ->check(CLI::Range(0.001, 1000.0))
-      ->capture_default_str();
+      ->check(CLI::Range(0.001, 1000.0));
   verb.add_option("--dim", flags.dimensions, "NAME=N for a dimension that the file leaves open");
   verb.add_option("--plot", flags.plot, "An HTML page to write");
   verb.add_flag("--again", flags.again, "Ask anew, even if the store has the answer");
 }
 
 void add_infer_tune(CLI::App& infer, Context& context) {
-  auto flags = std::make_shared<TuneFlags>();
-  auto* verb = infer.add_subcommand(
-      "tune", "Find the batch, cores, threads and precision that suit a scenario best");
+  auto [verb, flags] = add_verb<TuneFlags>(
+      infer, "tune", "Find the batch, cores, threads and precision that suit a scenario best");
   add_tune_flags(*verb, *flags);
   verb->footer(
       "Answers are kept in the store, for networks of the same structure on the same device. The "
@@ -307,9 +292,7 @@ void add_infer_tune(CLI::App& infer, Context& context) {
       "Example:\n  fleetfit infer tune resnet20.onnx --scenario server:32@100ms --cores 1,2\n"
       "  fleetfit infer tune m.onnx --scenario multistream:50hz --batch 1..16 --confirm 10 --plot "
       "m.html");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context] { return run_tune(context, *flags); };
-  });
+  context.on(verb, flags, run_tune);
 }
 
 // Not for people: fleetfit starts itself with this verb for a real run.
@@ -317,54 +300,19 @@ void add_serve(CLI::App& infer, Context& context) {
   auto* verb = infer.add_subcommand("serve", "Serve a plan that another process gives");
   verb->group("");
   verb->footer("Example:\n  fleetfit infer serve < plan.json");
-  verb->callback([&context] {
-    context.action = []() -> Result<int> {
-      return app::serve_inference_plan(std::cin, std::cout).map([] { return 0; });
-    };
+  context.on(verb, []() -> Result<int> {
+    return app::serve_inference_plan(std::cin, std::cout).map([] { return 0; });
   });
 }
 
 }  // namespace
 
-std::string confirmed_text(const app::ConfirmedInference& confirmed) {
-  TextTable table({{confirmed.device},
-                   {"mean ms", Align::right},
-                   {"p95 ms", Align::right},
-                   {"p99 ms", Align::right},
-                   {"samples/s", Align::right},
-                   {"a run, ms", Align::right},
-                   {"busy", Align::right},
-                   {"energy a sample", Align::right}});
-  const auto add = [&](std::string name, const tune::Response& r, const std::string& source) {
-    table.add({std::move(name), fmt::format("{:.4g}", r.mean_ms), fmt::format("{:.4g}", r.p95_ms),
-               fmt::format("{:.4g}", r.p99_ms), fmt::format("{:.4g}", r.throughput),
-               fmt::format("{:.4g}", r.run_ms), fmt::format("{:.0f} %", 100 * r.busy),
-               r.energy_mj ? fmt::format("{:.3g} mJ {}", *r.energy_mj, source) : "-"});
-  };
-  add("expected", confirmed.expected, "");
-  add("real", confirmed.real, confirmed.energy_source);
-  std::string text = fmt::format("{}, {}, for real:\n{}", tune::describe(confirmed.scenario),
-                                 tune::describe(confirmed.setting), table.text());
-  text += fmt::format(
-      "The expected {} is off by {:+.1f} %.\n",
-      confirmed.scenario.kind == tune::ScenarioKind::offline ? "throughput" : "response",
-      100 * confirmed.error());
-  for (const auto& note : confirmed.notes) text += note + "\n";
-  return text;
-}
-
 void add_infer(CLI::App& program, Context& context) {
-  auto* infer = program.add_subcommand("infer", "How to run a network where it is deployed");
-  infer->footer("Example:\n  fleetfit infer tune resnet20.onnx --scenario server:32@100ms");
-  infer->require_subcommand(0, 1);
-  infer->callback([infer, &context] {
-    if (!infer->get_subcommands().empty()) return;
-    context.action = []() -> Result<int> {
-      return fail(ErrorCode::invalid_input, "infer needs a verb: tune");
-    };
-  });
-  add_infer_tune(*infer, context);
-  add_serve(*infer, context);
+  auto& infer =
+      add_group(program, context, "infer", "How to run a network where it is deployed",
+                "Example:\n  fleetfit infer tune resnet20.onnx --scenario server:32@100ms");
+  add_infer_tune(infer, context);
+  add_serve(infer, context);
 }
 
 }  // namespace fleetfit::cli

@@ -23,8 +23,7 @@ struct DialogueFlags {
 
 void add_options(CLI::App& verb, DialogueFlags& flags) {
   verb.add_option("NAME", flags.study, "The study")->required();
-  verb.add_option("--worker", flags.options.worker, "Who evaluates, as it is shown to people")
-      ->capture_default_str();
+  verb.add_option("--worker", flags.options.worker, "Who evaluates, as it is shown to people");
   verb.add_option("--lease", flags.options.lease_s,
                   "Seconds after which a trial that was not told is given to another one who asks; "
                   "without: never")
@@ -32,23 +31,15 @@ void add_options(CLI::App& verb, DialogueFlags& flags) {
 }
 
 void add_create(CLI::App& study, Context& context) {
-  auto flags = std::make_shared<DialogueFlags>();
-  auto* verb =
-      study.add_subcommand("create", "Put a study into the store, to be driven by ask and tell");
+  auto [verb, flags] = add_verb<DialogueFlags>(
+      study, "create", "Put a study into the store, to be driven by ask and tell");
   verb->add_option("FILE", flags->file, "A study file (docs/formats/study.md)")->required();
   verb->footer("Example:\n  fleetfit study create branin.yaml");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context]() -> Result<int> {
-      FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
-      FLEETFIT_ASSIGN(const auto created,
-                      study::create_study(app::study_place(workplace), flags->file));
-      if (context.flags.json) {
-        context.print(to_json(created));
-      } else {
-        context.print("study " + created.study.name + " is there; ask for its trials\n");
-      }
-      return 0;
-    };
+  context.on(verb, [flags, &context]() -> Result<int> {
+    FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
+    FLEETFIT_ASSIGN(const auto created,
+                    study::create_study(app::study_place(workplace), flags->file));
+    return context.show(created, "study " + created.study.name + " is there; ask for its trials\n");
   });
 }
 
@@ -67,29 +58,21 @@ Result<int> ask(Context& context, const DialogueFlags& flags) {
                                                             flags.study, flags.options));
   FLEETFIT_ASSIGN(const auto asked, dialogue.ask(flags.count));
   FLEETFIT_TRY(dialogue.let_others_decide());
-  if (context.flags.json) {
-    context.print(asked_json(flags, asked));
-  } else {
-    context.print(asked_text(asked));
-  }
-  return 0;
+  return context.show(asked_json(flags, asked), asked_text(asked));
 }
 
 void add_ask(CLI::App& study, Context& context) {
-  auto flags = std::make_shared<DialogueFlags>();
-  auto* verb =
-      study.add_subcommand("ask", "Get the next trial of a study, to evaluate it yourself");
+  auto [verb, flags] = add_verb<DialogueFlags>(
+      study, "ask", "Get the next trial of a study, to evaluate it yourself");
   add_options(*verb, *flags);
   verb->add_option("--count", flags->count, "So many trials at once")
-      ->check(CLI::Range(1, 100'000))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 100'000));
   verb->footer(
       "Each call reads the study's history: with many trials, ask for many at once, or use 'study "
       "serve'.\n\nExample:\n  fleetfit study ask branin --json\n  fleetfit study ask branin "
       "--count "
       "20 --json");
-  verb->callback(
-      [flags, &context] { context.action = [flags, &context] { return ask(context, *flags); }; });
+  context.on(verb, flags, ask);
 }
 
 Result<std::vector<study::ToldValues>> values_to_tell(const DialogueFlags& flags) {
@@ -114,17 +97,12 @@ Result<int> tell(Context& context, const DialogueFlags& flags) {
                                                             flags.study, flags.options));
   FLEETFIT_ASSIGN(const auto told, dialogue.tell(values));
   FLEETFIT_TRY(dialogue.settle());
-  if (context.flags.json) {
-    context.print(to_json(told));
-  } else {
-    context.print(told_text(told));
-  }
-  return 0;
+  return context.show(told, told_text);
 }
 
 void add_tell(CLI::App& study, Context& context) {
-  auto flags = std::make_shared<DialogueFlags>();
-  auto* verb = study.add_subcommand("tell", "Say what a trial that you asked for has reached");
+  auto [verb, flags] =
+      add_verb<DialogueFlags>(study, "tell", "Say what a trial that you asked for has reached");
   verb->add_option("NAME", flags->study, "The study")->required();
   verb->add_option("TRIAL", flags->trial,
                    "Its number; or -: lines {\"trial\": 3, \"values\": {…}} from standard input")
@@ -137,26 +115,22 @@ void add_tell(CLI::App& study, Context& context) {
       "Example:\n  fleetfit study tell branin 3 --values '{\"accuracy\": 0.91, \"time_s\": 12}'\n"
       "  fleetfit study tell branin 4 --values '{\"failed\": \"out of memory\"}'\n"
       "  fleetfit study tell branin - < results.jsonl");
-  verb->callback(
-      [flags, &context] { context.action = [flags, &context] { return tell(context, *flags); }; });
+  context.on(verb, flags, tell);
 }
 
 void add_serve(CLI::App& study, Context& context) {
-  auto flags = std::make_shared<DialogueFlags>();
-  auto* verb = study.add_subcommand(
-      "serve", "Answer questions in lines of JSON on standard input, until it ends");
+  auto [verb, flags] = add_verb<DialogueFlags>(
+      study, "serve", "Answer questions in lines of JSON on standard input, until it ends");
   add_options(*verb, *flags);
   verb->footer(
       "{\"ask\": 2} gives two trials, {\"tell\": {\"trial\": 3, \"values\": {\"accuracy\": 0.9}}} "
       "takes a result (or a\nlist of them). It reads the study's "
       "history once only.\n\nExample:\n  echo '{\"ask\": 2}' | fleetfit study serve branin");
-  verb->callback([flags, &context] {
-    context.action = [flags, &context]() -> Result<int> {
-      FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
-      FLEETFIT_TRY(study::serve_study(app::study_place(workplace), flags->study, flags->options,
-                                      std::cin, std::cout));
-      return 0;
-    };
+  context.on(verb, [flags, &context]() -> Result<int> {
+    FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
+    FLEETFIT_TRY(study::serve_study(app::study_place(workplace), flags->study, flags->options,
+                                    std::cin, std::cout));
+    return 0;
   });
 }
 

@@ -12,7 +12,6 @@
 namespace fleetfit::cli {
 namespace {
 
-using Align = TextTable::Align;
 using study::TrialView;
 
 constexpr std::size_t kNewest = 10;
@@ -43,9 +42,7 @@ std::string budget_text(const std::optional<tune::Budget>& budget) {
   return fmt::format("{} x {:.3g} %", budget->epochs, 100 * budget->data_fraction);
 }
 
-std::string number_or_dash(const std::optional<double>& number) {
-  return number ? fmt::format("{:.4g}", *number) : "-";
-}
+std::string number_text(double number) { return fmt::format("{:.4g}", number); }
 
 std::string shortened(std::string text) {
   if (text.size() > kMostReason) text = text.substr(0, kMostReason - 3) + "...";
@@ -53,65 +50,49 @@ std::string shortened(std::string text) {
 }
 
 std::string trials_text(const tune::Study& study, std::span<const TrialView> trials) {
-  std::vector<TextTable::Column> columns = {
-      {"trial", Align::right}, {"status"}, {"epochs x data"}, {"accuracy", Align::right}};
+  TextTable table("trial {} | status | epochs x data | accuracy {}");
   const auto labels = study::objective_labels(study);
   for (const auto& label : labels)
-    if (label != "accuracy") columns.push_back({label, Align::right});
-  columns.push_back({"parameters"});
-  TextTable table(columns);
+    if (label != "accuracy") table.add_column(label, "{}");
+  table.add_column("parameters");
   for (const auto& trial : trials) {
-    std::vector<std::string> cells = {
-        fmt::format("{}", trial.record.number), std::string(study::status_name(trial.record.state)),
-        budget_text(trial.budget),
-        trial.result ? fmt::format("{:.4g}", trial.result->accuracy) : "-"};
+    table.add(trial.record.number, study::status_name(trial.record.state),
+              budget_text(trial.budget), trial.result ? number_text(trial.result->accuracy) : "-");
     for (std::size_t i = 0; i < labels.size(); ++i)
       if (labels[i] != "accuracy")
-        cells.push_back(i < trial.values.size() ? fmt::format("{:.4g}", trial.values[i]) : "-");
+        table.append(i < trial.values.size() ? number_text(trial.values[i]) : "-");
     auto params = params_line(trial.record.params);
     for (const auto& words : {trial.record.reason, trial.record.progress})
       if (!words.empty()) params += fmt::format(" ({})", shortened(words));
-    cells.push_back(std::move(params));
-    table.add(std::move(cells));
+    table.append(params);
   }
   return table.text();
 }
 
 std::string rungs_text(std::span<const study::RungView> rungs) {
   if (rungs.size() < 2) return "";
-  TextTable table({{"bracket", Align::right},
-                   {"level", Align::right},
-                   {"epochs x data"},
-                   {"ended", Align::right},
-                   {"went on", Align::right},
-                   {"best accuracy", Align::right}});
+  TextTable table(
+      "bracket {} | level {} | epochs x data | ended {} | went on {} | best accuracy {:.4g}");
   for (const auto& rung : rungs)
-    table.add({fmt::format("{}", rung.bracket), fmt::format("{}", rung.level),
-               budget_text(rung.budget), fmt::format("{}", rung.ended),
-               fmt::format("{}", rung.promoted), fmt::format("{:.4g}", rung.best_accuracy)});
+    table.add(rung.bracket, rung.level, budget_text(rung.budget), rung.ended, rung.promoted,
+              rung.best_accuracy);
   return "\nRungs\n" + table.text();
 }
 
 std::string deployments_text(const study::Candidate& candidate) {
   std::string text;
   if (!candidate.deployments.empty()) {
-    TextTable table({{"device"},
-                     {"run it with"},
-                     {"latency", Align::right},
-                     {"p95 response", Align::right},
-                     {"samples/s", Align::right},
-                     {"energy/sample", Align::right},
-                     {"source"}});
+    TextTable table(
+        "device | run it with | latency {:.4g} ms | p95 response {:.4g} ms | samples/s {:.4g} | "
+        "energy/sample {} | source");
     for (const auto& [device, trial] : candidate.deployments) {
       const auto& response = trial.response;
-      table.add({device, tune::describe(trial.setting),
-                 fmt::format("{:.4g} ms", trial.cost->cost.latency_ms),
-                 fmt::format("{:.4g} ms", response.p95_ms),
-                 fmt::format("{:.4g}", response.throughput),
-                 response.energy_mj
-                     ? fmt::format("{:.4g} mJ {}", *response.energy_mj, trial.cost->energy_source)
-                     : "-",
-                 trial.cost->predicted ? "predicted" : "measured"});
+      table.add(device, tune::describe(trial.setting), trial.cost->cost.latency_ms, response.p95_ms,
+                response.throughput,
+                response.energy_mj
+                    ? fmt::format("{:.4g} mJ {}", *response.energy_mj, trial.cost->energy_source)
+                    : "-",
+                trial.cost->predicted ? "predicted" : "measured");
     }
     text += "\n" + table.text();
   }
@@ -155,21 +136,15 @@ std::string pareto_text(const study::BestOfStudy& best) {
 
 std::string studies_text(const std::vector<study::StudySummary>& studies) {
   if (studies.empty()) return "There are no studies yet; 'fleetfit tune' makes one.\n";
-  TextTable table({{"study"},
-                   {"trials", Align::right},
-                   {"finished", Align::right},
-                   {"stopped", Align::right},
-                   {"failed", Align::right},
-                   {"best accuracy", Align::right},
-                   {"time", Align::right},
-                   {"state"}});
+  TextTable table(
+      "study | trials {} | finished {} | stopped {} | failed {} | best accuracy {:.4g} | time {} | "
+      "state");
   for (const auto& [study, trials, best] : studies)
-    table.add({study.name, fmt::format("{}", trials.all()), fmt::format("{}", trials.finished),
-               fmt::format("{}", trials.stopped), fmt::format("{}", trials.failed),
-               number_or_dash(best), seconds_text(study.tuning_s),
-               study.done           ? "done"
-               : trials.running > 0 ? "running"
-                                    : "open"});
+    table.add(study.name, trials.all(), trials.finished, trials.stopped, trials.failed, best,
+              seconds_text(study.tuning_s),
+              study.done           ? "done"
+              : trials.running > 0 ? "running"
+                                   : "open");
   return table.text();
 }
 
@@ -204,8 +179,8 @@ std::string best_text(const study::BestOfStudy& best) {
 }
 
 std::string report_text(const study::WrittenReport& written) {
-  return fmt::format("{}: {}, {} trials{}\n", written.file,
-                     with_prefix(static_cast<double>(written.bytes), "B"), written.trials,
+  return fmt::format("{}: {}, {} trials{}\n", written.file, with_prefix(written.bytes, "B"),
+                     written.trials,
                      written.trials_seen < written.trials
                          ? fmt::format(", drawn from {} of them", written.trials_seen)
                          : "");
@@ -214,22 +189,42 @@ std::string report_text(const study::WrittenReport& written) {
 std::string asked_text(const study::Asked& asked) {
   if (asked.trials.empty())
     return asked.done ? "The study is done.\n" : "Nothing to evaluate until others are told.\n";
-  TextTable table(
-      {{"trial", Align::right}, {"epochs", Align::right}, {"data", Align::right}, {"parameters"}});
+  TextTable table("trial {} | epochs {} | data {:.3g} % | parameters");
   for (const auto& trial : asked.trials)
-    table.add({fmt::format("{}", trial.trial), fmt::format("{}", trial.budget.epochs),
-               fmt::format("{:.3g} %", 100 * trial.budget.data_fraction),
-               params_line(trial.params)});
+    table.add(trial.trial, trial.budget.epochs, 100 * trial.budget.data_fraction,
+              params_line(trial.params));
   return table.text();
 }
 
 std::string told_text(const std::vector<study::Told>& told) {
-  TextTable table({{"trial", Align::right}, {"status"}, {"objective", Align::right}, {"limits"}});
+  TextTable table("trial {} | status | objective {} | limits");
   for (const auto& one : told)
-    table.add({fmt::format("{}", one.trial), one.status,
-               one.values.empty() ? "-" : fmt::format("{:.5g}", fmt::join(one.values, ", ")),
-               one.keeps_limits ? "kept" : "broken"});
+    table.add(one.trial, one.status,
+              one.values.empty() ? "-" : fmt::format("{:.5g}", fmt::join(one.values, ", ")),
+              one.keeps_limits ? "kept" : "broken");
   return table.text();
+}
+
+std::string confirmed_text(const app::ConfirmedInference& confirmed) {
+  TextTable table;
+  table.add_column(confirmed.device);
+  table.add_columns(
+      "mean ms {:.4g} | p95 ms {:.4g} | p99 ms {:.4g} | samples/s {:.4g} | a run, ms {:.4g} | "
+      "busy {:.0f} % | energy a sample {}");
+  const auto add = [&](const char* name, const tune::Response& r, const std::string& source) {
+    table.add(name, r.mean_ms, r.p95_ms, r.p99_ms, r.throughput, r.run_ms, 100 * r.busy,
+              r.energy_mj ? fmt::format("{:.3g} mJ {}", *r.energy_mj, source) : "-");
+  };
+  add("expected", confirmed.expected, "");
+  add("real", confirmed.real, confirmed.energy_source);
+  std::string text = fmt::format("{}, {}, for real:\n{}", tune::describe(confirmed.scenario),
+                                 tune::describe(confirmed.setting), table.text());
+  text += fmt::format(
+      "The expected {} is off by {:+.1f} %.\n",
+      confirmed.scenario.kind == tune::ScenarioKind::offline ? "throughput" : "response",
+      100 * confirmed.error());
+  for (const auto& note : confirmed.notes) text += note + "\n";
+  return text;
 }
 
 }  // namespace fleetfit::cli

@@ -7,7 +7,6 @@
 #include "cli/tune/study_workers.h"
 #include "fleetfit/app/inference_tuning.h"
 #include "fleetfit/core/file.h"
-#include "fleetfit/core/interrupt.h"
 #include "fleetfit/study/studies.h"
 #include "fleetfit/study/tuning.h"
 
@@ -52,23 +51,17 @@ std::string summary_text(const study::TuneSummary& summary) {
 Result<int> print(const Context& context, app::Workplace& workplace, const std::string& name,
                   const study::TuneSummary& summary) {
   FLEETFIT_ASSIGN(const auto best, study::best_of_study(workplace.store->studies(), name));
-  if (context.flags.json) {
-    context.print(to_json(best));
-  } else {
-    context.print(summary_text(summary) + best_text(best));
-  }
+  context.show(best, summary_text(summary) + best_text(best));
   return summary.done && best.best ? 0 : 1;
 }
 
-Result<int> run(Context& context, const TuneFlags& flags) {
+Result<int> run(Context& context, const TuneFlags& flags, const std::stop_token& stop) {
   FLEETFIT_ASSIGN(const auto request, request_of(context, flags));
-  const core::Interrupt interrupt;
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
   const auto executor = make_executor(context, flags.where, request, workplace.clock);
   FLEETFIT_ASSIGN(const auto summary,
                   study::tune_study(app::study_place(workplace), request,
-                                    {.executor = *executor, .progress = context.progress()},
-                                    interrupt.token()));
+                                    {.executor = *executor, .progress = context.progress()}, stop));
   if (!flags.report.empty()) {
     FLEETFIT_TRY(study::report_study(workplace.store->studies(), request.study.name, flags.report));
   }
@@ -78,21 +71,18 @@ Result<int> run(Context& context, const TuneFlags& flags) {
 }  // namespace
 
 void add_tune(CLI::App& program, Context& context) {
-  auto* verb = program.add_subcommand(
-      "tune", "Tune a network's parameters together with how it is run on devices");
+  auto [verb, flags] = add_verb<TuneFlags>(
+      program, "tune", "Tune a network's parameters together with how it is run on devices");
   verb->footer(
       "Any process of it may be killed at any time; --resume goes on.\n"
       "Example:\n  fleetfit tune fashion.yaml --workers 2\n  fleetfit study best fashion");
-  auto flags = std::make_shared<TuneFlags>();
   verb->add_option("STUDY", flags->file, "The study file (docs/formats/study.md)")->required();
   verb->add_flag("--resume", flags->resume, "Go on with the study if there is one of that name");
   verb->add_option("--workers", flags->workers, "So many trials are trained at a time")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 1024));
   verb->add_option("--executor", flags->where.executor,
                    "Where workers run: processes here, or jobs of a cluster (docs/slurm.md)")
-      ->check(CLI::IsMember({"local", "slurm"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"local", "slurm"}));
   verb->add_option(
       "--folder", flags->where.folder,
       "Where checkpoints and logs are kept, which all workers can write; beside a file "
@@ -101,10 +91,9 @@ void add_tune(CLI::App& program, Context& context) {
   verb->add_option("--lease", flags->lease_s,
                    "Seconds without a sign of life after which a worker of another machine is "
                    "taken for dead")
-      ->check(CLI::Range(0.1, 3600.0))
-      ->capture_default_str();
-  verb->callback(
-      [flags, &context] { context.action = [flags, &context] { return run(context, *flags); }; });
+      ->check(CLI::Range(0.1, 3600.0));
+  context.on(verb,
+             [flags, &context](const std::stop_token& stop) { return run(context, *flags, stop); });
 }
 
 }  // namespace fleetfit::cli

@@ -16,9 +16,8 @@ using workloads::SettingKind;
 using workloads::Workload;
 
 std::string list_text(std::span<const Workload> all) {
-  TextTable table({{"workload"}, {"what it is"}, {"data"}});
-  for (const auto& workload : all)
-    table.add({workload.name, workload.summary, workload.data_needed});
+  TextTable table("workload | what it is | data");
+  for (const auto& workload : all) table.add(workload.name, workload.summary, workload.data_needed);
   return table.text();
 }
 
@@ -34,10 +33,10 @@ std::string preset_text(const Setting& setting) {
 }
 
 std::string details_text(const Workload& workload) {
-  TextTable table({{"parameter"}, {"group"}, {"default"}, {"values"}, {"what it is"}});
+  TextTable table("parameter | group | default | values | what it is");
   for (const auto& setting : workload.settings)
-    table.add(
-        {setting.name, setting.group, preset_text(setting), range_text(setting), setting.summary});
+    table.add(setting.name, setting.group, preset_text(setting), range_text(setting),
+              setting.summary);
   return fmt::format("{}: {}\n\ndata      {}\naccuracy  {}\n\n{}\nA study of it:\n\n{}",
                      workload.name, workload.summary, workload.data_needed, workload.accuracy,
                      table.text(), workloads::example_study(workload));
@@ -45,22 +44,12 @@ std::string details_text(const Workload& workload) {
 
 Result<int> run_list(const Context& context) {
   const auto all = workloads::all_workloads();
-  if (context.flags.json) {
-    context.print(app::workloads_json(all));
-  } else {
-    context.print(list_text(all));
-  }
-  return 0;
+  return context.show(app::workloads_json(all), list_text(all));
 }
 
 Result<int> run_show(const Context& context, const std::string& name) {
   FLEETFIT_ASSIGN(const auto workload, workloads::find_workload(name));
-  if (context.flags.json) {
-    context.print(app::workload_json(*workload));
-  } else {
-    context.print(details_text(*workload));
-  }
-  return 0;
+  return context.show(app::workload_json(*workload), details_text(*workload));
 }
 
 }  // namespace
@@ -70,13 +59,12 @@ void add_workload(CLI::App& program, Context& context) {
   workload->require_subcommand(1);
   auto* list = workload->add_subcommand("list", "Every built-in workload");
   list->footer("Example:\n  fleetfit workload list");
-  list->callback([&context] { context.action = [&context] { return run_list(context); }; });
-  auto* show = workload->add_subcommand("show", "Parameters, data and an example study of one");
-  const auto name = std::make_shared<std::string>();  // shared by the verb and its action
+  context.on(list, [&context] { return run_list(context); });
+  auto [show, name] =
+      add_verb<std::string>(*workload, "show", "Parameters, data and an example study of one");
   show->add_option("NAME", *name, "'fleetfit workload list' tells them")->required();
   show->footer("Example:\n  fleetfit workload show resnet-fashion-mnist");
-  show->callback(
-      [&context, name] { context.action = [&context, name] { return run_show(context, *name); }; });
+  context.on(show, name, run_show);
 }
 
 }  // namespace fleetfit::cli

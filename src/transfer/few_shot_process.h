@@ -2,12 +2,58 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
+#include <array>
+#include <cstddef>
 #include <functional>
 #include <span>
+#include <vector>
 
-#include "transfer/few_shot_kernel.h"
+#include "transfer/few_shot_features.h"
 
+/// The Gaussian process of few-shot transfer: how alike designs are, what measurements say of the
+/// others, and which ones to measure.
 namespace fleetfit::transfer {
+
+/// Parts of the similarity of two designs.
+enum class Part : std::size_t {
+  common,       ///< the mean of what the references predict
+  differences,  ///< where references differ from their mean
+  smooth,       ///< near in the predictions of all references, not only along lines
+  one_hot,
+  live,
+  counts,
+};
+inline constexpr std::size_t kParts = 6;
+
+/// Natural logarithms of how much each part contributes.
+using LogWeights = std::array<double, kParts>;
+
+/// Designs as kernels see them.
+struct Points {
+  Eigen::MatrixXd references;  ///< a column for each reference: its latency, standardised
+  EncodedDesigns encoded;
+
+  Eigen::Index size() const { return references.rows(); }
+};
+
+/// Factors that give each part made of references a mean variance of 1 over typical designs.
+struct PartScales {
+  double common = 0;
+  double differences = 0;
+  double smooth = 0;
+};
+PartScales part_scales(const Eigen::MatrixXd& typical_references);
+
+/// How alike the designs of `a` (rows) and `b` (columns) are in each part.
+using PartKernels = std::array<Eigen::MatrixXd, kParts>;
+PartKernels part_kernels(const Points& a, const Points& b, const PartScales& scales);
+
+/// The sum of the parts, and of a constant: nothing is known about a device's speed as a whole.
+Eigen::MatrixXd weighted_sum(const PartKernels& parts, const LogWeights& weights);
+
+/// Each design's similarity with itself.
+Eigen::VectorXd self_similarity(const Points& points, const PartScales& scales,
+                                const LogWeights& weights);
 
 /// Designs that were measured on one device. Levels are counted from about their middle, in units
 /// of the usual deviation between designs.
@@ -72,5 +118,19 @@ struct ReferenceEvidence {
 
 /// Weights under which each of the devices is likely, given the others.
 LogWeights learn_weights(std::span<const ReferenceEvidence> devices);
+
+/// What is known about designs before one of the candidates is measured.
+struct ChoiceProblem {
+  /// Covariance of designs that are to be predicted (rows) with candidates.
+  Eigen::MatrixXd targets_by_candidates;
+  Eigen::VectorXd candidate_variance;
+  /// A candidate's covariance with all candidates.
+  std::function<Eigen::VectorXd(Eigen::Index)> candidate_covariance;
+  double noise = 0;  ///< variance of a measurement
+};
+
+/// Chooses at most `count` candidates, one after the other, each the one whose measurement lowers
+/// the summed variance of all targets most; of equal ones the first.
+std::vector<std::size_t> choose_greedily(ChoiceProblem problem, std::size_t count);
 
 }  // namespace fleetfit::transfer

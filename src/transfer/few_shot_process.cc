@@ -1,10 +1,8 @@
-#include "transfer/few_shot_posterior.h"
+#include "transfer/few_shot_process.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 namespace fleetfit::transfer {
 namespace {
@@ -12,6 +10,15 @@ namespace {
 using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
+
+/// Variance of a device's speed as a whole, in units of the variance between designs.
+constexpr double kLevelVariance = 30;
+
+double inverse(double value) { return value > 1e-12 ? 1 / value : 0; }
+
+double weight(const LogWeights& weights, Part part) {
+  return std::exp(weights[static_cast<std::size_t>(part)]);
+}
 
 /// Student's t: the fewer, the heavier the tails.
 constexpr double kFreedom = 4;
@@ -99,7 +106,61 @@ VectorXd trust_in_samples(const Posterior& posterior, const Observations& observ
   return (kFreedom + 1) / (kFreedom + (residual.square() + variance) / usual);
 }
 
+/// The references say most.
+constexpr std::array<double, kParts> kUsual = {1, 0.3, 0.1, 0.05, 0.05, 0.05};
+constexpr double kDeviation = 2;  // of the weights of tables from the usual ones
+/// Keeps covariances positive where a device has no noise.
+constexpr double kLeastNoise = 1e-4;
+
+LogWeights usual_weights() {
+  LogWeights weights = {};
+  std::ranges::transform(kUsual, weights.begin(), [](double weight) { return std::log(weight); });
+  return weights;
+}
+
 }  // namespace
+
+PartScales part_scales(const MatrixXd& typical_references) {
+  const VectorXd mean = typical_references.rowwise().mean();
+  return {
+      .common = inverse(mean.squaredNorm() / static_cast<double>(mean.size())),
+      .differences = inverse((typical_references.colwise() - mean).rowwise().squaredNorm().mean()),
+      .smooth = inverse(typical_references.rowwise().squaredNorm().mean())};
+}
+
+PartKernels part_kernels(const Points& a, const Points& b, const PartScales& scales) {
+  const auto count = static_cast<double>(a.references.cols());
+  const MatrixXd dots = a.references * b.references.transpose();
+  const MatrixXd means = a.references.rowwise().mean() * b.references.rowwise().mean().transpose();
+  const VectorXd a_squares = a.references.rowwise().squaredNorm();
+  const VectorXd b_squares = b.references.rowwise().squaredNorm();
+  const MatrixXd distances = ((-2 * dots).colwise() + a_squares).rowwise() + b_squares.transpose();
+  return {scales.common * means,
+          scales.differences * (dots - count * means),
+          (-0.5 * scales.smooth * distances.array()).exp().matrix(),
+          a.encoded.one_hot * b.encoded.one_hot.transpose(),
+          a.encoded.live * b.encoded.live.transpose(),
+          a.encoded.counts * b.encoded.counts.transpose()};
+}
+
+MatrixXd weighted_sum(const PartKernels& parts, const LogWeights& weights) {
+  MatrixXd sum = MatrixXd::Constant(parts[0].rows(), parts[0].cols(), kLevelVariance);
+  for (std::size_t i = 0; i < kParts; ++i) sum += std::exp(weights[i]) * parts[i];
+  return sum;
+}
+
+VectorXd self_similarity(const Points& points, const PartScales& scales,
+                         const LogWeights& weights) {
+  const auto count = static_cast<double>(points.references.cols());
+  const Eigen::ArrayXd squares = points.references.rowwise().squaredNorm();
+  const Eigen::ArrayXd means = points.references.rowwise().mean().cwiseAbs2();
+  return kLevelVariance + weight(weights, Part::common) * scales.common * means +
+         weight(weights, Part::differences) * scales.differences * (squares - count * means) +
+         weight(weights, Part::smooth) +
+         weight(weights, Part::one_hot) * points.encoded.one_hot.rowwise().squaredNorm().array() +
+         weight(weights, Part::live) * points.encoded.live.rowwise().squaredNorm().array() +
+         weight(weights, Part::counts) * points.encoded.counts.rowwise().squaredNorm().array();
+}
 
 VectorXd Posterior::variance(const MatrixXd& similarity, const VectorXd& self) const {
   const MatrixXd whitened = factor.matrixL().solve(similarity.transpose());
@@ -172,6 +233,54 @@ void pattern_search(const std::function<double(std::span<const double>)>& object
       if (!walk(coordinate, step)) walk(coordinate, -step);
     }
   }
+}
+
+LogWeights learn_weights(std::span<const ReferenceEvidence> devices) {
+  const LogWeights usual = usual_weights();
+  LogWeights weights = usual;
+  if (devices.empty()) return weights;
+  const auto objective = [&](std::span<const double> tried) {
+    LogWeights tried_weights = {};
+    std::ranges::copy(tried, tried_weights.begin());
+    double cost = 0;
+    for (const auto& [observations, noise] : devices) {
+      Eigen::MatrixXd covariance = weighted_sum(observations.kernels, tried_weights);
+      covariance.diagonal().array() += noise + kLeastNoise;
+      cost += misfit(covariance, observations.levels) / static_cast<double>(devices.size());
+    }
+    for (std::size_t i = 0; i < kParts; ++i)
+      cost += 0.5 * std::pow((tried[i] - usual[i]) / kDeviation, 2);
+    return cost;
+  };
+  pattern_search(objective, weights, {.step = 1.4, .sweeps = 3});
+  return weights;
+}
+
+std::vector<std::size_t> choose_greedily(ChoiceProblem problem, std::size_t count) {
+  auto& open = problem.targets_by_candidates;  // what is still unknown
+  auto& variance = problem.candidate_variance;
+  const Index candidates = variance.size();
+  const Index steps = std::min(static_cast<Index>(count), candidates);
+  Eigen::MatrixXd learned(candidates, steps);  // about each candidate by each step
+  Eigen::ArrayXd eligible = Eigen::ArrayXd::Ones(candidates);
+  std::vector<std::size_t> chosen;
+  for (Index step = 0; step < steps; ++step) {
+    const Eigen::ArrayXd gain = open.colwise().squaredNorm().transpose().array() /
+                                (variance.array().max(0) + problem.noise);
+    Index best = 0;
+    (eligible * (1 + gain)).maxCoeff(&best);
+    eligible[best] = 0;
+    chosen.push_back(static_cast<std::size_t>(best));
+
+    const double deviation = std::sqrt(std::max(variance[best], 0.0) + problem.noise);
+    learned.col(step) = problem.candidate_covariance(best);
+    learned.col(step) -= learned.leftCols(step) * learned.row(best).head(step).transpose();
+    learned.col(step) /= deviation;
+    const Eigen::VectorXd about_targets = open.col(best) / deviation;
+    open.noalias() -= about_targets * learned.col(step).transpose();
+    variance -= learned.col(step).cwiseAbs2();
+  }
+  return chosen;
 }
 
 }  // namespace fleetfit::transfer
