@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kBestShown = 10;
+constexpr std::size_t kBestInOverview = 10;
 constexpr std::size_t kRunningShown = 10;
 constexpr std::size_t kRungSample = 1'000;
 constexpr std::size_t kMostAxes = 12;
@@ -127,7 +127,7 @@ Json running_json(const std::vector<std::string>& labels, const std::vector<Seen
 Result<Json> study_overview(store::StudyStore& store, std::string_view name) {
   FLEETFIT_ASSIGN(const auto opened, open_study(store, name));
   FLEETFIT_ASSIGN(const auto sample, sample_study(store, opened, kRungSample));
-  FLEETFIT_ASSIGN(auto best_records, store.best_trials(name, kBestShown));
+  FLEETFIT_ASSIGN(auto best_records, store.best_trials(name, kBestInOverview));
   FLEETFIT_ASSIGN(const auto best, see_trials(opened, std::move(best_records)));
   const auto labels = objective_labels(opened.study);
   const auto& record = opened.record;

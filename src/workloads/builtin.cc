@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "fleetfit/core/companion.h"
 #include "fleetfit/workloads/workloads.h"
 
 namespace fleetfit::workloads {
@@ -200,14 +199,6 @@ Result<const Workload*> find_workload(std::string_view name) {
   }
   return fail(ErrorCode::not_found, fmt::format("there is no built-in workload '{}'; they are {}",
                                                 name, fmt::join(names, ", ")));
-}
-
-Result<std::vector<std::string>> builtin_command(std::string_view name) {
-  FLEETFIT_TRY(find_workload(name));
-  FLEETFIT_ASSIGN(const auto trainer, core::find_companion("fleetfit-train"));
-  // OpenMP's threads would otherwise spin between operators, and disturb other trials.
-  return std::vector<std::string>{"/usr/bin/env", "GOMP_SPINCOUNT=5000", trainer.string(),
-                                  "workload", std::string(name)};
 }
 
 std::string example_study(const Workload& workload) {

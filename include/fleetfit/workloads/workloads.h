@@ -50,10 +50,6 @@ std::span<const Workload> all_workloads();
 /// `not_found`, with the names that there are.
 Result<const Workload*> find_workload(std::string_view name);
 
-/// The command line of a built-in workload as a trial. `not_found` if there is none of that name or
-/// if fleetfit-train is not installed beside the running program.
-Result<std::vector<std::string>> builtin_command(std::string_view name);
-
 /// A study file that tunes the workload.
 std::string example_study(const Workload& workload);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <fstream>
@@ -72,13 +73,7 @@ std::vector<std::string_view> split(std::string_view text, char at) {
 
 std::string shell_word(std::string_view text) {
   std::string word = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      word += "'\\''";
-    } else {
-      word += c;
-    }
-  }
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return word + "'";
 }
 
@@ -133,20 +128,14 @@ std::optional<seconds> parse_time_used(std::string_view text) {
   return seconds(days * 86'400 + rest);
 }
 
-bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
-  for (const auto one : words)
-    if (word == one) return true;
-  return false;
-}
-
 // By the names of Slurm's manual. What is to be started again has not ended.
 WorkerStatus status_of(std::string_view state, std::string_view reason, std::int64_t code) {
   constexpr std::array<std::string_view, 6> kWaiting{"PENDING",     "CONFIGURING",  "REQUEUED",
                                                      "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"};
   constexpr std::array<std::string_view, 6> kRunning{"RUNNING",   "COMPLETING", "SUSPENDED",
                                                      "STAGE_OUT", "RESIZING",   "SIGNALING"};
-  if (is_one_of(state, kWaiting)) return {.state = WorkerState::starting};
-  if (is_one_of(state, kRunning)) return {.state = WorkerState::running};
+  if (std::ranges::count(kWaiting, state) > 0) return {.state = WorkerState::starting};
+  if (std::ranges::count(kRunning, state) > 0) return {.state = WorkerState::running};
   if (state == "COMPLETED") return {.state = WorkerState::ended, .succeeded = true};
   // A program that ended by itself is to blame; all else was done to it.
   if (state == "FAILED") {
@@ -221,9 +210,7 @@ class SlurmExecutor final : public Executor {
     for (auto& worker : workers_)
       if (worker.id.empty()) worker.status = {.state = WorkerState::ended, .succeeded = true};
     asked_at_.reset();
-    return ask_slurm(
-               {"scancel", "--name=" + options_.job_name, "--user=" + std::to_string(::getuid())})
-        .map([](const std::string& /*nothing*/) {});
+    return cancel_by_name();
   }
 
  private:
@@ -265,12 +252,12 @@ class SlurmExecutor final : public Executor {
     if (error)
       return fail(ErrorCode::device_failed, fmt::format("{}: cannot be created: {}",
                                                         options_.folder.string(), error.message()));
-    FLEETFIT_TRY(cancel_predecessors());
+    FLEETFIT_TRY(cancel_by_name());
     has_begun_ = true;
     return {};
   }
 
-  Status cancel_predecessors() const {
+  Status cancel_by_name() const {
     return ask_slurm(
                {"scancel", "--name=" + options_.job_name, "--user=" + std::to_string(::getuid())})
         .map([](const std::string& /*nothing*/) {});
@@ -283,13 +270,9 @@ class SlurmExecutor final : public Executor {
     if (!answer) return unless_passing(answer.error());
     answered();
     std::map<std::string, WorkerStatus, std::less<>> states;
-    for (std::string_view rest = *answer; !rest.empty();) {
-      const auto end = std::min(rest.find('\n'), rest.size());
-      const auto line = rest.substr(0, end);
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-      // An array that nothing of has been started yet may stand there as a whole.
+    // An array that nothing of has been started yet may stand there as a whole.
+    for (const auto line : split(*answer, '\n'))
       if (auto job = parse_squeue_line(line)) states[job->id] = job->status;
-    }
     for (auto& worker : workers_) note(worker, states);
     return {};
   }

@@ -36,8 +36,8 @@ constexpr std::size_t kCuts = 10;
 constexpr std::uint64_t kMostPoints = std::uint64_t{1} << 32;
 
 /// Nothing where the product is too large.
-std::optional<std::uint64_t> product(std::optional<std::uint64_t> a,
-                                     std::optional<std::uint64_t> b) {
+std::optional<std::uint64_t> countable_product(std::optional<std::uint64_t> a,
+                                               std::optional<std::uint64_t> b) {
   if (!a || !b || *a * *b > kMostPoints) return std::nullopt;
   return *a * *b;
 }
@@ -76,7 +76,7 @@ class Grid {
     for (std::size_t i = parameters.size(); i-- > 0;) counts_[i] = count_with_dependents(i);
     count_ = 1;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (!parameters.all()[i].when) count_ = product(count_, total(i));
+      if (!parameters.all()[i].when) count_ = countable_product(count_, total(i));
     }
   }
 
@@ -116,7 +116,8 @@ class Grid {
     Counts counts(values_[parameter].size(), 1);
     for (std::size_t value = 0; value < counts.size(); ++value) {
       for (std::size_t i = parameter + 1; i < values_.size(); ++i) {
-        if (depends(i, parameter, value)) counts[value] = product(counts[value], total(i));
+        if (depends(i, parameter, value))
+          counts[value] = countable_product(counts[value], total(i));
       }
     }
     return counts;

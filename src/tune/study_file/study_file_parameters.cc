@@ -23,7 +23,7 @@ Result<std::vector<Value>> read_values(const YamlView& view) {
   return values;
 }
 
-Result<std::pair<double, double>> read_range(const YamlView& view) {
+Result<std::pair<double, double>> read_ends(const YamlView& view) {
   FLEETFIT_ASSIGN(const auto items, view.items());
   if (items.size() != 2) return view.error("expected two numbers: [lowest, highest]");
   FLEETFIT_ASSIGN(const auto low, items[0].as_number());
@@ -91,7 +91,7 @@ Status read_domain(const YamlView& view, Parameter& parameter) {
   if (*range) {
     std::pair<double, double> ends;
     Status good = first_error({view.allow_only({"range", "integer", "log", "when"}),
-                               read_field(view, "range", ends, read_range),
+                               read_field(view, "range", ends, read_ends),
                                read_field(view, "integer", parameter.integer, read_boolean),
                                read_field(view, "log", parameter.log, read_boolean)});
     parameter.low = ends.first;
