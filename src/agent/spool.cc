@@ -37,7 +37,7 @@ std::optional<fleet::Attempt> attempt_in(const std::string& stem) {
   return fleet::Attempt{*job, *attempt};
 }
 
-std::vector<fs::path> files_in(const fs::path& folder) {
+std::vector<fs::path> json_files_in(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error))
@@ -90,13 +90,13 @@ Result<Spool> Spool::open(const fs::path& folder, std::int64_t first_number,
 }
 
 Status Spool::read_folder(std::int64_t first_number) {
-  for (const auto& file : files_in(folder_ / "results")) {
+  for (const auto& file : json_files_in(folder_ / "results")) {
     if (const auto attempt = attempt_in(file.stem().string()))
       outcomes_.push_back(*attempt);
     else
       put_aside(file);
   }
-  for (const auto& file : files_in(folder_ / "events")) {
+  for (const auto& file : json_files_in(folder_ / "events")) {
     if (const auto sequence = number_in(file.stem().string()))
       events_.push_back(*sequence);
     else

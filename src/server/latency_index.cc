@@ -6,7 +6,7 @@
 namespace fleetfit::server {
 namespace {
 
-constexpr std::size_t kPage = 5'000;
+constexpr std::size_t kAtOnce = 5'000;
 
 }  // namespace
 
@@ -18,10 +18,10 @@ Status LatencyIndex::refresh() {
       const std::lock_guard lock(mutex_);
       after = last_id_;
     }
-    FLEETFIT_ASSIGN(const auto page, store_.list_measurements_after(after, kPage));
+    FLEETFIT_ASSIGN(const auto page, store_.list_measurements_after(after, kAtOnce));
     const std::lock_guard lock(mutex_);
     for (const auto& record : page) add(record);
-    if (page.size() < kPage) return {};
+    if (page.size() < kAtOnce) return {};
   }
 }
 
