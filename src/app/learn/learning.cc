@@ -18,6 +18,8 @@
 namespace fleetfit::app {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 using learned::Samples;
 
 constexpr double kMicroseconds = 1e6;
@@ -225,8 +227,7 @@ Result<LearnApplyReport> learn_apply(const LearnApplyRequest& request) {
 FLEETFIT_REPORT(LearnTrainReport, space, devices, designs, rounds, measured, rank_correlation,
                 margin, elapsed_s)
 
-nlohmann::ordered_json to_json(const LearnApplyReport& report) {
-  using Json = nlohmann::ordered_json;
+Json to_json(const LearnApplyReport& report) {
   const auto& answer = report.answer;
   Json predicted;
   Json safe;

@@ -18,6 +18,8 @@
 namespace fleetfit::app {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 TensorSummary summarize(const graph::Tensor& tensor) {
   TensorSummary summary{.name = tensor.name,
                         .shape = tensor.shape,
@@ -175,7 +177,6 @@ Result<std::vector<WrittenModel>> write_zoo(const std::filesystem::path& folder,
 
 core::Fields fields_of(const TensorSummary*) {
   using Tensor = TensorSummary;
-  using Json = nlohmann::ordered_json;
   static constexpr core::Field kAll[] = {
       FLEETFIT_MEMBERS(Tensor, name, shape, dtype),
       core::computed("symbols",

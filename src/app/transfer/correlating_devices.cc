@@ -14,6 +14,8 @@
 namespace fleetfit::app {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 std::optional<double> positive_number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -127,15 +129,14 @@ Result<CorrelationReport> correlate_devices(const CorrelationRequest& request) {
 
 namespace {
 
-nlohmann::ordered_json peaks_json(const DevicePeaks& device) {
+Json peaks_json(const DevicePeaks& device) {
   return {{"device", device.device},
           {"gflops", device.peaks.gflops},
           {"gbytes_per_second", device.peaks.gbytes_per_second},
           {"ridge", device.peaks.ridge()}};
 }
 
-nlohmann::ordered_json roofline_json(const RooflinePair& pair) {
-  using Json = nlohmann::ordered_json;
+Json roofline_json(const RooflinePair& pair) {
   const auto& comparison = pair.comparison;
   return {{"devices", Json::array({peaks_json(pair.a), peaks_json(pair.b)})},
           {"compute_bound", {comparison.compute_bound_a, comparison.compute_bound_b}},
@@ -149,13 +150,13 @@ nlohmann::ordered_json roofline_json(const RooflinePair& pair) {
 
 }  // namespace
 
-nlohmann::ordered_json to_json(const CorrelationReport& report) {
-  nlohmann::ordered_json json{{"devices", report.matrix.devices},
-                              {"srcc", report.matrix.srcc},
-                              {"designs", report.matrix.designs},
-                              {"empty_cells", report.empty_cells}};
+Json to_json(const CorrelationReport& report) {
+  Json json{{"devices", report.matrix.devices},
+            {"srcc", report.matrix.srcc},
+            {"designs", report.matrix.designs},
+            {"empty_cells", report.empty_cells}};
   if (report.rooflines.empty()) return json;
-  auto rooflines = nlohmann::ordered_json::array();
+  auto rooflines = Json::array();
   for (const auto& pair : report.rooflines) rooflines.push_back(roofline_json(pair));
   json["rooflines"] = std::move(rooflines);
   return json;

@@ -48,7 +48,7 @@ struct Fit {
   std::unique_ptr<const transfer::FewShotModel> model;
 };
 
-struct FewShotOutcome {
+struct RehearsedTrial {
   FewShotTrial trial;
   Fit fit;
   std::vector<transfer::PredictedLatency> predictions;
@@ -175,13 +175,13 @@ Result<FewShotTrial> compare(const Problem& problem,
 }
 
 /// Measurements are looked up in the target's column, which is then held against the predictions.
-Result<FewShotOutcome> run_trial(const Problem& problem, const FewShotRequest& request,
+Result<RehearsedTrial> run_trial(const Problem& problem, const FewShotRequest& request,
                                  std::uint64_t seed) {
   FLEETFIT_ASSIGN(const auto known, KnownDevices::learn(problem.table, problem.references,
                                                         options_of(request, seed)));
   const auto chosen = known.choose(designs_of(problem.table, problem.measured), request.samples);
   FLEETFIT_ASSIGN(auto fit, fit_rows(problem, known, picked(problem.measured, chosen)));
-  FewShotOutcome outcome{.trial = {}, .fit = std::move(fit), .predictions = {}};
+  RehearsedTrial outcome{.trial = {}, .fit = std::move(fit), .predictions = {}};
   outcome.predictions.resize(problem.table.designs.size());
   outcome.fit.model->predict(problem.table.designs, outcome.predictions);
   FLEETFIT_ASSIGN(outcome.trial, compare(problem, outcome.predictions, outcome.fit.rows));
@@ -213,7 +213,7 @@ Result<FewShotReport> rehearse(const Problem& problem, const FewShotRequest& req
                 fmt::format("{} has {} measured designs, --samples asks for {}", problem.place(),
                             problem.measured.size(), request.samples));
   }
-  std::vector<std::optional<Result<FewShotOutcome>>> outcomes(request.trials);
+  std::vector<std::optional<Result<RehearsedTrial>>> outcomes(request.trials);
   core::ThreadPool pool(request.threads);
   pool.parallel_for(request.trials, [&](std::size_t i) {
     auto& outcome = outcomes[i].emplace(run_trial(problem, request, request.seed + i));
@@ -226,7 +226,7 @@ Result<FewShotReport> rehearse(const Problem& problem, const FewShotRequest& req
     FLEETFIT_TRY(*outcome);
     report.trials.push_back((*outcome)->trial);
   }
-  FewShotOutcome& first = **outcomes.front();
+  RehearsedTrial& first = **outcomes.front();
   report.predictions = std::move(first.predictions);
   report.samples_chosen = texts_of(problem.table, first.fit.rows);
   tell_model(problem, first.fit, kNext, report);

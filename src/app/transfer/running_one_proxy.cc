@@ -13,6 +13,8 @@
 namespace fleetfit::app {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr std::uint64_t kSmallSpace = 1'000'000;
 
 /// A name without a colon is a column of the request's table.
@@ -115,14 +117,13 @@ Result<OneProxyReport> run_one_proxy(Workplace& workplace, const OneProxyRequest
 
 namespace {
 
-nlohmann::ordered_json estimate_json(const transfer::SrccEstimate& estimate) {
+Json estimate_json(const transfer::SrccEstimate& estimate) {
   return {{"srcc", estimate.srcc}, {"ci95", {estimate.ci95.low, estimate.ci95.high}}};
 }
 
 }  // namespace
 
-nlohmann::ordered_json to_json(const OneProxyReport& report) {
-  using Json = nlohmann::ordered_json;
+Json to_json(const OneProxyReport& report) {
   const auto& result = report.result;
   auto steps = Json::array();
   for (const auto& step : result.steps) {

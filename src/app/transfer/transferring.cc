@@ -16,6 +16,8 @@
 namespace fleetfit::app {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 Status expect_different(const std::string& a, const std::string& b) {
   if (a != b) return {};
   return fail(ErrorCode::invalid_input,
@@ -181,8 +183,7 @@ core::Fields fields_of(const EstimateReport*) {
   return {.all = kAll};
 }
 
-nlohmann::ordered_json to_json(const SelectReport& report) {
-  using Json = nlohmann::ordered_json;
+Json to_json(const SelectReport& report) {
   auto ranking = Json::array();
   for (const auto& proxy : report.ranking)
     ranking.push_back({{"device", proxy.device}, {"mean_srcc", proxy.mean_srcc}});
