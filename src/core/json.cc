@@ -363,10 +363,6 @@ Result<std::string> JsonView::text_or(std::string_view key, std::string fallback
                  [](const JsonView& view) { return view.as_text(); });
 }
 
-Result<double> JsonView::number_or(std::string_view key, double fallback) const {
-  return read_or(*this, key, fallback, [](const JsonView& view) { return view.as_number(); });
-}
-
 Result<std::int64_t> JsonView::integer_or(std::string_view key, std::int64_t fallback,
                                           const IntegerRange& range) const {
   return read_or(*this, key, fallback,

@@ -1,9 +1,5 @@
 #include "fleetfit/core/progress.h"
 
-#include <mutex>
-#include <nlohmann/json.hpp>
-
-#include "fleetfit/core/json.h"
 #include "fleetfit/core/names.h"
 
 namespace fleetfit::core {
@@ -12,30 +8,6 @@ namespace {
 class SilentProgress final : public Progress {
  public:
   void receive(const ProgressEvent&) override {}
-};
-
-class JsonProgress final : public Progress {
- public:
-  explicit JsonProgress(std::function<void(std::string_view)> write_line)
-      : write_line_(std::move(write_line)) {}
-
-  void receive(const ProgressEvent& event) override {
-    nlohmann::json line = {{"event", to_string(event.kind)},
-                           {"task", event.task},
-                           {"name", event.name},
-                           {"unit", event.unit},
-                           {"done", event.done},
-                           {"total", nullptr}};
-    if (event.total > 0) line["total"] = event.total;
-    if (event.kind == ProgressKind::message) line["text"] = event.text;
-    const auto text = format_json_line(line);
-    const std::scoped_lock lock(mutex_);
-    write_line_(text);
-  }
-
- private:
-  std::mutex mutex_;
-  std::function<void(std::string_view)> write_line_;
 };
 
 }  // namespace
@@ -73,9 +45,5 @@ void ProgressTask::send(ProgressKind kind, std::uint64_t done, std::string_view 
 }
 
 std::unique_ptr<Progress> make_silent_progress() { return std::make_unique<SilentProgress>(); }
-
-std::unique_ptr<Progress> make_json_progress(std::function<void(std::string_view)> write_line) {
-  return std::make_unique<JsonProgress>(std::move(write_line));
-}
 
 }  // namespace fleetfit::core

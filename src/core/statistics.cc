@@ -61,37 +61,6 @@ std::vector<double> copy_of(std::span<const double> values) {
   return {values.begin(), values.end()};
 }
 
-Status check_options(const BootstrapOptions& options) {
-  if (options.resamples < 1) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("a bootstrap needs at least one resample, not {}", options.resamples));
-  }
-  if (!(options.confidence > 0 && options.confidence < 1)) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("a confidence lies between 0 and 1, not {}", options.confidence));
-  }
-  return {};
-}
-
-Interval percentile_interval(std::vector<double> statistics, double confidence) {
-  std::ranges::sort(statistics);
-  const double outside = (1 - confidence) / 2;
-  return {quantile_of_sorted(statistics, outside), quantile_of_sorted(statistics, 1 - outside)};
-}
-
-// The median of the multiset in which `sorted[i]` occurs `counts[i]` times.
-double median_of_counts(std::span<const double> sorted, std::span<const std::uint32_t> counts) {
-  const std::size_t size = sorted.size();
-  std::size_t seen = 0;
-  std::size_t i = 0;
-  while ((seen += counts[i]) < (size + 1) / 2) ++i;
-  const double lower = sorted[i];
-  if (size % 2 == 1 || seen > size / 2) return lower;
-  do ++i;
-  while (counts[i] == 0);
-  return std::midpoint(lower, sorted[i]);
-}
-
 double clamp_correlation(double value) { return std::clamp(value, -1.0, 1.0); }
 
 std::vector<std::size_t> order_by(std::span<const double> values) {
@@ -99,38 +68,6 @@ std::vector<std::size_t> order_by(std::span<const double> values) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
   return order;
-}
-
-std::int64_t pairs_among(std::int64_t count) { return count * (count - 1) / 2; }
-
-// Pairs of equal neighbours' groups in a list of `size` items.
-template <class Same>
-std::int64_t tied_pairs(std::size_t size, Same same) {
-  std::int64_t pairs = 0;
-  std::size_t start = 0;
-  for (std::size_t i = 1; i <= size; ++i) {
-    if (i < size && same(i - 1, i)) continue;
-    pairs += pairs_among(static_cast<std::int64_t>(i - start));
-    start = i;
-  }
-  return pairs;
-}
-
-// Sorts the values and gives the number of pairs that stood in the wrong order.
-std::int64_t sort_counting_inversions(std::span<double> values, std::span<double> spare) {
-  const std::size_t half = values.size() / 2;
-  if (half == 0) return 0;
-  std::int64_t inversions = sort_counting_inversions(values.first(half), spare.first(half)) +
-                            sort_counting_inversions(values.subspan(half), spare.subspan(half));
-  std::size_t left = 0;
-  std::size_t right = half;
-  for (double& out : spare) {
-    const bool take_left = right == values.size() || (left < half && values[left] <= values[right]);
-    if (!take_left) inversions += static_cast<std::int64_t>(half - left);
-    out = values[take_left ? left++ : right++];
-  }
-  std::ranges::copy(spare, values.begin());
-  return inversions;
 }
 
 }  // namespace
@@ -187,40 +124,6 @@ Result<double> stddev(std::span<const double> values) {
   return variance(values).map([](double square) { return std::sqrt(square); });
 }
 
-Result<Interval> bootstrap_interval(std::span<const double> values, const Statistic& statistic,
-                                    Random random, const BootstrapOptions& options) {
-  FLEETFIT_TRY(check_finite(values, 1).and_then([&] { return check_options(options); }));
-
-  auto sorted = copy_of(values);
-  std::ranges::sort(sorted);
-  std::vector<double> resample(sorted.size());
-  std::vector<double> statistics(static_cast<std::size_t>(options.resamples));
-  for (double& out : statistics) {
-    for (double& value : resample) value = sorted[random.below(sorted.size())];
-    out = statistic(resample);
-    if (!std::isfinite(out)) {
-      return fail(ErrorCode::invalid_input, fmt::format("the statistic of a resample is {}", out));
-    }
-  }
-  return percentile_interval(std::move(statistics), options.confidence);
-}
-
-Result<Interval> bootstrap_median_interval(std::span<const double> values, Random random,
-                                           const BootstrapOptions& options) {
-  FLEETFIT_TRY(check_finite(values, 1).and_then([&] { return check_options(options); }));
-
-  auto sorted = copy_of(values);
-  std::ranges::sort(sorted);
-  std::vector<std::uint32_t> counts(sorted.size());
-  std::vector<double> statistics(static_cast<std::size_t>(options.resamples));
-  for (double& out : statistics) {
-    std::ranges::fill(counts, 0u);
-    for (std::size_t i = 0; i < sorted.size(); ++i) ++counts[random.below(sorted.size())];
-    out = median_of_counts(sorted, counts);
-  }
-  return percentile_interval(std::move(statistics), options.confidence);
-}
-
 Result<std::vector<double>> ranks(std::span<const double> values) {
   return check_ordered(values).map([&] {
     const auto order = order_by(values);
@@ -261,37 +164,6 @@ Result<double> spearman(std::span<const double> x, std::span<const double> y) {
   FLEETFIT_ASSIGN(const auto ranks_x, ranks(x));
   FLEETFIT_ASSIGN(const auto ranks_y, ranks(y));
   return pearson(ranks_x, ranks_y);
-}
-
-// Knight's algorithm (1966): sorted by x, the swaps that sort y are the discordant pairs.
-Result<double> kendall(std::span<const double> x, std::span<const double> y) {
-  FLEETFIT_TRY(check_pair(x, y).and_then([&] { return check_ordered(x); }).and_then([&] {
-    return check_ordered(y);
-  }));
-
-  std::vector<std::pair<double, double>> points(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) points[i] = {x[i], y[i]};
-  std::ranges::sort(points);
-  const auto same_x = [&](std::size_t i, std::size_t j) {
-    return points[i].first == points[j].first;
-  };
-  const auto same_point = [&](std::size_t i, std::size_t j) { return points[i] == points[j]; };
-  const std::int64_t tied_x = tied_pairs(points.size(), same_x);
-  const std::int64_t tied_both = tied_pairs(points.size(), same_point);
-
-  std::vector<double> by_x(points.size());
-  std::vector<double> spare(points.size());
-  std::ranges::transform(points, by_x.begin(), [](const auto& point) { return point.second; });
-  const std::int64_t discordant = sort_counting_inversions(by_x, spare);
-  const auto same_y = [&](std::size_t i, std::size_t j) { return by_x[i] == by_x[j]; };
-  const std::int64_t tied_y = tied_pairs(by_x.size(), same_y);
-
-  const std::int64_t all = pairs_among(static_cast<std::int64_t>(points.size()));
-  if (tied_x == all || tied_y == all) return no_correlation_of_constants();
-  const auto difference = static_cast<double>(all - tied_x - tied_y + tied_both - 2 * discordant);
-  const auto pairs_x = static_cast<double>(all - tied_x);
-  const auto pairs_y = static_cast<double>(all - tied_y);
-  return clamp_correlation(difference / std::sqrt(pairs_x * pairs_y));
 }
 
 }  // namespace fleetfit::core

@@ -160,7 +160,6 @@ TEST_F(JsonViewTest, ChecksTheRangeOfWholeNumbers) {
 TEST_F(JsonViewTest, FallsBackForAbsentFieldsOnly) {
   EXPECT_EQ(view_.text_or("missing", "x").value(), "x");
   EXPECT_EQ(view_.integer_or("nothing", 8).value(), 8);
-  EXPECT_EQ(view_.number_or("share", 1).value(), 0.5);
   EXPECT_EQ(message_of(view_.boolean_or("name", true)),
             "a.json: name: expected a boolean, found a string");
 }

@@ -57,23 +57,6 @@ TEST(ProgressTask, CountsTheAdvancesOfManyThreads) {
   EXPECT_EQ(*counts.rbegin(), 1000u);
 }
 
-TEST(JsonProgress, WritesOneObjectForEachEvent) {
-  std::vector<std::string> lines;
-  const auto sink = make_json_progress([&](std::string_view line) { lines.emplace_back(line); });
-  {
-    ProgressTask task(*sink, {.name = "a", .total = 2, .unit = "b"});
-    task.message("x\n\"y\"");
-  }
-  ProgressTask endless(*sink, {.name = "c"});
-  EXPECT_THAT(
-      lines,
-      ElementsAre(
-          R"({"done":0,"event":"started","name":"a","task":0,"total":2,"unit":"b"})",
-          R"({"done":0,"event":"message","name":"a","task":0,"text":"x\n\"y\"","total":2,"unit":"b"})",
-          R"({"done":0,"event":"finished","name":"a","task":0,"total":2,"unit":"b"})",
-          R"({"done":0,"event":"started","name":"c","task":1,"total":null,"unit":""})"));
-}
-
 class ProgressBarTest : public testing::Test {
  protected:
   std::unique_ptr<Progress> bar(int width = 120) {

@@ -144,7 +144,8 @@ constexpr FieldType time_type() {
 /// Two numbers: its ends.
 template <class Ends>
 constexpr FieldType interval_type() {
-  FieldType type{.shape = FieldType::Shape::list, .fixed_size = 2, .inner = &kFieldType<double>};
+  FieldType type{
+      .shape = FieldType::Shape::list, .fixed_size = 2, .inner = &kFieldType<decltype(Ends::low)>};
   type.size = [](const void*) -> std::size_t { return 2; };
   type.at = [](const void* value, std::size_t index) -> const void* {
     const auto* ends = static_cast<const Ends*>(value);

@@ -100,7 +100,6 @@ class JsonView {
 
   /// A field, or `fallback` if it is absent. One of the wrong type is still an error.
   Result<std::string> text_or(std::string_view key, std::string fallback) const;
-  Result<double> number_or(std::string_view key, double fallback) const;
   Result<std::int64_t> integer_or(std::string_view key, std::int64_t fallback,
                                   const IntegerRange& range = {}) const;
   Result<bool> boolean_or(std::string_view key, bool fallback) const;

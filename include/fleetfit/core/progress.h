@@ -94,10 +94,6 @@ struct ProgressBarOptions {
 /// task is left.
 std::unique_ptr<Progress> make_progress_bar(const Clock& clock, ProgressBarOptions options);
 
-/// One JSON object for each event: {"event", "task", "name", "unit", "done", "total" or null,
-/// "text" of a message}. `write_line` gets it without a line end and is never called twice at once.
-std::unique_ptr<Progress> make_json_progress(std::function<void(std::string_view)> write_line);
-
 struct ProgressForPeopleOptions {
   bool quiet = false;  ///< show nothing
 };

@@ -1,16 +1,14 @@
 #pragma once
 
-#include <functional>
 #include <span>
 #include <vector>
 
-#include "fleetfit/core/random.h"
 #include "fleetfit/core/result.h"
 
 /// Statistics of a sample, and rank correlations of two. All fail with `invalid_input` on a sample
 /// that is too small (empty, unless another size is stated) and on NaN. Those that do arithmetic
-/// with the values also refuse infinities; those that use only their order (ranks, spearman,
-/// kendall) take them.
+/// with the values also refuse infinities; those that use only their order (ranks, spearman) take
+/// them.
 namespace fleetfit::core {
 
 Result<double> mean(std::span<const double> values);
@@ -42,23 +40,6 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-struct BootstrapOptions {
-  int resamples = 2000;
-  double confidence = 0.95;  ///< share of the resampled statistics that lie inside, between 0 and 1
-};
-
-using Statistic = std::function<double(std::span<const double>)>;
-
-/// Percentile bootstrap interval of any statistic. `statistic` gets each resample in a buffer that
-/// is valid during the call only; a NaN or infinity from it is an `invalid_input` error. `random`
-/// is taken by value: the same generator gives the same interval.
-Result<Interval> bootstrap_interval(std::span<const double> values, const Statistic& statistic,
-                                    Random random, const BootstrapOptions& options = {});
-
-/// Exactly what `bootstrap_interval` gives for the median, several times as fast.
-Result<Interval> bootstrap_median_interval(std::span<const double> values, Random random,
-                                           const BootstrapOptions& options = {});
-
 /// The rank of each value, from 1; equal values share the average of their ranks. Empty for no
 /// values.
 Result<std::vector<double>> ranks(std::span<const double> values);
@@ -72,8 +53,5 @@ Result<double> pearson(std::span<const double> x, std::span<const double> y);
 
 /// Spearman's rank correlation; ties have average ranks.
 Result<double> spearman(std::span<const double> x, std::span<const double> y);
-
-/// Kendall's rank correlation tau-b, corrected for ties, in O(n log n).
-Result<double> kendall(std::span<const double> x, std::span<const double> y);
 
 }  // namespace fleetfit::core
