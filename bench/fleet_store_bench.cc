@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "fleetfit/core/file.h"
 #include "fleetfit/core/random.h"
-#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/store/store.h"
 
 namespace fleetfit::bench {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "fleetfit/store/store.h"
-#include "fleetfit/tune/slurm_executor.h"
+#include "fleetfit/tune/executor.h"
 #include "store/sql/postgres_store.h"
 
 // A URL that is understood is so without its password, which is then gone; and what squeue says is

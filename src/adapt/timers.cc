@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "adapt/run_series.h"
+#include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
-#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/statistics.h"
 #include "fleetfit/graph/export.h"
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "fleetfit/core/file_descriptor.h"
+#include "fleetfit/core/json.h"
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/fleet/messages.h"
 #include "fleetfit/report/words.h"
@@ -203,8 +204,8 @@ nlohmann::ordered_json to_json(const store::TokenRecord& token, store::Time now)
 }
 
 nlohmann::ordered_json to_json(const TokenList& list) {
-  auto tokens = nlohmann::ordered_json::array();
-  for (const auto& token : list.tokens) tokens.push_back(to_json(token, list.now));
+  auto tokens =
+      core::json_list(list.tokens, [&](const auto& token) { return to_json(token, list.now); });
   return {{"tokens", std::move(tokens)}};
 }
 

@@ -237,10 +237,7 @@ core::Fields fields_of(const AccuracySample*) {
 
 core::Fields fields_of(const BundleInfo*) {
   static constexpr core::Field kAll[] = {
-      core::field<&BundleInfo::created_by>("created_by"),
-      core::field<&BundleInfo::created>("created"),
-      core::field<&BundleInfo::data>("data"),
-      core::field<&BundleInfo::classes>("classes"),
+      FLEETFIT_MEMBERS(BundleInfo, created_by, created, data, classes),
       core::field<&BundleInfo::samples>("samples").at_most(kMostSamples),
       core::field<&BundleInfo::model_bytes>("model_bytes").from(0)};
   return {.all = kAll};
@@ -257,7 +254,7 @@ core::Fields fields_of(const BundleSection*) {
 
 core::Fields fields_of(const TensorEntry*) {
   static constexpr core::Field kAll[] = {
-      core::field<&TensorEntry::name>("name"), core::field<&TensorEntry::type>("type"),
+      FLEETFIT_MEMBERS(TensorEntry, name, type),
       core::field_by<TensorEntry, read_shape, write_shape>("shape")};
   return {.all = kAll};
 }

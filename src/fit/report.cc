@@ -18,14 +18,6 @@ using nlohmann::ordered_json;
 constexpr std::array<std::string_view, 5> kStates = {"fitted", "predicted", "unreachable",
                                                      "waiting", "failed"};
 
-Status make_folder(const std::filesystem::path& folder) {
-  std::error_code problem;
-  std::filesystem::create_directories(folder, problem);
-  if (!problem) return {};
-  return fail(ErrorCode::io,
-              fmt::format("{}: cannot be made a folder: {}", folder.string(), problem.message()));
-}
-
 ordered_json number(double value) {
   return std::isnan(value) ? ordered_json() : ordered_json(value);
 }
@@ -54,9 +46,7 @@ ordered_json point_json(const FitPoint& point, const std::vector<FitBudget>& bud
 
 ordered_json points_json(const std::vector<FitPoint>& points,
                          const std::vector<FitBudget>& budgets) {
-  auto json = ordered_json::array();
-  for (const auto& point : points) json.push_back(point_json(point, budgets));
-  return json;
+  return core::json_list(points, [&](const auto& point) { return point_json(point, budgets); });
 }
 
 ordered_json optional_point(const std::optional<FitPoint>& point,
@@ -74,8 +64,7 @@ ordered_json tried_json(const FittedDevice& device) {
 }
 
 ordered_json device_json(const FittedDevice& device) {
-  auto budgets = ordered_json::array();
-  for (const auto& budget : device.budgets) budgets.push_back(budget_json(budget));
+  auto budgets = core::json_list(device.budgets, budget_json);
   auto files = ordered_json::array();
   for (const auto& file : device.files) files.push_back(file.generic_string());
   std::size_t confirmations = 0;
@@ -129,8 +118,7 @@ bool FitReport::all_fitted() const {
 }
 
 ordered_json to_json(const FitReport& report) {
-  auto devices = ordered_json::array();
-  for (const auto& device : report.devices) devices.push_back(device_json(device));
+  auto devices = core::json_list(report.devices, device_json);
   return {{"fleet", report.name},
           {"about", report.about},
           {"accuracy", report.accuracy_about},
@@ -147,7 +135,7 @@ Status write_report(const FitReport& report, const std::filesystem::path& folder
   const auto json = to_json(report);
   for (std::size_t i = 0; i < report.devices.size(); ++i) {
     const auto of_device = folder / "devices" / report.devices[i].name;
-    FLEETFIT_TRY(make_folder(of_device));
+    FLEETFIT_TRY(core::create_folder(of_device));
     FLEETFIT_TRY(
         core::write_file(of_device / "device.json", core::format_json(json.at("devices").at(i))));
   }

@@ -27,9 +27,8 @@ ordered_json cost_members(const CostModel& cost) {
 }
 
 ordered_json accuracy_members(const AccuracyModel& accuracy) {
-  auto members = ordered_json::array();
-  for (const auto& member : accuracy.members) members.push_back(core::to_json(member.parts()));
-  return members;
+  return core::json_list(accuracy.members,
+                         [&](const auto& member) { return core::to_json(member.parts()); });
 }
 
 /// What `make` makes of the parts that a file has.
@@ -99,24 +98,19 @@ Result<const space::Space*> read_space(const JsonView& json) {
 
 core::Fields fields_of(const DesignNetwork::Parts*) {
   using Parts = DesignNetwork::Parts;
-  static constexpr core::Field kAll[] = {core::field<&Parts::layers>("layers"),
-                                         core::field<&Parts::skip>("skip")};
+  static constexpr core::Field kAll[] = {FLEETFIT_MEMBERS(Parts, layers, skip)};
   return {.all = kAll};
 }
 
 core::Fields fields_of(const OptimizerNetwork::Gene*) {
   using Gene = OptimizerNetwork::Gene;
-  static constexpr core::Field kAll[] = {core::field<&Gene::place>("place"),
-                                         core::field<&Gene::choices>("choices"),
-                                         core::field<&Gene::out>("out")};
+  static constexpr core::Field kAll[] = {FLEETFIT_MEMBERS(Gene, place, choices, out)};
   return {.all = kAll};
 }
 
 core::Fields fields_of(const OptimizerNetwork::Parts*) {
   using Parts = OptimizerNetwork::Parts;
-  static constexpr core::Field kAll[] = {core::field<&Parts::context>("context"),
-                                         core::field<&Parts::hidden>("hidden"),
-                                         core::field<&Parts::genes>("genes")};
+  static constexpr core::Field kAll[] = {FLEETFIT_MEMBERS(Parts, context, hidden, genes)};
   return {.all = kAll};
 }
 
@@ -124,18 +118,14 @@ core::Fields fields_of(const InputColumn*) {
   static constexpr core::Field kAll[] = {core::field<&InputColumn::name>("name"),
                                          core::field<&InputColumn::is_reference>("reference"),
                                          core::field<&InputColumn::is_logarithm>("logarithm"),
-                                         core::field<&InputColumn::middle>("middle"),
-                                         core::field<&InputColumn::mean>("mean"),
-                                         core::field<&InputColumn::scale>("scale")};
+                                         FLEETFIT_MEMBERS(InputColumn, middle, mean, scale)};
   return {.all = kAll};
 }
 
 core::Fields fields_of(const DeviceInputs::Parts*) {
   using Parts = DeviceInputs::Parts;
-  static constexpr core::Field kAll[] = {core::field<&Parts::columns>("columns"),
-                                         core::field<&Parts::covariance>("covariance"),
-                                         core::field<&Parts::familiarity>("familiarity"),
-                                         core::field<&Parts::usual_distance>("usual_distance")};
+  static constexpr core::Field kAll[] = {
+      FLEETFIT_MEMBERS(Parts, columns, covariance, familiarity, usual_distance)};
   return {.all = kAll};
 }
 
@@ -148,37 +138,29 @@ core::Fields fields_of(const Risk*) {
 
 core::Fields fields_of(const CostModel*) {
   static constexpr core::Field kAll[] = {
-      core::field<&CostModel::name>("name"),
-      core::field<&CostModel::offset>("offset"),
-      core::field<&CostModel::scale>("scale"),
-      core::field<&CostModel::margin>("margin"),
+      FLEETFIT_MEMBERS(CostModel, name, offset, scale, margin),
       core::field<&CostModel::risk>("risk").inlined(),
-      core::field<&CostModel::noise>("noise"),
-      core::field<&CostModel::usual_spread>("usual_spread"),
-      core::field<&CostModel::rank_correlation>("rank_correlation"),
+      FLEETFIT_MEMBERS(CostModel, noise, usual_spread, rank_correlation),
       core::written_field<CostModel, cost_members>("members")};
   return {.all = kAll};
 }
 
 core::Fields fields_of(const AccuracyModel*) {
   static constexpr core::Field kAll[] = {
-      core::field<&AccuracyModel::centre>("centre"), core::field<&AccuracyModel::scale>("scale"),
-      core::field<&AccuracyModel::spread90>("spread90"),
+      FLEETFIT_MEMBERS(AccuracyModel, centre, scale, spread90),
       core::written_field<AccuracyModel, accuracy_members>("members")};
   return {.all = kAll};
 }
 
 core::Fields fields_of(const Lineage*) {
-  static constexpr core::Field kAll[] = {
-      core::field<&Lineage::method>("method"), core::field<&Lineage::devices>("devices"),
-      core::field<&Lineage::designs>("designs"), core::field<&Lineage::seed>("seed")};
+  static constexpr core::Field kAll[] = {FLEETFIT_MEMBERS(Lineage, method, devices, designs, seed)};
   return {.all = kAll};
 }
 
 nlohmann::json to_json(const Model& model) {
   const auto& parts = model.parts();
-  auto optimizers = ordered_json::array();
-  for (const auto& one : parts.optimizers) optimizers.push_back(core::to_json(one.parts()));
+  auto optimizers = core::json_list(parts.optimizers,
+                                    [&](const auto& one) { return core::to_json(one.parts()); });
   return {{"format", kFormat},
           {"version", kVersion},
           {"space", parts.space->name()},

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "fleetfit/core/file.h"
 #include "fleetfit/core/process.h"
-#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/graph/npy.h"
 #include "measure/runtime_messages.h"
 

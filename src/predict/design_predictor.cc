@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "fleetfit/core/counting.h"
+#include "fleetfit/core/file.h"
 #include "fleetfit/core/random.h"
-#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/version.h"
 #include "fleetfit/cost/kernels.h"
 #include "fleetfit/predict/training_files.h"

@@ -84,15 +84,9 @@ core::Names names_of(ReadoutOf) {
 
 core::Fields fields_of(const GraphNetwork::Parts*) {
   using Parts = GraphNetwork::Parts;
-  static constexpr core::Field kAll[] = {core::other_field("type"),
-                                         core::other_field("version"),
-                                         core::field<&Parts::features>("features"),
-                                         core::field<&Parts::inputs>("inputs"),
-                                         core::field<&Parts::layers>("layers"),
-                                         core::field<&Parts::readout_of>("readout_of"),
-                                         core::field<&Parts::readout>("readout"),
-                                         core::field<&Parts::sum_scale>("sum_scale"),
-                                         core::field<&Parts::output>("output")};
+  static constexpr core::Field kAll[] = {
+      core::other_field("type"), core::other_field("version"),
+      FLEETFIT_MEMBERS(Parts, features, inputs, layers, readout_of, readout, sum_scale, output)};
   return {.all = kAll, .others = core::OtherKeys::refused};
 }
 

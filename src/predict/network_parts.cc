@@ -92,9 +92,7 @@ core::Names names_of(Transform) {
 }
 
 core::Fields fields_of(const InputScaling*) {
-  static constexpr core::Field kAll[] = {core::field<&InputScaling::transform>("transform"),
-                                         core::field<&InputScaling::mean>("mean"),
-                                         core::field<&InputScaling::scale>("scale")};
+  static constexpr core::Field kAll[] = {FLEETFIT_MEMBERS(InputScaling, transform, mean, scale)};
   return {.all = kAll, .others = core::OtherKeys::refused};
 }
 
@@ -108,9 +106,7 @@ core::Fields fields_of(const DenseLayer*) {
 
 core::Fields fields_of(const OutputScaling*) {
   static constexpr core::Field kAll[] = {
-      core::field<&OutputScaling::transform>("transform"),
-      core::field<&OutputScaling::offset>("offset"), core::field<&OutputScaling::scale>("scale"),
-      core::field<&OutputScaling::min>("min"), core::field<&OutputScaling::max>("max")};
+      FLEETFIT_MEMBERS(OutputScaling, transform, offset, scale, min, max)};
   return {.all = kAll, .others = core::OtherKeys::refused};
 }
 

@@ -66,9 +66,7 @@ core::Interval NetworkPredictor::interval90(double ms) const { return around(ms,
 
 core::Fields fields_of(const NetworkPredictor::Parts*) {
   using Parts = NetworkPredictor::Parts;
-  static constexpr core::Field kAll[] = {core::field<&Parts::space>("space"),
-                                         core::field<&Parts::encoding>("encoding"),
-                                         core::field<&Parts::settings>("settings"),
+  static constexpr core::Field kAll[] = {FLEETFIT_MEMBERS(Parts, space, encoding, settings),
                                          core::field<&Parts::mape>("mape").from(0),
                                          core::field<&Parts::spread90>("spread90").from(0),
                                          core::field<&Parts::least_ms>("least_ms").above(0)};
@@ -170,43 +168,6 @@ void AdditiveTable::price(std::span<const std::uint16_t> designs, std::span<doub
 
 void AdditiveTable::price(std::span<const std::uint8_t> designs, std::span<double> out) const {
   add_up(designs, out);
-}
-
-Result<AdditiveTable> fit_additive(std::span<const std::uint16_t> designs,
-                                   std::span<const std::uint32_t> choices,
-                                   std::span<const double> latency_ms, std::uint64_t seed) {
-  std::vector<std::size_t> first;
-  std::size_t columns = 0;
-  for (const auto count : choices) {
-    first.push_back(columns);
-    columns += count;
-  }
-  if (designs.size() != latency_ms.size() * choices.size()) {
-    return refuse(fmt::format("{} choices are not {} designs of {} genes", designs.size(),
-                              latency_ms.size(), choices.size()));
-  }
-  std::vector<double> x(latency_ms.size() * columns, 0.0);
-  for (std::size_t i = 0; i < latency_ms.size(); ++i) {
-    for (std::size_t gene = 0; gene < choices.size(); ++gene) {
-      const std::size_t choice = designs[i * choices.size() + gene];
-      if (choice >= choices[gene]) {
-        return refuse(fmt::format("design {}: gene {} has no choice {}", i, gene, choice));
-      }
-      x[i * columns + first[gene] + choice] = 1;
-    }
-  }
-  const auto fold = deal_folds(latency_ms.size(), kFolds, core::Random(seed));
-  FLEETFIT_ASSIGN(const auto fitted, fit_ridge({.x = {.values = x, .columns = columns},
-                                                .y = latency_ms,
-                                                .fold = fold,
-                                                .folds = kFolds}));
-  const auto& linear = dynamic_cast<const LinearModel&>(*fitted.model);
-  std::vector<std::vector<double>> ms;
-  for (std::size_t gene = 0; gene < choices.size(); ++gene) {
-    const auto weights = linear.weights().subspan(first[gene], choices[gene]);
-    ms.emplace_back(weights.begin(), weights.end());
-  }
-  return AdditiveTable::build(linear.intercept(), ms);
 }
 
 }  // namespace fleetfit::predict

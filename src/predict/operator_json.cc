@@ -190,7 +190,7 @@ core::Fields fields_of(const KindModel*) {
       core::field<&KindModel::kind>("kind"),
       // What follows depends on the features.
       core::field_by<KindModel, read_names, write_names>("features"),
-      core::field<&KindModel::method>("method"), core::field<&KindModel::settings>("settings"),
+      FLEETFIT_MEMBERS(KindModel, method, settings),
       core::field_by<KindModel, read_guide, write_guide>("guide"),
       field_of_features<&KindModel::low>("low"), field_of_features<&KindModel::high>("high"),
       core::field<&KindModel::least_ms>("least_ms").above(0),

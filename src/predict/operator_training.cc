@@ -10,7 +10,6 @@
 #include "fleetfit/predict/operator_predictor.h"
 #include "predict/kernel_rows.h"
 #include "predict/kind_training.h"
-#include "predict/short_networks.h"
 #include "predict/uncertainty.h"
 
 namespace fleetfit::predict {

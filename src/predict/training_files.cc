@@ -192,14 +192,12 @@ Json edges_json(std::span<const GraphEdge> edges) {
 
 core::Fields fields_of(const TrainedModel*) {
   static constexpr core::Field kAll[] = {
-      core::field<&TrainedModel::name>("name"),
-      core::field<&TrainedModel::features>("features"),
+      FLEETFIT_MEMBERS(TrainedModel, name, features),
       core::field_by<TrainedModel, read_regressor, write_regressor>("model"),
       core::field<&TrainedModel::settings>("settings").may_be_missing(),
       core::field<&TrainedModel::validation_percent>("validation_percent"),
       core::field<&TrainedModel::epochs>("epochs").between(0, 1'000'000'000),
-      core::field<&TrainedModel::ended>("ended"),
-      core::field<&TrainedModel::out_of_fold>("out_of_fold")};
+      FLEETFIT_MEMBERS(TrainedModel, ended, out_of_fold)};
   return {.all = kAll, .others = core::OtherKeys::refused};
 }
 
@@ -209,8 +207,7 @@ TrainingSet RowSet::view() const {
 }
 
 Status write_row_sets(const std::filesystem::path& file, std::span<const RowSet> sets) {
-  Json list = Json::array();
-  for (const auto& set : sets) list.push_back(row_set_json(set));
+  auto list = core::json_list(sets, row_set_json);
   return write_line(file, kRows, {{"sets", std::move(list)}});
 }
 
@@ -220,8 +217,8 @@ Result<std::vector<RowSet>> read_row_sets(const std::filesystem::path& file) {
 
 Status write_trained_models(const std::filesystem::path& file,
                             std::span<const TrainedModel> models) {
-  Json list = Json::array();
-  for (const auto& model : models) list.push_back(core::to_json<Json>(model));
+  auto list =
+      core::json_list(models, [&](const auto& model) { return core::to_json<Json>(model); });
   return write_line(file, kModels, {{"models", std::move(list)}});
 }
 

@@ -1,4 +1,5 @@
 #include "fleetfit/study/tuning.h"
+#include "fleetfit/core/file.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +9,10 @@
 
 #include "fleetfit/core/companion.h"
 #include "fleetfit/core/sha256.h"
+#include "fleetfit/tune/executor.h"
 #include "fleetfit/tune/patience.h"
-#include "fleetfit/tune/slurm_executor.h"
 #include "study/conductor.h"
 #include "study/crew.h"
-#include "study/lead.h"
 
 namespace fleetfit::study {
 namespace {
@@ -47,15 +47,6 @@ Result<StudyRecord> create_or_resume(const StudyPlace& place, const TuneRequest&
   return *std::move(found);
 }
 
-Status create_folder(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    return fail(ErrorCode::io,
-                fmt::format("{}: cannot be created: {}", folder.string(), error.message()));
-  return {};
-}
-
 // The same for the same work, so that a process finds the jobs that a killed one left.
 std::string job_name(const ClusterRequest& request) {
   std::string name = request.work;
@@ -81,7 +72,7 @@ class Tuning {
   }
 
   Result<TuneSummary> run(std::vector<std::string> command, const std::stop_token& stop) {
-    FLEETFIT_TRY(create_folder(folder_));
+    FLEETFIT_TRY(core::create_folder(folder_));
     const auto say = [this](std::string_view text) { progress_.say(text); };
     FLEETFIT_ASSIGN(
         const auto lead,

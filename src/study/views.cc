@@ -6,6 +6,7 @@
 #include <ranges>
 #include <set>
 
+#include "fleetfit/core/json.h"
 #include "fleetfit/report/words.h"
 #include "study/sample.h"
 
@@ -106,9 +107,7 @@ Json parallel_json(const OpenedStudy& opened, const std::vector<std::string>& la
 }
 
 Json rungs_json(const std::vector<SeenTrial>& trials) {
-  auto rungs = Json::array();
-  for (const auto& rung : rungs_of(trials)) rungs.push_back(rung_json(rung));
-  return rungs;
+  return core::json_list(rungs_of(trials), rung_json);
 }
 
 /// The newest ones first.
@@ -138,8 +137,8 @@ Result<Json> study_overview(store::StudyStore& store, std::string_view name) {
             {"counts", counts_json(sample.counts)},
             {"trials_total", sample.counts.all()},
             {"tuning", tuning_json(record)}};
-  json["best"] = Json::array();
-  for (const auto& seen : best) json["best"].push_back(trial_json(labels, seen.view));
+  json["best"] =
+      core::json_list(best, [&](const auto& seen) { return trial_json(labels, seen.view); });
   json["running"] = running_json(labels, sample.trials);
   json["rungs"] = rungs_json(sample.trials);
   return json;
@@ -151,9 +150,7 @@ Result<Json> study_trials(store::StudyStore& store, std::string_view name, std::
   FLEETFIT_ASSIGN(auto records, store.list_trials(name, first, limit, store::LevelDetail::all));
   FLEETFIT_ASSIGN(const auto trials, see_trials(opened, std::move(records)));
   const auto labels = objective_labels(opened.study);
-  auto list = Json::array();
-  for (const auto& seen : trials) list.push_back(trial_json(labels, seen.view));
-  return list;
+  return core::json_list(trials, [&](const auto& seen) { return trial_json(labels, seen.view); });
 }
 
 Result<Json> study_charts(store::StudyStore& store, std::string_view name, std::size_t most) {

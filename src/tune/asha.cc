@@ -1,4 +1,4 @@
-#include "tune/asha.h"
+#include "tune/scheduler.h"
 
 #include <fmt/format.h>
 

@@ -151,13 +151,7 @@ core::Fields fields_of(const RunSpread*) {
 
 core::Fields fields_of(const Response*) {
   static constexpr core::Field kAll[] = {
-      core::field<&Response::mean_ms>("mean_ms"),
-      core::field<&Response::p95_ms>("p95_ms"),
-      core::field<&Response::p99_ms>("p99_ms"),
-      core::field<&Response::throughput>("throughput"),
-      core::field<&Response::busy>("busy"),
-      core::field<&Response::run_ms>("run_ms"),
-      core::field<&Response::run_samples>("run_samples"),
+      FLEETFIT_MEMBERS(Response, mean_ms, p95_ms, p99_ms, throughput, busy, run_ms, run_samples),
       core::field<&Response::samples>("samples").from(0),
       core::field<&Response::saturated>("saturated"),
       core::field<&Response::energy_mj>("energy_mj").omit_default()};

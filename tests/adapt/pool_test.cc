@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include "fleetfit/core/file.h"
-#include "fleetfit/core/scratch_folder.h"
 
 namespace fleetfit::adapt {
 namespace {

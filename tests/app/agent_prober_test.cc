@@ -1,4 +1,4 @@
-#include "app/fit/agent_prober.h"
+#include "app/fit/probers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "fleetfit/core/scratch_folder.h"
+#include "fleetfit/core/file.h"
 #include "fleetfit/graph/batch.h"
 #include "fleetfit/graph/evaluate.h"
 #include "fleetfit/graph/export.h"

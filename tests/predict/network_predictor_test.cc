@@ -124,21 +124,5 @@ TEST(AdditiveTable, RefusesGenesWithoutChoicesAndCostsThatAreNone) {
               HasSubstr("gene 0"));
 }
 
-TEST(AdditiveTable, IsFoundFromLatencies) {
-  const auto law = AdditiveTable::build(5, {{0, 1, 2}, {0, 7}, {3, 4, 0, 9}}).value();
-  const std::vector<std::uint32_t> choices = {3, 2, 4};
-  std::vector<std::uint16_t> designs;
-  for (std::uint16_t a = 0; a < 3; ++a)
-    for (std::uint16_t b = 0; b < 2; ++b)
-      for (std::uint16_t c = 0; c < 4; ++c) designs.insert(designs.end(), {a, b, c});
-  std::vector<double> latencies(24);
-  law.price(designs, latencies);
-  const auto fitted = fit_additive(designs, choices, latencies);
-  ASSERT_TRUE(fitted) << fitted.error().message;
-  std::vector<double> prices(24);
-  fitted->price(designs, prices);
-  EXPECT_LT(mape_percent(prices, latencies), 0.01);
-}
-
 }  // namespace
 }  // namespace fleetfit::predict

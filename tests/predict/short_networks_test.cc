@@ -1,4 +1,4 @@
-#include "predict/short_networks.h"
+#include "predict/kind_training.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

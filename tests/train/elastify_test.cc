@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "fleetfit/core/scratch_folder.h"
+#include "fleetfit/core/file.h"
 #include "tests/train/surroundings.h"
 #include "tests/train/tiny_supernet.h"
 

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "fleetfit/core/random.h"
-#include "tune/asha.h"
 #include "tune/observation_queue.h"
 #include "tune/scheduler.h"
 

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fleetfit/tune/slurm_executor.h"
+#include "fleetfit/tune/executor.h"
 #include "fleetfit/tune/study.h"
 
 namespace fleetfit::tune {

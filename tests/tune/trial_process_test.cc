@@ -11,7 +11,7 @@
 #include <sstream>
 #include <thread>
 
-#include "fleetfit/core/scratch_folder.h"
+#include "fleetfit/core/file.h"
 #include "tests/sanitized.h"
 
 namespace fleetfit::tune {

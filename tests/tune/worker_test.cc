@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "fleetfit/core/scratch_folder.h"
+#include "fleetfit/core/file.h"
 #include "fleetfit/store/store.h"
 #include "fleetfit/tune/patience.h"
 

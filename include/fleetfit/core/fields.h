@@ -320,3 +320,20 @@ Json to_json(const std::vector<T>& records) {
 }
 
 }  // namespace fleetfit::core
+
+/// The fields of a table whose keys are the names of members, up to sixty-four.
+#define FLEETFIT_MEMBERS(Record, ...) FLEETFIT_64_TIMES_(FLEETFIT_MEMBER_(Record, __VA_ARGS__))
+
+// A macro does not expand itself, so each step leaves the next one to another reading of the text.
+#define FLEETFIT_MEMBER_(Record, member, ...)       \
+  ::fleetfit::core::field<&Record::member>(#member) \
+      __VA_OPT__(, FLEETFIT_NEXT_MEMBER_ FLEETFIT_PARENTHESES_(Record, __VA_ARGS__))
+#define FLEETFIT_NEXT_MEMBER_() FLEETFIT_MEMBER_
+#define FLEETFIT_PARENTHESES_ ()
+#define FLEETFIT_64_TIMES_(...) \
+  FLEETFIT_16_TIMES_(FLEETFIT_16_TIMES_(FLEETFIT_16_TIMES_(FLEETFIT_16_TIMES_(__VA_ARGS__))))
+#define FLEETFIT_16_TIMES_(...) \
+  FLEETFIT_4_TIMES_(FLEETFIT_4_TIMES_(FLEETFIT_4_TIMES_(FLEETFIT_4_TIMES_(__VA_ARGS__))))
+#define FLEETFIT_4_TIMES_(...) \
+  FLEETFIT_ONCE_(FLEETFIT_ONCE_(FLEETFIT_ONCE_(FLEETFIT_ONCE_(__VA_ARGS__))))
+#define FLEETFIT_ONCE_(...) __VA_ARGS__

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "fleetfit/core/result.h"
@@ -34,6 +36,14 @@ Result<nlohmann::json> read_json(const std::filesystem::path& path, const JsonLi
 template <class Json = nlohmann::ordered_json, class T>
 Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
+}
+
+/// A list of what `write` makes of each.
+template <class Items, class Write>
+auto json_list(const Items& items, const Write& write) {
+  auto list = std::invoke_result_t<Write, decltype(*std::begin(items))>::array();
+  for (const auto& item : items) list.push_back(write(item));
+  return list;
 }
 
 /// Indented text with a line end. JSON has no NaN and no infinities: they are written as null.

@@ -62,26 +62,9 @@ constexpr Field computed(std::string_view name) {
 
 }  // namespace fleetfit::core
 
-/// The fields of a table whose keys are the names of members, up to sixty-four.
-#define FLEETFIT_MEMBERS(Record, ...) FLEETFIT_64_TIMES_(FLEETFIT_MEMBER_(Record, __VA_ARGS__))
-
 /// The whole description of a record whose keys are the names of its members, in this order.
 #define FLEETFIT_REPORT(Record, ...)                                                           \
   ::fleetfit::core::Fields fields_of(const Record*) {                                          \
     static constexpr ::fleetfit::core::Field kAll[] = {FLEETFIT_MEMBERS(Record, __VA_ARGS__)}; \
     return {.all = kAll};                                                                      \
   }
-
-// A macro does not expand itself, so each step leaves the next one to another reading of the text.
-#define FLEETFIT_MEMBER_(Record, member, ...)       \
-  ::fleetfit::core::field<&Record::member>(#member) \
-      __VA_OPT__(, FLEETFIT_NEXT_MEMBER_ FLEETFIT_PARENTHESES_(Record, __VA_ARGS__))
-#define FLEETFIT_NEXT_MEMBER_() FLEETFIT_MEMBER_
-#define FLEETFIT_PARENTHESES_ ()
-#define FLEETFIT_64_TIMES_(...) \
-  FLEETFIT_16_TIMES_(FLEETFIT_16_TIMES_(FLEETFIT_16_TIMES_(FLEETFIT_16_TIMES_(__VA_ARGS__))))
-#define FLEETFIT_16_TIMES_(...) \
-  FLEETFIT_4_TIMES_(FLEETFIT_4_TIMES_(FLEETFIT_4_TIMES_(FLEETFIT_4_TIMES_(__VA_ARGS__))))
-#define FLEETFIT_4_TIMES_(...) \
-  FLEETFIT_ONCE_(FLEETFIT_ONCE_(FLEETFIT_ONCE_(FLEETFIT_ONCE_(__VA_ARGS__))))
-#define FLEETFIT_ONCE_(...) __VA_ARGS__

@@ -105,10 +105,4 @@ class AdditiveTable {
   std::vector<std::uint32_t> choices_;
 };
 
-/// The table that fits best to designs (rows of choices below `choices[g]`) and their latencies, by
-/// `fit_ridge` on one column for each choice.
-Result<AdditiveTable> fit_additive(std::span<const std::uint16_t> designs,
-                                   std::span<const std::uint32_t> choices,
-                                   std::span<const double> latency_ms, std::uint64_t seed = 0);
-
 }  // namespace fleetfit::predict

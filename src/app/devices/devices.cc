@@ -200,9 +200,7 @@ Json to_json(const DeviceSummary& summary) {
 }
 
 Json to_json(const std::vector<DeviceSummary>& devices) {
-  Json list = Json::array();
-  for (const auto& device : devices) list.push_back(to_json(device));
-  return list;
+  return core::json_list(devices, [&](const auto& device) { return to_json(device); });
 }
 
 }  // namespace fleetfit::app

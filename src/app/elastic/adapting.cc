@@ -13,7 +13,6 @@
 
 #include "app/elastic/adapt_timer.h"
 #include "app/elastic/judging_subnets.h"
-#include "app/elastic/proxy_table.h"
 #include "app/elastic/subnet_images.h"
 #include "fleetfit/adapt/guided.h"
 #include "fleetfit/adapt/latency_table.h"

@@ -1,4 +1,4 @@
-#include "app/fit/agent_prober.h"
+#include "app/fit/probers.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,6 @@
 #include "fleetfit/app/measuring.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
-#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/core/sleep.h"
 #include "fleetfit/graph/export.h"

@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "app/fit/fit_devices.h"
 #include "app/fit/fit_sources.h"
 #include "app/fit/fleet_tables.h"
 #include "fleetfit/app/sources.h"

@@ -7,9 +7,7 @@
 #include <utility>
 
 #include "app/elastic/adapt_timer.h"
-#include "app/fit/fit_devices.h"
 #include "app/fit/fit_sources.h"
-#include "app/fit/subnet_costs.h"
 #include "app/fit/subnet_files.h"
 #include "app/fit/subnet_search.h"
 #include "fleetfit/app/devices.h"

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "fleetfit/core/companion.h"
-#include "fleetfit/core/scratch_folder.h"
+#include "fleetfit/core/file.h"
 #include "fleetfit/learned/device_features.h"
 
 namespace fleetfit::app {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/models/model_files.h"
+#include "fleetfit/core/file.h"
 #include "fleetfit/core/report_fields.h"
 #include "fleetfit/core/thread_pool.h"
 #include "fleetfit/cost/cost.h"
@@ -160,9 +161,7 @@ Result<WrittenModel> write_zoo_network(std::string_view name, const std::filesys
 
 Result<std::vector<WrittenModel>> write_zoo(const std::filesystem::path& folder,
                                             const ZooRequest& request, core::Progress& progress) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return fail(ErrorCode::io, fmt::format("{}: {}", folder.string(), error.message()));
+  FLEETFIT_TRY(core::create_folder(folder));
   core::ProgressTask task(progress,
                           {.name = "zoo", .total = graph::zoo().size(), .unit = "networks"});
   std::vector<WrittenModel> written;

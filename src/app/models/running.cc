@@ -13,6 +13,7 @@
 #include "app/devices/kernel_choices.h"
 #include "app/devices/opened_device.h"
 #include "app/models/model_files.h"
+#include "fleetfit/core/file.h"
 #include "fleetfit/core/report_fields.h"
 #include "fleetfit/graph/evaluate.h"
 #include "fleetfit/graph/npy.h"
@@ -118,9 +119,7 @@ class SafeNames {
 
 Result<std::vector<WrittenTensor>> write_outputs(const std::vector<NamedValue>& outputs,
                                                  const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return fail(ErrorCode::io, fmt::format("{}: {}", folder.string(), error.message()));
+  FLEETFIT_TRY(core::create_folder(folder));
   SafeNames names;
   std::vector<WrittenTensor> written;
   for (const auto& [name, value] : outputs) {

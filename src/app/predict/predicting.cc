@@ -9,6 +9,7 @@
 #include "app/devices/opened_device.h"
 #include "app/models/model_files.h"
 #include "app/predict/profiled_networks.h"
+#include "fleetfit/core/json.h"
 #include "fleetfit/core/report_fields.h"
 #include "fleetfit/predict/dense_network.h"
 #include "fleetfit/predict/graph_pricing.h"
@@ -184,10 +185,9 @@ Json unpriced_json(const predict::PredictedModel& model, const predict::Unpriced
 }
 
 Json model_json(const Predictions& predictions, const predict::PredictedModel& model) {
-  Json ops = Json::array();
-  for (const auto& kernel : model.kernels) ops.push_back(kernel_json(kernel));
-  Json unpriced = Json::array();
-  for (const auto& one : model.unpriced) unpriced.push_back(unpriced_json(model, one));
+  auto ops = core::json_list(model.kernels, kernel_json);
+  auto unpriced =
+      core::json_list(model.unpriced, [&](const auto& one) { return unpriced_json(model, one); });
   return {{"model", model.model},
           {"device", predictions.predictor.device},
           {"source", "predicted"},
@@ -202,9 +202,8 @@ Json model_json(const Predictions& predictions, const predict::PredictedModel& m
 }  // namespace
 
 nlohmann::ordered_json to_json(const Predictions& predictions) {
-  Json list = Json::array();
-  for (const auto& model : predictions.models) list.push_back(model_json(predictions, model));
-  return list;
+  return core::json_list(predictions.models,
+                         [&](const auto& model) { return model_json(predictions, model); });
 }
 
 }  // namespace fleetfit::app

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/app/searching.h"
+#include "fleetfit/core/json.h"
 
 namespace fleetfit::app {
 namespace {
@@ -50,9 +51,9 @@ ordered_json to_json(const SearchReport& report) {
                     {"strategy", report.strategy},
                     {"best", candidate_or_null(report, report.found.best)}};
   if (report.found.nearest) json["nearest"] = candidate_or_null(report, report.found.nearest);
-  json["pareto"] = ordered_json::array();
-  for (const auto& candidate : report.found.pareto)
-    json["pareto"].push_back(candidate_json(*report.space, report.costs, candidate));
+  json["pareto"] = core::json_list(report.found.pareto, [&](const auto& candidate) {
+    return candidate_json(*report.space, report.costs, candidate);
+  });
   json["evaluations"] = report.found.evaluations;
   json["unknown"] = report.found.unknown;
   json["elapsed_s"] = report.elapsed_s;

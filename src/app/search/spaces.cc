@@ -7,6 +7,7 @@
 
 #include "fleetfit/core/csv.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/json.h"
 #include "fleetfit/cost/cost.h"
 #include "fleetfit/graph/export.h"
 #include "fleetfit/space/space.h"
@@ -144,9 +145,7 @@ Status write_designs(const std::vector<DesignText>& designs, const std::filesyst
 }
 
 Json to_json(const std::vector<SpaceSummary>& spaces) {
-  Json list = Json::array();
-  for (const auto& space : spaces) list.push_back(summary_json(space));
-  return list;
+  return core::json_list(spaces, summary_json);
 }
 
 Json to_json(const SpaceDetails& details) {

@@ -156,8 +156,7 @@ Json to_json(const CorrelationReport& report) {
             {"designs", report.matrix.designs},
             {"empty_cells", report.empty_cells}};
   if (report.rooflines.empty()) return json;
-  auto rooflines = Json::array();
-  for (const auto& pair : report.rooflines) rooflines.push_back(roofline_json(pair));
+  auto rooflines = core::json_list(report.rooflines, roofline_json);
   json["rooflines"] = std::move(rooflines);
   return json;
 }

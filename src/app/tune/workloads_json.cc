@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/app/workloads.h"
+#include "fleetfit/core/json.h"
 
 namespace fleetfit::app {
 namespace {
@@ -34,16 +35,11 @@ Json setting_json(const Setting& setting) {
 
 }  // namespace
 
-Json workloads_json(std::span<const Workload> all) {
-  Json list = Json::array();
-  for (const auto& workload : all) list.push_back(summary_json(workload));
-  return list;
-}
+Json workloads_json(std::span<const Workload> all) { return core::json_list(all, summary_json); }
 
 Json workload_json(const Workload& workload) {
   auto json = summary_json(workload);
-  json["parameters"] = Json::array();
-  for (const auto& setting : workload.settings) json["parameters"].push_back(setting_json(setting));
+  json["parameters"] = core::json_list(workload.settings, setting_json);
   json["study"] = workloads::example_study(workload);
   return json;
 }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "fleetfit/core/scratch_folder.h"
+#include "fleetfit/core/file.h"
 #include "fleetfit/predict/training_files.h"
 #include "predict/documents.h"
 #include "predict/packed_layer.h"
@@ -71,9 +71,7 @@ Result<std::vector<FittedRegressor>> fit(std::span<const NamedSet> sets, const c
 core::Fields fields_of(const DenseNetwork::Parts*) {
   using Parts = DenseNetwork::Parts;
   static constexpr core::Field kAll[] = {core::other_field("type"), core::other_field("version"),
-                                         core::field<&Parts::inputs>("inputs"),
-                                         core::field<&Parts::layers>("layers"),
-                                         core::field<&Parts::output>("output")};
+                                         FLEETFIT_MEMBERS(Parts, inputs, layers, output)};
   return {.all = kAll, .others = core::OtherKeys::refused};
 }
 

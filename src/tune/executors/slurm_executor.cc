@@ -1,4 +1,4 @@
-#include "fleetfit/tune/slurm_executor.h"
+#include "fleetfit/tune/executor.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
 #include "fleetfit/tune/trial_process.h"
+#include "fleetfit/core/file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -290,21 +291,12 @@ class RunningTrial {
   std::string wrong_;
 };
 
-Status create_folder(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    return fail(ErrorCode::io,
-                fmt::format("{}: cannot be created: {}", folder.string(), error.message()));
-  return {};
-}
-
 }  // namespace
 
 Result<TrialOutcome> run_trial(const TrialJob& job, const TrialListener& listener,
                                const std::stop_token& stop, const TrialProcessOptions& options) {
   FLEETFIT_ASSIGN(auto document, trial_document(job));
-  FLEETFIT_TRY(create_folder(job.checkpoint_folder));
+  FLEETFIT_TRY(core::create_folder(job.checkpoint_folder));
   FLEETFIT_ASSIGN(auto log, TrialLog::open(job.log, options.max_log_bytes));
   FLEETFIT_ASSIGN(auto lock, CheckpointLock::take(job.checkpoint_folder,
                                                   {.attempt = job.attempt, .worker = job.worker},

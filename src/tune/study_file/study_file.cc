@@ -155,8 +155,7 @@ Result<Pair> read_pair_name(const YamlView& view) {
 }
 
 core::Fields fields_of(const Pair*) {
-  static constexpr core::Field kAll[] = {core::field<&Pair::sampler>("sampler"),
-                                         core::field<&Pair::scheduler>("scheduler")};
+  static constexpr core::Field kAll[] = {FLEETFIT_MEMBERS(Pair, sampler, scheduler)};
   return {.all = kAll, .others = core::OtherKeys::refused};
 }
 
