@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "adapt/batch_walk.h"
-#include "adapt/prefix_tree.h"
 #include "adapt/search/scores.h"
 #include "fleetfit/core/report_fields.h"
 #include "fleetfit/core/thread_pool.h"

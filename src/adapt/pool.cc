@@ -84,8 +84,7 @@ core::Fields fields_of(const PoolEntry*) {
 }
 
 core::Fields fields_of(const SubnetPool*) {
-  static constexpr core::Field kAll[] = {core::field<&SubnetPool::device>("device"),
-                                         core::field<&SubnetPool::bundle_sha256>("bundle_sha256"),
+  static constexpr core::Field kAll[] = {FLEETFIT_MEMBERS(SubnetPool, device, bundle_sha256),
                                          core::field<&SubnetPool::budget_ms>("budget_ms").above(0),
                                          core::field<&SubnetPool::best>("best"),
                                          core::field<&SubnetPool::entries>("entries").at_least(1)};

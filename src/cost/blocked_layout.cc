@@ -1,4 +1,4 @@
-#include "cost/blocked_layout.h"
+#include "cost/prepare.h"
 
 #include <algorithm>
 #include <utility>

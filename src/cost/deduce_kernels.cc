@@ -2,7 +2,6 @@
 #include <functional>
 #include <optional>
 
-#include "cost/blocked_layout.h"
 #include "cost/convolution_shape.h"
 #include "cost/prepare.h"
 #include "cost/rules.h"

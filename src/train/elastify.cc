@@ -12,7 +12,7 @@
 #include "train/elastify_parts.h"
 #include "train/subnet_sampler.h"
 #include "train/torch/border.h"
-#include "train/torch/optimizer.h"
+#include "train/torch/parameters.h"
 #include "train/torch/supernet.h"
 
 namespace fleetfit::train {

@@ -98,8 +98,7 @@ Status LoadedImages::load_first(const std::function<bool(const ImageForm&)>& tak
 
 core::Fields fields_of(const RangeAccuracy*) {
   static constexpr core::Field kAll[] = {
-      core::field<&RangeAccuracy::low>("low"), core::field<&RangeAccuracy::high>("high"),
-      core::field<&RangeAccuracy::mean>("mean"), core::field<&RangeAccuracy::subnets>("subnets"),
+      FLEETFIT_MEMBERS(RangeAccuracy, low, high, mean, subnets),
       core::field<&RangeAccuracy::mean_iou>("mean_iou").omit_default()};
   return {.all = kAll};
 }
@@ -107,19 +106,17 @@ core::Fields fields_of(const RangeAccuracy*) {
 core::Fields fields_of(const ElastifyEpoch*) {
   static constexpr core::Field kAll[] = {core::field<&ElastifyEpoch::stage>("stage"),
                                          core::field<&ElastifyEpoch::epoch>("epoch").from(0),
-                                         core::field<&ElastifyEpoch::loss>("loss"),
-                                         core::field<&ElastifyEpoch::validation>("validation")};
+                                         FLEETFIT_MEMBERS(ElastifyEpoch, loss, validation)};
   return {.all = kAll};
 }
 
 core::Fields fields_of(const ElastifyPlace*) {
-  static constexpr core::Field kAll[] = {core::field<&ElastifyPlace::subject>("elastification"),
-                                         core::field<&ElastifyPlace::stage>("stage"),
-                                         core::field<&ElastifyPlace::epoch>("epoch").from(0),
-                                         core::field<&ElastifyPlace::step>("step").from(0),
-                                         core::field<&ElastifyPlace::loss_sum>("loss_sum"),
-                                         core::field<&ElastifyPlace::elapsed_s>("elapsed_s"),
-                                         core::field<&ElastifyPlace::epochs>("epochs")};
+  static constexpr core::Field kAll[] = {
+      core::field<&ElastifyPlace::subject>("elastification"),
+      core::field<&ElastifyPlace::stage>("stage"),
+      core::field<&ElastifyPlace::epoch>("epoch").from(0),
+      core::field<&ElastifyPlace::step>("step").from(0),
+      FLEETFIT_MEMBERS(ElastifyPlace, loss_sum, elapsed_s, epochs)};
   return {.all = kAll};
 }
 

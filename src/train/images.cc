@@ -17,7 +17,6 @@
 #include "train/torch/border.h"
 #include "train/torch/images.h"
 #include "train/torch/network.h"
-#include "train/torch/optimizer.h"
 #include "train/torch/parameters.h"
 
 namespace fleetfit::train {
@@ -128,9 +127,7 @@ struct Place {
 core::Fields fields_of(const Place*) {
   static constexpr core::Field kAll[] = {
       core::field<&Place::epoch>("epoch").from(0), core::field<&Place::step>("step").from(0),
-      core::field<&Place::loss_sum>("loss_sum"),   core::field<&Place::last_loss>("last_loss"),
-      core::field<&Place::best>("best"),           core::field<&Place::best_epoch>("best_epoch"),
-      core::field<&Place::elapsed_s>("elapsed_s")};
+      FLEETFIT_MEMBERS(Place, loss_sum, last_loss, best, best_epoch, elapsed_s)};
   return {.all = kAll};
 }
 

@@ -1,4 +1,5 @@
 #include "fleetfit/train/workload.h"
+#include "fleetfit/core/file.h"
 
 #include <ATen/Context.h>
 #include <fmt/format.h>
@@ -16,7 +17,6 @@
 #include "fleetfit/train/images.h"
 #include "train/checkpoint.h"
 #include "train/torch/border.h"
-#include "train/torch/optimizer.h"
 #include "train/torch/parameters.h"
 #include "train/workload_task.h"
 
@@ -50,13 +50,12 @@ struct WorkloadPlace {
 };
 
 core::Fields fields_of(const WorkloadPlace*) {
-  static constexpr core::Field kAll[] = {core::field<&WorkloadPlace::epoch>("epoch").from(0),
-                                         core::field<&WorkloadPlace::step>("step").from(0),
-                                         core::field<&WorkloadPlace::steps>("steps").from(0),
-                                         core::field<&WorkloadPlace::samples>("samples").from(0),
-                                         core::field<&WorkloadPlace::accuracy>("accuracy"),
-                                         core::field<&WorkloadPlace::loss>("loss"),
-                                         core::field<&WorkloadPlace::elapsed_s>("elapsed_s")};
+  static constexpr core::Field kAll[] = {
+      core::field<&WorkloadPlace::epoch>("epoch").from(0),
+      core::field<&WorkloadPlace::step>("step").from(0),
+      core::field<&WorkloadPlace::steps>("steps").from(0),
+      core::field<&WorkloadPlace::samples>("samples").from(0),
+      FLEETFIT_MEMBERS(WorkloadPlace, accuracy, loss, elapsed_s)};
   return {.all = kAll};
 }
 
@@ -246,13 +245,6 @@ Status write_network(graph::Graph network, const fs::path& file) {
   return graph::export_onnx_file(network, file);
 }
 
-Status make_folder(const std::string& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (!error) return {};
-  return fail(ErrorCode::io, fmt::format("{}: {}", folder, error.message()));
-}
-
 Result<PreparedWorkload> prepare(const workloads::Workload& workload,
                                  const workloads::TrialRequest& request,
                                  const TrainingContext& context) {
@@ -299,7 +291,7 @@ Result<WorkloadOutcome> run(const workloads::Workload& workload,
   const auto& settings = request.settings;
   const bool on_gpu = settings.text("compute") == "cuda";
   FLEETFIT_TRY(check_available(on_gpu ? Compute::cuda : Compute::cpu));
-  FLEETFIT_TRY(make_folder(request.checkpoint_dir));
+  FLEETFIT_TRY(core::create_folder(request.checkpoint_dir));
   use_threads(context.pool.workers());
   at::globalContext().setDeterministicCuDNN(true);
   FLEETFIT_ASSIGN(auto prepared, prepare(workload, request, context));

@@ -31,27 +31,20 @@ core::Fields fields_of(const OperatorChange*) {
   static constexpr core::Field kAll[] = {
       core::field<&OperatorChange::name>("name"),
       core::field<&OperatorChange::columns>("columns").up_to(1e9),
-      core::field<&OperatorChange::live_only>("live_only"),
-      core::field<&OperatorChange::change_ms>("change_ms")};
+      FLEETFIT_MEMBERS(OperatorChange, live_only, change_ms)};
   return {.all = kAll};
 }
 
 core::Fields fields_of(const AdaptReport*) {
-  static constexpr core::Field kAll[] = {core::field<&AdaptReport::proxy>("proxy"),
-                                         core::field<&AdaptReport::target>("target"),
-                                         core::field<&AdaptReport::measurements>("measurements"),
-                                         core::field<&AdaptReport::lambda>("lambda"),
-                                         core::field<&AdaptReport::held_out_srcc>("held_out_srcc"),
-                                         core::field<&AdaptReport::proxy_srcc>("proxy_srcc"),
-                                         core::field<&AdaptReport::keeps_proxy>("keeps_proxy"),
-                                         core::field<&AdaptReport::changes>("changed_operators")};
+  static constexpr core::Field kAll[] = {
+      FLEETFIT_MEMBERS(AdaptReport, proxy, target, measurements, lambda, held_out_srcc, proxy_srcc,
+                       keeps_proxy),
+      core::field<&AdaptReport::changes>("changed_operators")};
   return {.all = kAll};
 }
 
 core::Fields fields_of(const OperatorPrices*) {
-  static constexpr core::Field kAll[] = {core::field<&OperatorPrices::constant>("constant"),
-                                         core::field<&OperatorPrices::placed>("placed"),
-                                         core::field<&OperatorPrices::live>("live")};
+  static constexpr core::Field kAll[] = {FLEETFIT_MEMBERS(OperatorPrices, constant, placed, live)};
   return {.all = kAll};
 }
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "fleetfit/transfer/few_shot.h"
-#include "transfer/few_shot_features.h"
 #include "transfer/few_shot_process.h"
 #include "transfer/few_shot_references.h"
 

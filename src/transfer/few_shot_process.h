@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "transfer/few_shot_features.h"
+#include "transfer/few_shot_references.h"
 
 /// The Gaussian process of few-shot transfer: how alike designs are, what measurements say of the
 /// others, and which ones to measure.

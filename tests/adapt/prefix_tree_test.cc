@@ -1,4 +1,4 @@
-#include "adapt/prefix_tree.h"
+#include "adapt/batch_walk.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/torch/optimizer.h"
+#include "train/torch/parameters.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>

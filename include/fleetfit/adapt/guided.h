@@ -8,8 +8,8 @@
 #include <stop_token>
 #include <vector>
 
+#include "fleetfit/adapt/evaluator.h"
 #include "fleetfit/adapt/latency_table.h"
-#include "fleetfit/adapt/quality.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/elastic/supernet.h"

@@ -11,7 +11,6 @@
 #include "fleetfit/predict/network_parts.h"
 #include "train/torch/border.h"
 #include "train/torch/learned.h"
-#include "train/torch/optimizer.h"
 #include "train/torch/parameters.h"
 
 namespace fleetfit::train {

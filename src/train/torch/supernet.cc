@@ -20,7 +20,6 @@
 
 #include "train/torch/border.h"
 #include "train/torch/network.h"
-#include "train/torch/optimizer.h"
 #include "train/torch/parameters.h"
 
 namespace fleetfit::train {
