@@ -121,10 +121,7 @@ TensorId NetBuilder::constant_ints(std::string_view role, const Ints& values) {
 }
 
 TensorId NetBuilder::constant_scalar(std::string_view role, float value) {
-  return graph_.add_tensor({.name = fresh_name(role),
-                            .dtype = DType::f32,
-                            .shape = Shape{},
-                            .data = TensorData::copy(std::vector<float>{value})});
+  return graph_.add_floats(fresh_name(role), {}, {value});
 }
 
 std::vector<TensorId> NetBuilder::append_many(Operator op, std::vector<TensorId> inputs,
@@ -168,7 +165,7 @@ Status NetBuilder::infer_last() {
     tensor.shape = std::move((*outcomes)[i].shape);
   }
   // Layers behind an Expand to the shape of another tensor must be able to ask for their shapes.
-  if (std::holds_alternative<ShapeOf>(node.op) && std::get<ShapeOf>(node.op) == ShapeOf{})
+  if (node.op == Operator(ShapeOf{}))
     shapes_.emplace(node.outputs[0], TensorData::copy(shape(node.inputs[0])));
   return {};
 }
@@ -340,10 +337,7 @@ TensorId NetBuilder::mean(TensorId x, const Ints& axes, bool keep_dims) {
 
 TensorId NetBuilder::resize(TensorId x, double factor, ResizeMode mode) {
   const auto f = static_cast<float>(factor);
-  const auto scales = graph_.add_tensor({.name = fresh_name("Resize.scales"),
-                                         .dtype = DType::f32,
-                                         .shape = Shape{4},
-                                         .data = TensorData::copy(std::vector<float>{1, 1, f, f})});
+  const auto scales = graph_.add_floats(fresh_name("Resize.scales"), {4}, {1, 1, f, f});
   const auto coordinates =
       mode == ResizeMode::nearest ? CoordinateMode::asymmetric : CoordinateMode::half_pixel;
   const auto nearest =

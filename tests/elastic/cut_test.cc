@@ -5,7 +5,7 @@
 #include "elastic/cut.h"
 #include "fleetfit/elastic/expand.h"
 #include "fleetfit/graph/net_builder.h"
-#include "graph/zoo/transformer.h"
+#include "graph/zoo/families.h"
 
 namespace fleetfit::elastic {
 namespace {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/evaluate/half.h"
 #include "graph/evaluate/kernels.h"
+#include "graph/evaluate/values.h"
 #include "tests/graph/evaluate_helpers.h"
 
 namespace fleetfit::graph {

@@ -37,6 +37,8 @@ struct Graph {
 
   /// A constant of 64-bit whole numbers in one dimension, as shapes, axes and pads are.
   TensorId add_ints(std::string name, const Ints& values);
+  /// A constant of 32-bit floats; the shape of a single one is empty.
+  TensorId add_floats(std::string name, Shape shape, const std::vector<float>& values);
 };
 
 /// The values of a constant: as whole numbers if it is int32 or int64, as doubles if it is of any

@@ -192,10 +192,7 @@ TensorId Conversion::ints(std::string_view role, const Ints& values) {
 }
 
 TensorId Conversion::scalar(std::string_view role, float value) {
-  return writer_.graph().add_tensor({.name = name_of(role),
-                                     .dtype = DType::f32,
-                                     .shape = Shape{},
-                                     .data = TensorData::copy(std::vector<float>{value})});
+  return writer_.graph().add_floats(name_of(role), {}, {value});
 }
 
 TensorId Conversion::add(Operator op, std::vector<TensorId> inputs, std::string_view role) {

@@ -165,10 +165,7 @@ void interp(Conversion& c) {
     factors.insert(factors.begin(), 2, 1.0F);
     const auto count = static_cast<std::int64_t>(factors.size());
     const auto scales =
-        c.writer().graph().add_tensor({.name = fmt::format("{}/scales", c.layer().name),
-                                       .dtype = DType::f32,
-                                       .shape = Shape{count},
-                                       .data = TensorData::copy(factors)});
+        c.writer().graph().add_floats(fmt::format("{}/scales", c.layer().name), {count}, factors);
     return c.output(0, c.add(op, {x, kNoTensor, scales}));
   }
   const auto sizes = resized(c.writer().graph(), x, extents);

@@ -11,8 +11,8 @@
 #include "fleetfit/core/version.h"
 #include "fleetfit/graph/shape_inference.h"
 #include "graph/onnx/lowering.h"
-#include "graph/onnx/node_writer.h"
 #include "graph/onnx/onnx_constants.h"
+#include "graph/onnx/onnx_node.h"
 #include "graph/operators/traits.h"
 
 namespace fleetfit::graph {

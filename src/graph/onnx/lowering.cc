@@ -67,10 +67,7 @@ TensorId Lowering::fresh(const Node& near, std::string_view role, DType dtype) {
 }
 
 TensorId Lowering::scalar(const Node& near, std::string_view role, float value) {
-  return graph_.add_tensor({.name = fmt::format("{}.{}", near.name, role),
-                            .dtype = DType::f32,
-                            .shape = Shape{},
-                            .data = TensorData::copy(std::vector<float>{value})});
+  return graph_.add_floats(fmt::format("{}.{}", near.name, role), {}, {value});
 }
 
 TensorId Lowering::ints(const Node& near, std::string_view role, const Ints& values) {
@@ -157,10 +154,7 @@ class GraphLowering {
   std::vector<TensorId> quantization_inputs(const Tensor& tensor) {
     const auto& q = *tensor.quantization;
     const auto shape = q.axis ? Shape{static_cast<std::int64_t>(q.scales.size())} : Shape{};
-    std::vector<TensorId> inputs{graph_.add_tensor({.name = tensor.name + ".scale",
-                                                    .dtype = DType::f32,
-                                                    .shape = shape,
-                                                    .data = TensorData::copy(q.scales)})};
+    std::vector<TensorId> inputs{graph_.add_floats(tensor.name + ".scale", shape, q.scales)};
     if (tensor.dtype == DType::i32) return inputs;  // ONNX wants no zero point there
     std::vector<std::byte> points;
     for (const auto point : q.zero_points) points.push_back(static_cast<std::byte>(point));

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "graph/onnx/node_writer.h"
 #include "graph/onnx/onnx_constants.h"
 #include "graph/onnx/onnx_node.h"
 #include "graph/operators/traits.h"

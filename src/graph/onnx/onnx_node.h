@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,6 +10,12 @@
 #include "fleetfit/core/result.h"
 #include "fleetfit/graph/graph.h"
 #include "graph/onnx/onnx_model.h"
+
+namespace onnx {
+class GraphProto;
+class NodeProto;
+class TensorProto;
+}  // namespace onnx
 
 namespace fleetfit::graph::onnx_format {
 
@@ -70,5 +77,32 @@ tl::unexpected<Error> bad_attribute(std::string_view name);
 /// An `Unknown`, with a reason, where nothing here fits. Fails with `invalid_input` if an attribute
 /// has no valid value.
 Result<Operator> convert_operator(NodeReader& reader);
+
+/// Name, type and shape of a tensor, without its data.
+void describe_tensor(const Tensor& tensor, onnx::TensorProto& proto);
+
+/// A constant with its data.
+void write_tensor(const Tensor& tensor, onnx::TensorProto& proto);
+
+/// A node on its way into the file: takes attributes, and what ONNX keeps in further inputs.
+class NodeWriter {
+ public:
+  NodeWriter(onnx::GraphProto& graph, onnx::NodeProto& node) : graph_(graph), node_(node) {}
+
+  void set(const char* name, std::int64_t value);
+  void set(const char* name, float value);
+  void set(const char* name, std::string_view value);
+  void set(const char* name, const Ints& values);
+  void set(const char* name, bool value) { set(name, std::int64_t{value ? 1 : 0}); }
+  void set(const char* name, const Tensor& value);
+
+  /// One more input, a constant; its name is made of the role.
+  void add_input(std::string_view role, Tensor constant);
+  void leave_out_input();
+
+ private:
+  onnx::GraphProto& graph_;
+  onnx::NodeProto& node_;
+};
 
 }  // namespace fleetfit::graph::onnx_format

@@ -52,8 +52,6 @@ static_assert(std::endian::native == std::endian::little, "ONNX files are little
 
 float Field::as_float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(value)); }
 
-double Field::as_double() const { return std::bit_cast<double>(value); }
-
 std::string_view Field::as_text() const {
   return {reinterpret_cast<const char*>(payload.data()), payload.size()};
 }

@@ -21,7 +21,6 @@ struct Field {
 
   std::int64_t as_int() const { return static_cast<std::int64_t>(value); }
   float as_float() const;
-  double as_double() const;
   std::string_view as_text() const;
 };
 

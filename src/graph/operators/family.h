@@ -9,7 +9,6 @@
 #include "graph/channel_links.h"
 #include "graph/evaluate/kernels.h"
 #include "graph/onnx/lowering.h"
-#include "graph/onnx/node_writer.h"
 #include "graph/onnx/onnx_fields.h"
 #include "graph/onnx/onnx_node.h"
 #include "graph/operands.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/operator_fields.h"
+
 namespace fleetfit::graph {
 namespace {
 
@@ -57,7 +59,14 @@ Operator& Operator::operator=(const Operator& other) = default;
 Operator& Operator::operator=(Operator&& other) noexcept = default;
 
 bool Operator::operator==(const Operator& other) const {
-  return static_cast<const AnyOperator&>(*this) == static_cast<const AnyOperator&>(other);
+  const auto is_same = [&]<class Op>(const Op& op) {
+    const auto& like = *std::get_if<Op>(&other);
+    if constexpr (std::is_same_v<Op, Unknown>)
+      return op == like;
+    else
+      return fields(op) == fields(like);
+  };
+  return index() == other.index() && std::visit(is_same, static_cast<const AnyOperator&>(*this));
 }
 
 std::string_view type_name(const Operator& op) {

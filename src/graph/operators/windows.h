@@ -1,6 +1,5 @@
 #pragma once
 
-#include "graph/onnx/node_writer.h"
 #include "graph/onnx/onnx_node.h"
 #include "graph/operands.h"
 

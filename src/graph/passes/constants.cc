@@ -30,13 +30,6 @@ std::optional<double> single_value(const Graph& graph, TensorId id) {
   return numbers->front();
 }
 
-TensorId add_floats(Graph& graph, std::string name, Shape shape, const std::vector<float>& values) {
-  return graph.add_tensor({.name = std::move(name),
-                           .dtype = DType::f32,
-                           .shape = std::move(shape),
-                           .data = TensorData::copy(values)});
-}
-
 bool is_identity(const Ints& perm) {
   for (std::size_t i = 0; i < perm.size(); ++i) {
     if (perm[i] != static_cast<std::int64_t>(i)) return false;

@@ -18,8 +18,6 @@ std::optional<std::vector<float>> float_values(const Graph& graph, TensorId id);
 /// The value of a constant of one element, of any rank.
 std::optional<double> single_value(const Graph& graph, TensorId id);
 
-TensorId add_floats(Graph& graph, std::string name, Shape shape, const std::vector<float>& values);
-
 // Permutations as Transpose has them: output dimension i is input dimension perm[i].
 bool is_identity(const Ints& perm);
 Ints inverse(const Ints& perm);

@@ -165,18 +165,6 @@ void Rewriter::take_over(int index, int follower) {
   ends().maker[slot(result)] = index;
 }
 
-int Rewriter::insert_before(int place, Node added) {
-  const int index = node_count();
-  cover_new_tensors();
-  for (const auto id : added.inputs) add_reader(id, index);
-  for (const auto id : added.outputs) ends().maker[slot(id)] = index;
-  graph_.nodes.push_back(std::move(added));
-  removed_.push_back(false);
-  place_.push_back(place_[static_cast<std::size_t>(place)]);
-  changed_ = true;
-  return index;
-}
-
 Result<bool> Rewriter::finish() {
   if (!changed_) return false;
   std::vector<int> order;

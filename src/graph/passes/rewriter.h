@@ -67,9 +67,6 @@ class Rewriter {
   /// `follower` made, with its activation.
   void take_over(int index, int follower);
 
-  /// Adds a node that goes where `place` stands, before it.
-  int insert_before(int place, Node added);
-
   /// Drops removed nodes, sorts, and says whether anything changed. The last call.
   Result<bool> finish();
 

@@ -9,7 +9,6 @@
 #include "fleetfit/graph/shape_inference.h"
 #include "graph/passes/all_passes.h"
 #include "graph/passes/constants.h"
-#include "graph/quantize/parameters.h"
 #include "graph/quantize/plan.h"
 
 namespace fleetfit::graph {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "fleetfit/graph/net_builder.h"
 #include "fleetfit/graph/zoo.h"
 
 namespace fleetfit::graph {
@@ -38,5 +40,16 @@ void add_resnet(ZooList& zoo);    ///< and what varies its blocks
 void add_searched(ZooList& zoo);  ///< what an architecture search wrote down
 void add_shufflenet(ZooList& zoo);
 void add_transformers(ZooList& zoo);  ///< and what is built like them
+
+struct EncoderSpec {
+  std::int64_t heads = 1;   ///< divides the features
+  std::int64_t hidden = 0;  ///< features inside of the perceptron
+  Activation activation = kGelu;
+  float epsilon = 1e-6F;
+};
+
+/// Attention and perceptron on N x tokens x features, each normalized before and added to its
+/// input.
+TensorId encoder_block(NetBuilder& net, TensorId x, const EncoderSpec& spec);
 
 }  // namespace fleetfit::graph

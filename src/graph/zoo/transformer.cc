@@ -1,4 +1,3 @@
-#include "graph/zoo/transformer.h"
 
 #include <algorithm>
 #include <array>

@@ -141,7 +141,7 @@ TEST(RecognizeLayerNorm, FindsItWithScaleAndShift) {
   b.output(y, "y");
   const auto after = after_pass(finished(std::move(b)), "recognize_layer_norm");
   ASSERT_THAT(node_types(after), ElementsAre("LayerNormalization"));
-  EXPECT_EQ(std::get<LayerNorm>(after.nodes[0].op), (LayerNorm{-1, 1e-5F}));
+  EXPECT_EQ(after.nodes[0].op, Operator(LayerNorm{-1, 1e-5F}));
 }
 
 TEST(RecognizeLayerNorm, FindsItWithReciprocalRootAndWithoutScale) {
@@ -182,7 +182,7 @@ TEST(RecognizeChannelShuffle, FindsItInBothLayouts) {
   b.output(b.channel_shuffle(b.input("x", {2, 12, 3, 5}), 3), "y");
   const auto nchw = after_pass(finished(std::move(b)), "recognize_channel_shuffle");
   ASSERT_THAT(node_types(nchw), ElementsAre("ChannelShuffle"));
-  EXPECT_EQ(std::get<ChannelShuffle>(nchw.nodes[0].op), (ChannelShuffle{3, Layout::nchw}));
+  EXPECT_EQ(nchw.nodes[0].op, Operator(ChannelShuffle{3, Layout::nchw}));
 
   NetBuilder c("net", 1);
   auto x = c.input("x", {2, 3, 5, 12});
@@ -190,7 +190,7 @@ TEST(RecognizeChannelShuffle, FindsItInBothLayouts) {
   c.output(c.reshape(x, {0, 3, 5, 12}), "y");
   const auto nhwc = after_pass(finished(std::move(c)), "recognize_channel_shuffle");
   ASSERT_THAT(node_types(nhwc), ElementsAre("ChannelShuffle"));
-  EXPECT_EQ(std::get<ChannelShuffle>(nhwc.nodes[0].op), (ChannelShuffle{2, Layout::nhwc}));
+  EXPECT_EQ(nhwc.nodes[0].op, Operator(ChannelShuffle{2, Layout::nhwc}));
 }
 
 TEST(RecognizeChannelShuffle, LeavesOtherRearrangements) {
@@ -207,8 +207,8 @@ TEST(RecognizeGlobalPool, FindsMeansOverAllPixels) {
   b.output(b.mean(x, {2, 3}, true), "nchw");
   b.output(b.node(Reduce{.kind = ReduceKind::max, .axes = {-2, -3}}, {x}), "nhwc");
   const auto after = after_pass(finished(std::move(b)), "recognize_global_pool");
-  EXPECT_EQ(std::get<GlobalPool>(after.nodes[0].op), (GlobalPool{PoolKind::average, Layout::nchw}));
-  EXPECT_EQ(std::get<GlobalPool>(after.nodes[1].op), (GlobalPool{PoolKind::max, Layout::nhwc}));
+  EXPECT_EQ(after.nodes[0].op, Operator(GlobalPool{PoolKind::average, Layout::nchw}));
+  EXPECT_EQ(after.nodes[1].op, Operator(GlobalPool{PoolKind::max, Layout::nhwc}));
 }
 
 TEST(RecognizeGlobalPool, LeavesOtherReductions) {

@@ -8,7 +8,7 @@
 
 #include "fleetfit/graph/net_builder.h"
 #include "fleetfit/graph/zoo.h"
-#include "graph/quantize/parameters.h"
+#include "graph/quantize/plan.h"
 #include "tests/graph/quantize/quantize_testing.h"
 #include "tests/sanitized.h"
 

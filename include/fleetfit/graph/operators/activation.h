@@ -53,13 +53,10 @@ inline constexpr Activation kSelu{ActivationKind::selu, 1.6732631921768188476562
 /// An activation as a node of its own.
 struct Activate {
   Activation function;
-  bool operator==(const Activate&) const = default;
 };
 
 /// Inputs: x, slope.
-struct PRelu {
-  bool operator==(const PRelu&) const = default;
-};
+struct PRelu {};
 
 using ActivationOperators = OperatorList<Activate, PRelu>;
 

@@ -9,15 +9,12 @@
 namespace fleetfit::graph {
 
 /// No input; the output tensor holds the data.
-struct Constant {
-  bool operator==(const Constant&) const = default;
-};
+struct Constant {};
 
 /// Input: shape. Fills with one value.
 struct ConstantOfShape {
   DType dtype = DType::f32;
   double value = 0;
-  bool operator==(const ConstantOfShape&) const = default;
 };
 
 /// The extents [start, end) of the input. ONNX gives them as int64, TFLite also as int32.
@@ -25,13 +22,10 @@ struct ShapeOf {
   std::int64_t start = 0;
   std::optional<std::int64_t> end;
   DType index_type = DType::i64;
-  bool operator==(const ShapeOf&) const = default;
 };
 
 /// Inputs: start, limit, delta.
-struct Range {
-  bool operator==(const Range&) const = default;
-};
+struct Range {};
 
 using ConstantOperators = OperatorList<Constant, ConstantOfShape, ShapeOf, Range>;
 

@@ -9,26 +9,22 @@ namespace fleetfit::graph {
 
 struct Cast {
   DType to = DType::f32;
-  bool operator==(const Cast&) const = default;
 };
 
 /// real -> stored. Inputs: x, scale, [zero point].
 struct QuantizeLinear {
   std::int64_t axis = 1;
-  bool operator==(const QuantizeLinear&) const = default;
 };
 
 /// stored -> real. Inputs: x, scale, [zero point].
 struct DequantizeLinear {
   std::int64_t axis = 1;
-  bool operator==(const DequantizeLinear&) const = default;
 };
 
 /// TFLite's QUANTIZE and DEQUANTIZE: from the quantization of the input to that of the output;
 /// either may have none. One input.
 struct Requantize {
   DType to = DType::f32;
-  bool operator==(const Requantize&) const = default;
 };
 
 using ConversionOperators = OperatorList<Cast, QuantizeLinear, DequantizeLinear, Requantize>;

@@ -12,7 +12,6 @@ struct Conv {
   Window window;
   std::int64_t groups = 1;
   Layout layout = Layout::nchw;
-  bool operator==(const Conv&) const = default;
 };
 
 /// Inputs: x, weights, [bias].
@@ -22,7 +21,6 @@ struct ConvTranspose {
   Ints output_padding;  ///< one for each spatial dimension
   Ints output_shape;    ///< spatial extents that the pads are derived from; empty: pads as given
   Layout layout = Layout::nchw;
-  bool operator==(const ConvTranspose&) const = default;
 };
 
 using ConvolutionOperators = OperatorList<Conv, ConvTranspose>;

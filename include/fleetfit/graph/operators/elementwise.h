@@ -27,7 +27,6 @@ enum class UnaryKind : std::uint8_t {
 
 struct Unary {
   UnaryKind kind = UnaryKind::abs;
-  bool operator==(const Unary&) const = default;
 };
 
 enum class ElementwiseKind : std::uint8_t {
@@ -55,13 +54,10 @@ enum class ElementwiseKind : std::uint8_t {
 /// Two inputs with numpy's broadcasting; min, max, sum and mean take any number.
 struct Elementwise {
   ElementwiseKind kind = ElementwiseKind::add;
-  bool operator==(const Elementwise&) const = default;
 };
 
 /// Which elements are no numbers: truth values of floats.
-struct IsNaN {
-  bool operator==(const IsNaN&) const = default;
-};
+struct IsNaN {};
 
 using ElementwiseOperators = OperatorList<Unary, Elementwise, IsNaN>;
 

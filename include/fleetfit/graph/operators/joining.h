@@ -8,25 +8,21 @@ namespace fleetfit::graph {
 
 struct Concat {
   std::int64_t axis = 0;
-  bool operator==(const Concat&) const = default;
 };
 
 /// Inputs: x, [sizes]. Without sizes: equal parts, one for each output.
 struct Split {
   std::int64_t axis = 0;
-  bool operator==(const Split&) const = default;
 };
 
 /// Joins tensors along a new axis (TFLite's PACK).
 struct Stack {
   std::int64_t axis = 0;
-  bool operator==(const Stack&) const = default;
 };
 
 /// One output for each index of the axis, which is dropped (TFLite's UNPACK).
 struct Unstack {
   std::int64_t axis = 0;
-  bool operator==(const Unstack&) const = default;
 };
 
 using JoiningOperators = OperatorList<Concat, Split, Stack, Unstack>;

@@ -14,14 +14,12 @@ struct Gemm {
   bool trans_a = false;
   bool trans_b = false;
   bool keep_leading = false;
-  bool operator==(const Gemm&) const = default;
 };
 
 /// Batched product with numpy's rules. `trans_*` swap the last two dimensions of an operand.
 struct MatMul {
   bool trans_a = false;
   bool trans_b = false;
-  bool operator==(const MatMul&) const = default;
 };
 
 /// softmax(Q K^T / sqrt(d)) V with projections. Inputs: q, k, v (sequence x features, with or
@@ -29,7 +27,6 @@ struct MatMul {
 /// features; features).
 struct MultiHeadAttention {
   std::int64_t heads = 1;
-  bool operator==(const MultiHeadAttention&) const = default;
 };
 
 using MatrixOperators = OperatorList<Gemm, MatMul, MultiHeadAttention>;

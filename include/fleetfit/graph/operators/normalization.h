@@ -11,20 +11,17 @@ namespace fleetfit::graph {
 struct BatchNorm {
   float epsilon = 1e-5F;
   Layout layout = Layout::nchw;
-  bool operator==(const BatchNorm&) const = default;
 };
 
 /// Inputs: x, scale, shift (one per channel).
 struct InstanceNorm {
   float epsilon = 1e-5F;
-  bool operator==(const InstanceNorm&) const = default;
 };
 
 /// Normalizes over the dimensions from `axis` on. Inputs: x, scale, [shift].
 struct LayerNorm {
   std::int64_t axis = -1;
   float epsilon = 1e-5F;
-  bool operator==(const LayerNorm&) const = default;
 };
 
 /// Local response normalization across channels.
@@ -34,21 +31,18 @@ struct Lrn {
   float beta = 0.75F;
   float bias = 1;
   Layout layout = Layout::nchw;
-  bool operator==(const Lrn&) const = default;
 };
 
 /// Divides by the p-norm along the axis; p is 1 or 2.
 struct LpNormalization {
   std::int64_t axis = -1;
   std::int64_t p = 2;
-  bool operator==(const LpNormalization&) const = default;
 };
 
 struct Softmax {
   std::int64_t axis = -1;
   bool to_end = false;  ///< over all dimensions from `axis` on together (opsets before 13)
   bool log = false;
-  bool operator==(const Softmax&) const = default;
 };
 
 using NormalizationOperators =

@@ -14,14 +14,12 @@ struct Pool {
   Window window;
   bool count_include_pad = false;
   Layout layout = Layout::nchw;
-  bool operator==(const Pool&) const = default;
 };
 
 /// Pools each channel to one element, keeping the rank.
 struct GlobalPool {
   PoolKind kind = PoolKind::average;
   Layout layout = Layout::nchw;
-  bool operator==(const GlobalPool&) const = default;
 };
 
 using PoolingOperators = OperatorList<Pool, GlobalPool>;

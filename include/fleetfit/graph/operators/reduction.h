@@ -26,7 +26,6 @@ struct Reduce {
   ReduceKind kind = ReduceKind::mean;
   Ints axes;
   bool keep_dims = true;
-  bool operator==(const Reduce&) const = default;
 };
 
 struct ArgExtreme {
@@ -35,7 +34,6 @@ struct ArgExtreme {
   bool keep_dims = true;
   bool select_last = false;
   DType index_type = DType::i64;
-  bool operator==(const ArgExtreme&) const = default;
 };
 
 /// Inputs: x, k. Outputs: values, indices.
@@ -43,7 +41,6 @@ struct TopK {
   std::int64_t axis = -1;
   bool largest = true;
   bool sorted = true;
-  bool operator==(const TopK&) const = default;
 };
 
 using ReductionOperators = OperatorList<Reduce, ArgExtreme, TopK>;

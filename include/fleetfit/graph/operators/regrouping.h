@@ -11,30 +11,23 @@ struct DepthToSpace {
   std::int64_t block = 1;
   bool column_row_depth = false;  ///< ONNX's CRD mode
   Layout layout = Layout::nchw;
-  bool operator==(const DepthToSpace&) const = default;
 };
 
 struct SpaceToDepth {
   std::int64_t block = 1;
   Layout layout = Layout::nchw;
-  bool operator==(const SpaceToDepth&) const = default;
 };
 
 /// TFLite's SPACE_TO_BATCH_ND on NHWC. Inputs: x, block, pads (spatial x 2).
-struct SpaceToBatch {
-  bool operator==(const SpaceToBatch&) const = default;
-};
+struct SpaceToBatch {};
 
 /// TFLite's BATCH_TO_SPACE_ND on NHWC. Inputs: x, block, crops (spatial x 2).
-struct BatchToSpace {
-  bool operator==(const BatchToSpace&) const = default;
-};
+struct BatchToSpace {};
 
 /// Reads channels as groups x rest and swaps the two.
 struct ChannelShuffle {
   std::int64_t groups = 1;
   Layout layout = Layout::nchw;
-  bool operator==(const ChannelShuffle&) const = default;
 };
 
 using RegroupingOperators =

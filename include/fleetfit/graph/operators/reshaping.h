@@ -9,38 +9,27 @@ namespace fleetfit::graph {
 
 struct Transpose {
   Ints perm;
-  bool operator==(const Transpose&) const = default;
 };
 
 /// Inputs: x, shape (0 copies the input's extent unless allow_zero; one -1 takes the rest).
 struct Reshape {
   bool allow_zero = false;
-  bool operator==(const Reshape&) const = default;
 };
 
 struct Flatten {
   std::int64_t axis = 1;
-  bool operator==(const Flatten&) const = default;
 };
 
 /// Inputs: x, [axes].
-struct Squeeze {
-  bool operator==(const Squeeze&) const = default;
-};
+struct Squeeze {};
 
 /// Inputs: x, axes.
-struct Unsqueeze {
-  bool operator==(const Unsqueeze&) const = default;
-};
+struct Unsqueeze {};
 
-struct Identity {
-  bool operator==(const Identity&) const = default;
-};
+struct Identity {};
 
 /// Does nothing at inference.
-struct Dropout {
-  bool operator==(const Dropout&) const = default;
-};
+struct Dropout {};
 
 using ReshapingOperators =
     OperatorList<Transpose, Reshape, Flatten, Squeeze, Unsqueeze, Identity, Dropout>;

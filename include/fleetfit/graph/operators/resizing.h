@@ -11,7 +11,6 @@ enum class PadMode : std::uint8_t { constant, reflect, edge };
 /// Inputs: x, pads (begins, then ends), [value].
 struct Pad {
   PadMode mode = PadMode::constant;
-  bool operator==(const Pad&) const = default;
 };
 
 enum class ResizeMode : std::uint8_t { nearest, linear, cubic };
@@ -31,7 +30,6 @@ struct Resize {
   CoordinateMode coordinates = CoordinateMode::half_pixel;
   NearestMode nearest = NearestMode::round_prefer_floor;
   float cubic_coefficient = -0.75F;
-  bool operator==(const Resize&) const = default;
 };
 
 using ResizingOperators = OperatorList<Pad, Resize>;

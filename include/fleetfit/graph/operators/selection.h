@@ -11,29 +11,21 @@ namespace fleetfit::graph {
 /// element) are then dropped.
 struct Slice {
   Ints squeezed;
-  bool operator==(const Slice&) const = default;
 };
 
 /// Inputs: x, indices.
 struct Gather {
   std::int64_t axis = 0;
-  bool operator==(const Gather&) const = default;
 };
 
 /// Inputs: condition, a, b.
-struct Where {
-  bool operator==(const Where&) const = default;
-};
+struct Where {};
 
 /// Inputs: x, shape.
-struct Expand {
-  bool operator==(const Expand&) const = default;
-};
+struct Expand {};
 
 /// Inputs: x, repeats.
-struct Tile {
-  bool operator==(const Tile&) const = default;
-};
+struct Tile {};
 
 using SelectionOperators = OperatorList<Slice, Gather, Where, Expand, Tile>;
 
