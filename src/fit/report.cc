@@ -1,10 +1,7 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/json.h"
@@ -24,7 +21,7 @@ ordered_json number(double value) {
 
 ordered_json budget_json(const FitBudget& budget) {
   ordered_json json{{"cost", to_string(budget.quantity)}, {"limit", number(budget.limit)}};
-  if (budget.quantity == Quantity::latency_ms) json["of"] = budget.statistic;
+  if (budget.quantity == space::Quantity::latency_ms) json["of"] = budget.statistic;
   if (budget.share) json["share"] = *budget.share;
   return json;
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <system_error>
 
 #include "fleetfit/core/companion.h"
 #include "fleetfit/core/sha256.h"
