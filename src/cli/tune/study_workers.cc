@@ -39,7 +39,7 @@ struct WorkFlags {
   bool until_input_ends = false;
 };
 
-Result<int> work(const Context& context, const WorkFlags& flags, const std::stop_token& stop) {
+Result<Verdict> work(const Context& context, const WorkFlags& flags, const std::stop_token& stop) {
   const core::SystemClock clock;
   FLEETFIT_ASSIGN(auto workplace, app::open_workplace_patiently(context.flags.store, clock, stop));
   study::WorkRequest request{.study = flags.study,
@@ -51,7 +51,7 @@ Result<int> work(const Context& context, const WorkFlags& flags, const std::stop
   if (flags.folder.empty()) {
     FLEETFIT_ASSIGN(request.folder, study::default_study_folder(context.flags.store));
   }
-  return study::work_on_study(app::study_place(workplace), request, stop).map([] { return 0; });
+  return study::work_on_study(app::study_place(workplace), request, stop).map(done);
 }
 
 }  // namespace
