@@ -181,6 +181,10 @@ bool FleetAgent::send_events() {
   if (!reply) {
     if (!is_about_the_message(reply.error())) return failed("events", reply.error());
     log_(fmt::format("{} events were refused: {}", events.size(), reply.error().message));
+  } else if (const auto dropped =
+                 core::JsonView(*reply, "events").integer_or("dropped", 0, {.min = 0});
+             dropped && *dropped > 0) {
+    log_(fmt::format("the server has dropped {} of {} events", *dropped, events.size()));
   }
   spool_.remove_events(events.back().sequence);
   backoff_.succeeded();

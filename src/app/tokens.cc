@@ -14,6 +14,7 @@
 
 #include "fleetfit/core/file_descriptor.h"
 #include "fleetfit/core/json.h"
+#include "fleetfit/core/move_file.h"
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/fleet/messages.h"
 #include "fleetfit/report/words.h"
@@ -46,6 +47,14 @@ Status check(const TokenRequest& request, store::Time now) {
   if (!request.device.empty())
     if (auto named = fleet::check_name(request.device); !named)
       return core::within("device", std::move(named.error()));
+  constexpr std::int64_t kMostDevices = 1'000'000;
+  const bool registers_many = request.role == store::Role::agent && request.device.empty();
+  if (request.devices && !registers_many)
+    return fail(ErrorCode::invalid_input,
+                "devices: it is for tokens of the role agent that are bound to no device");
+  if (request.devices && (*request.devices < 0 || *request.devices > kMostDevices))
+    return fail(ErrorCode::invalid_input,
+                fmt::format("devices: expected a whole number from 0 to {}", kMostDevices));
   if (request.expires && *request.expires <= now)
     return fail(ErrorCode::invalid_input, "expires: the token would have expired already");
   return {};
@@ -75,6 +84,7 @@ class SecretFile {
       return fail(ErrorCode::io,
                   fmt::format("cannot write {}: {}", path_.string(), core::system_message(errno)));
     file_.close();
+    core::sync_folder(path_.parent_path());
     return {};
   }
 
@@ -88,7 +98,8 @@ class SecretFile {
 
 Result<TokenRequest> request_of(const NewToken& wanted, store::Time now) {
   FLEETFIT_ASSIGN(const auto role, core::parse_name<store::Role>(wanted.role));
-  TokenRequest request{.name = wanted.name, .role = role, .device = wanted.device};
+  TokenRequest request{
+      .name = wanted.name, .role = role, .device = wanted.device, .devices = wanted.devices};
   if (wanted.lifetime.empty()) return request;
   FLEETFIT_ASSIGN(const auto lifetime, core::within("expires", parse_lifetime(wanted.lifetime)));
   request.expires = now + lifetime;
@@ -119,7 +130,8 @@ Result<CreatedToken> create_token(store::FleetStore& fleet, const TokenRequest& 
                     .hash = core::sha256_hex(created.token),
                     .device = request.device,
                     .created = now,
-                    .expires = request.expires};
+                    .expires = request.expires,
+                    .devices = request.devices.value_or(store::kDevicesOfToken)};
   FLEETFIT_ASSIGN(created.record.id, fleet.add_token(created.record));
   return created;
 }
@@ -192,11 +204,17 @@ std::string_view state_of(const store::TokenRecord& token, store::Time now) {
   return is_valid(token, now) ? "valid" : "expired";
 }
 
+std::optional<std::int64_t> most_devices(const store::TokenRecord& token) {
+  if (token.role != store::Role::agent || !token.device.empty()) return std::nullopt;
+  return token.devices;
+}
+
 nlohmann::ordered_json to_json(const store::TokenRecord& token, store::Time now) {
   return {{"id", token.id},
           {"name", token.name},
           {"role", store::to_string(token.role)},
           {"device", token.device},
+          {"devices", core::or_null(most_devices(token))},
           {"state", state_of(token, now)},
           {"created", report::date_text(token.created)},
           {"expires", date_or_null(token.expires)},

@@ -48,7 +48,7 @@ std::string report_text(const app::AdaptReport& report) {
       with_prefix(report.peak_memory_bytes, "B"));
 }
 
-Result<int> run_adapt(Context& context, AdaptFlags& flags, const std::stop_token& stop) {
+Result<Verdict> run_adapt(Context& context, AdaptFlags& flags, const std::stop_token& stop) {
   auto& request = flags.request;
   if (!flags.public_key.empty()) request.public_key = flags.public_key;
   request.seed = context.flags.seed;
@@ -57,7 +57,8 @@ Result<int> run_adapt(Context& context, AdaptFlags& flags, const std::stop_token
   FLEETFIT_ASSIGN(const auto report,
                   app::adapt_bundle(workplace, request, context.progress(), stop));
   context.show(report, report_text);
-  return report.best && !report.stopped ? 0 : 1;
+  if (report.stopped) return Verdict::failed("the search was stopped before its end");
+  return done_if(report.best.has_value(), "no subnet keeps the budget");
 }
 
 void add_search_flags(CLI::App& verb, AdaptFlags& flags) {

@@ -66,14 +66,15 @@ Result<core::CompanionOutput> check_flags(const study::Training& training) {
 }
 
 /// The whole command as a study of one trial, here or on a cluster.
-Result<int> run_as_study(Context& context, const StudyWorkers& where,
-                         const study::Training& training) {
+Result<Verdict> run_as_study(Context& context, const StudyWorkers& where,
+                             const study::Training& training) {
   FLEETFIT_ASSIGN(const auto checked, check_flags(training));
   if (checked.status.signal != 0)
     return fail(ErrorCode::device_failed,
                 fmt::format("{} ended by {}", kTrainer, core::to_string(checked.status)));
   context.print(checked.output);  // the help, if that was asked for
-  if (!checked.status.succeeded() || !checked.output.empty()) return checked.status.code;
+  if (!checked.status.succeeded() || !checked.output.empty())
+    return Verdict::of_other_program(checked.status.code);
   heed_silence(context, training.flags);
   FLEETFIT_ASSIGN(auto text, study::study_of_training(training));
   FLEETFIT_ASSIGN(auto request, study_request(context, where, std::move(text), training.verb));
@@ -85,7 +86,7 @@ Result<int> run_as_study(Context& context, const StudyWorkers& where,
                                       {.executor = *executor, .progress = context.progress()},
                                       interrupt.token()));
   context.print(told);
-  return 0;
+  return done();
 }
 
 /// OpenMP's threads would otherwise spin all the time between operators.
@@ -95,7 +96,7 @@ void calm_openmp() {
 }
 
 /// Takes the flags that are ours out of the companion's: where it is done, and who keeps account.
-Result<int> do_companions_work(Context& context, std::vector<std::string> arguments) {
+Result<Verdict> do_companions_work(Context& context, std::vector<std::string> arguments) {
   const auto executor = take_option(arguments, "--executor");
   const auto store = take_option(arguments, "--store");
   const auto resources = take_option(arguments, "--resources");
@@ -134,7 +135,7 @@ void add_agent(CLI::App& program, Context& context) {
   verb->set_help_flag();
   verb->fallthrough(false);
   verb->prefix_command();
-  context.on(verb, [verb]() -> Result<int> {
+  context.on(verb, [verb]() -> Result<Verdict> {
     return tl::unexpected(core::become_companion(kAgent, verb->remaining()));
   });
 }

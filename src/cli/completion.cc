@@ -232,9 +232,9 @@ void add_completion(CLI::App& program, Context& context) {
        {std::pair("bash", &bash_completion), std::pair("zsh", &zsh_completion)}) {
     auto* verb = completion->add_subcommand(shell, fmt::format("For {}", shell));
     verb->footer(fmt::format("Example:\n  source <(fleetfit completion {})", shell));
-    context.on(verb, [&program, &context, script]() -> Result<int> {
+    context.on(verb, [&program, &context, script]() -> Result<Verdict> {
       context.print(script(command_tree(program)));
-      return 0;
+      return done();
     });
   }
 
@@ -243,9 +243,9 @@ void add_completion(CLI::App& program, Context& context) {
       add_verb<std::string>(program, "man-page", "Write the manual's page fleetfit(1)");
   man->group("");
   man->add_option("--date", *date, "The page's date")->required();
-  context.on(man, [&program, &context, date]() -> Result<int> {
+  context.on(man, [&program, &context, date]() -> Result<Verdict> {
     context.print(man_page(command_tree(program), *date));
-    return 0;
+    return done();
   });
 }
 

@@ -79,7 +79,7 @@ void add_add(CLI::App& device, Context& context) {
       "CPU time, memory and frequency are limited by the kernel, which mostly takes root.\n\n"
       "Example:\n  fleetfit device add ort --runtime onnxruntime --threads 2\n"
       "  fleetfit device add weak --cpu-quota 25 --memory-limit 256M");
-  context.on(verb, [flags, &context]() -> Result<int> {
+  context.on(verb, [flags, &context]() -> Result<Verdict> {
     if (flags->replace) flags->request.existing = app::ExistingDevice::replace;
     FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
     return context.show(app::add_device(workplace, flags->request), device_text);
@@ -89,7 +89,7 @@ void add_add(CLI::App& device, Context& context) {
 void add_list(CLI::App& device, Context& context) {
   auto* verb = device.add_subcommand("list", "List the devices; 'local' is always there");
   verb->footer("Example:\n  fleetfit device list --json");
-  context.on(verb, [&context]() -> Result<int> {
+  context.on(verb, [&context]() -> Result<Verdict> {
     FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
     return context.show(app::list_devices(workplace), devices_text);
   });
@@ -100,7 +100,7 @@ void add_show(CLI::App& device, Context& context) {
       add_verb<std::string>(device, "show", "Say all about a device, and whether it has changed");
   verb->add_option("NAME", *name, "The device")->required();
   verb->footer("Example:\n  fleetfit device show local");
-  context.on(verb, [name, &context]() -> Result<int> {
+  context.on(verb, [name, &context]() -> Result<Verdict> {
     FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
     return context.show(app::show_device(workplace, *name), device_text);
   });
@@ -111,11 +111,11 @@ void add_remove(CLI::App& device, Context& context) {
       add_verb<std::string>(device, "remove", "Forget a device; its measurements stay");
   verb->add_option("NAME", *name, "The device")->required();
   verb->footer("Example:\n  fleetfit device remove weak");
-  context.on(verb, [name, &context]() -> Result<int> {
+  context.on(verb, [name, &context]() -> Result<Verdict> {
     FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
     FLEETFIT_TRY(app::remove_device(workplace, *name));
     if (context.flags.json) context.print(nlohmann::ordered_json{{"removed", *name}});
-    return 0;
+    return done();
   });
 }
 
@@ -155,7 +155,7 @@ struct ProbeFlags {
   std::string roofline;
 };
 
-Result<int> run_probe(Context& context, const ProbeFlags& flags, const std::stop_token& stop) {
+Result<Verdict> run_probe(Context& context, const ProbeFlags& flags, const std::stop_token& stop) {
   app::ProbeRequest request{.threads = context.threads(), .seconds = flags.seconds};
   if (!flags.roofline.empty()) request.roofline = flags.roofline;
   FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
@@ -196,9 +196,8 @@ void add_runtime(CLI::App& program, Context& context) {
       "runtime", "Execute models for another process (docs/formats/runtime.md)");
   verb->group("");
   verb->footer("Example:\n  fleetfit device add other --runtime 'exec:fleetfit runtime'");
-  context.on(verb, []() -> Result<int> {
-    return app::serve_engine(std::cin, std::cout).map([] { return 0; });
-  });
+  context.on(verb,
+             []() -> Result<Verdict> { return app::serve_engine(std::cin, std::cout).map(done); });
 }
 
 }  // namespace fleetfit::cli

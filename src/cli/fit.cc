@@ -99,13 +99,17 @@ std::string report_text(const fit::FitReport& report) {
   return text + fmt::format("\nreport: {}\n", report.page.string());
 }
 
-Result<int> run_fit(Context& context, app::FitRequest& request, const std::stop_token& stop) {
+Result<Verdict> run_fit(Context& context, app::FitRequest& request, const std::stop_token& stop) {
   request.seed = context.flags.seed;
   request.threads = context.threads();
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
   FLEETFIT_ASSIGN(const auto report, app::fit_fleet(workplace, request, context.progress(), stop));
   context.show(report, report_text(report));
-  return report.all_fitted() ? 0 : 1;
+  std::vector<std::string> without;
+  for (const auto& device : report.devices)
+    if (device.state != fit::FitState::fitted && device.state != fit::FitState::predicted)
+      without.push_back(fmt::format("{} ({})", device.name, to_string(device.state)));
+  return done_if(without.empty(), fmt::format("no network for {}", fmt::join(without, ", ")));
 }
 
 }  // namespace

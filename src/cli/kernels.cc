@@ -79,16 +79,17 @@ Result<app::KernelsRequest> request_of(const KernelsFlags& flags) {
   return request;
 }
 
-Result<int> verify(Context& context, const KernelsFlags& flags, app::KernelsRequest request) {
+Result<Verdict> verify(Context& context, const KernelsFlags& flags, app::KernelsRequest request) {
   FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
   FLEETFIT_ASSIGN(const auto check, app::verify_kernels(workplace, {.kernels = std::move(request),
                                                                     .device = flags.device,
                                                                     .threads = context.threads()}));
   context.show(check, check_text);
-  return check.pass() ? 0 : 1;
+  return done_if(check.pass(), fmt::format("{} kernels are not those that {} has run",
+                                           check.differences.size(), flags.device));
 }
 
-Result<int> run_kernels(Context& context, const KernelsFlags& flags) {
+Result<Verdict> run_kernels(Context& context, const KernelsFlags& flags) {
   FLEETFIT_ASSIGN(auto request, request_of(flags));
   if (flags.verify) return verify(context, flags, std::move(request));
   return context.show(app::list_kernels(request), kernels_text);

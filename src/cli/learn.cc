@@ -69,7 +69,7 @@ Result<app::Workplace> workplace_for(const Context& context, const app::LearnDat
   return measures(data) ? context.open_workplace() : context.open_existing_workplace();
 }
 
-Result<int> run_train(Context& context, TrainFlags flags, const std::stop_token& stop) {
+Result<Verdict> run_train(Context& context, TrainFlags flags, const std::stop_token& stop) {
   auto& request = flags.request;
   FLEETFIT_TRY(add_measured(flags.measured, request.data));
   request.training.seed = context.flags.seed;
@@ -139,12 +139,12 @@ std::string answer_text(const app::LearnApplyReport& report) {
   return text;
 }
 
-Result<int> run_apply(Context& context, app::LearnApplyRequest request) {
+Result<Verdict> run_apply(Context& context, app::LearnApplyRequest request) {
   request.seed = context.flags.seed;
   request.threads = context.threads();
   FLEETFIT_ASSIGN(const auto report, app::learn_apply(request));
   context.show(report, answer_text);
-  return report.answer.keeps_limits ? 0 : 1;
+  return done_if(report.answer.keeps_limits, "no design is sure enough to keep the limits");
 }
 
 void add_apply(CLI::App& learn, Context& context) {
@@ -171,7 +171,8 @@ void add_apply(CLI::App& learn, Context& context) {
   context.on(verb, request, run_apply);
 }
 
-Result<int> run_bulk(Context& context, app::LearnBulkRequest request, const std::stop_token& stop) {
+Result<Verdict> run_bulk(Context& context, app::LearnBulkRequest request,
+                         const std::stop_token& stop) {
   request.seed = context.flags.seed;
   request.threads = context.threads();
   FLEETFIT_ASSIGN(const auto report, app::learn_bulk(request, context.progress(), stop));
@@ -240,7 +241,7 @@ std::vector<std::string> names_of(const std::string& text) {
   return names;
 }
 
-Result<int> run_eval(Context& context, EvalFlags flags, const std::stop_token& stop) {
+Result<Verdict> run_eval(Context& context, EvalFlags flags, const std::stop_token& stop) {
   auto& request = flags.request;
   for (const auto& split : flags.splits) request.splits.push_back(names_of(split));
   request.training.seed = context.flags.seed;

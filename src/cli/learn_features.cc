@@ -52,7 +52,7 @@ std::string made_text(const app::MadeFeatures& made, const std::string& output) 
   return text;
 }
 
-Result<int> run(const Context& context, const Flags& flags) {
+Result<Verdict> run(const Context& context, const Flags& flags) {
   FLEETFIT_ASSIGN(const auto request, request_of(context, flags));
   FLEETFIT_ASSIGN(const auto made, app::make_device_features(request));
   FLEETFIT_TRY(app::write_features(made, flags.output));

@@ -119,10 +119,19 @@ std::string results_text(const std::vector<MeasuredModel>& results, const Global
   return remarks.empty() ? text : text + "\n" + remarks;
 }
 
-bool all_good(const std::vector<MeasuredModel>& results) {
-  return std::ranges::all_of(results, [](const MeasuredModel& r) {
-    return r.measurement.status == measure::MeasurementStatus::ok;
-  });
+struct MeasuredOf {
+  std::size_t wanted = 0;
+  std::size_t measured = 0;
+  std::vector<std::string> failures = {};  ///< those of them that are no good, each with its reason
+};
+
+Verdict verdict_of(const MeasuredOf& what) {
+  if (what.measured < what.wanted)
+    return Verdict::failed(fmt::format("{} of {} were measured", what.measured, what.wanted));
+  if (what.failures.empty()) return done();
+  const auto more = what.failures.size() - 1;
+  return Verdict::failed(what.failures.front() +
+                         (more > 0 ? fmt::format("; and {} more", more) : ""));
 }
 
 Result<std::optional<measure::PowerModel>> power_model(const MeasureFlags& flags) {
@@ -167,15 +176,20 @@ Result<app::DesignsRequest> designs_of(const Context& context, const MeasureFlag
   return request;
 }
 
-Result<int> measure_files(Context& context, const MeasureFlags& flags,
-                          const std::stop_token& stop) {
+Result<Verdict> measure_files(Context& context, const MeasureFlags& flags,
+                              const std::stop_token& stop) {
   FLEETFIT_ASSIGN(const auto request, request_of(context, flags));
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
   FLEETFIT_ASSIGN(const auto results,
                   app::measure_models(workplace, request, context.progress(), stop));
   context.show(results, results_text(results, context.flags));
-  const bool complete = results.size() == request.models.size() * request.devices.size();
-  return complete && all_good(results) ? 0 : 1;
+  std::vector<std::string> failures;
+  for (const auto& [model, measurement, against, meter] : results)
+    if (measurement.status != measure::MeasurementStatus::ok)
+      failures.push_back(fmt::format("{}: {}", model, measurement.reason));
+  return verdict_of({.wanted = request.models.size() * request.devices.size(),
+                     .measured = results.size(),
+                     .failures = std::move(failures)});
 }
 
 struct StatusCounts {
@@ -271,8 +285,8 @@ Result<std::vector<MeasuredDesign>> measure_on_cluster(Context& context, const M
       *executor, context.progress(), stop);
 }
 
-Result<int> measure_space(Context& context, const MeasureFlags& flags,
-                          const std::stop_token& stop) {
+Result<Verdict> measure_space(Context& context, const MeasureFlags& flags,
+                              const std::stop_token& stop) {
   FLEETFIT_ASSIGN(const auto request, designs_of(context, flags));
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
   FLEETFIT_ASSIGN(const auto results,
@@ -280,14 +294,17 @@ Result<int> measure_space(Context& context, const MeasureFlags& flags,
                       ? measure_on_cluster(context, flags, request, workplace, stop)
                       : app::measure_designs(workplace, request, context.progress(), stop));
   context.show(results, designs_text(results, request.devices));
-  const bool complete = results.size() == request.samples * request.devices.size();
-  const bool good = std::ranges::all_of(results, [](const MeasuredDesign& r) {
-    return r.record.status == store::MeasurementStatus::ok;
-  });
-  return complete && good ? 0 : 1;
+  std::vector<std::string> failures;
+  for (const auto& [number, known, record] : results)
+    if (record.status != store::MeasurementStatus::ok)
+      failures.push_back(fmt::format("design {} on {}: {}", number, record.device, record.reason));
+  return verdict_of({.wanted = request.samples * request.devices.size(),
+                     .measured = results.size(),
+                     .failures = std::move(failures)});
 }
 
-Result<int> run_measure(Context& context, const MeasureFlags& flags, const std::stop_token& stop) {
+Result<Verdict> run_measure(Context& context, const MeasureFlags& flags,
+                            const std::stop_token& stop) {
   if (flags.space.empty()) {
     if (flags.executor != "local")
       return fail(ErrorCode::invalid_input, "--executor slurm goes with a --space");
@@ -324,7 +341,7 @@ void add_export(CLI::App& measure, Context& context, const MeasureFlags& measure
       "A cell is the median in ms of the newest good measurement, empty if there is none.\n\n"
       "Example:\n  fleetfit measure export -o latency.csv\n"
       "  fleetfit measure export --space icpe -o icpe.csv");
-  context.on(verb, [flags, &context, &measure_flags]() -> Result<int> {
+  context.on(verb, [flags, &context, &measure_flags]() -> Result<Verdict> {
     if (!measure_flags.files.empty()) {
       return fail(ErrorCode::invalid_input,
                   "measure export takes no FILE; a file of that name is ./export");

@@ -116,7 +116,7 @@ void add_inspect(CLI::App& model, Context& context) {
   verb->footer(
       "Example:\n  fleetfit model inspect mobilenet_v2.onnx\n  fleetfit model inspect "
       "detector.onnx --dim height=320 --dim width=320 --json");
-  context.on(verb, [flags, &context]() -> Result<int> {
+  context.on(verb, [flags, &context]() -> Result<Verdict> {
     FLEETFIT_ASSIGN(const auto options, model_options(flags->open));
     FLEETFIT_ASSIGN(const auto summary, app::inspect_model(flags->file, options));
     return context.show(summary, summary_text(summary, flags->ops));
@@ -140,26 +140,26 @@ std::string zoo_text(const std::vector<app::ZooSummary>& networks) {
   return table.text();
 }
 
-Result<int> list_networks(Context& context, const ZooFlags& flags) {
+Result<Verdict> list_networks(Context& context, const ZooFlags& flags) {
   if (flags.name.empty()) return context.show(app::list_zoo(context.threads()), zoo_text);
   FLEETFIT_ASSIGN(const auto network, app::show_zoo_network(flags.name, flags.request));
   return context.show(std::vector{network}, zoo_text);
 }
 
-Result<int> write_whole_zoo(Context& context, const ZooFlags& flags) {
+Result<Verdict> write_whole_zoo(Context& context, const ZooFlags& flags) {
   FLEETFIT_ASSIGN(const auto written,
                   app::write_zoo(flags.output, flags.request, context.progress()));
   return context.show(written, fmt::format("{}: {} networks\n", flags.output, written.size()));
 }
 
-Result<int> write_one_network(Context& context, const ZooFlags& flags) {
+Result<Verdict> write_one_network(Context& context, const ZooFlags& flags) {
   FLEETFIT_ASSIGN(const auto written,
                   app::write_zoo_network(flags.name, flags.output, flags.request));
   return context.show(written, fmt::format("{}: {}\n", written.file,
                                            bytes_text(static_cast<std::int64_t>(written.bytes))));
 }
 
-Result<int> run_zoo(Context& context, ZooFlags& flags) {
+Result<Verdict> run_zoo(Context& context, ZooFlags& flags) {
   flags.request.seed = context.flags.seed;
   if (flags.all && !flags.name.empty())
     return fail(ErrorCode::invalid_input, "zoo takes a NAME or --all, not both");

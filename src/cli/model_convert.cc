@@ -40,7 +40,7 @@ std::string quantized_text(const app::QuantizeSummary& summary) {
                     100 * drop);
 }
 
-Result<int> quantize(Context& context, ConvertFlags& flags, app::ModelOptions options) {
+Result<Verdict> quantize(Context& context, ConvertFlags& flags, app::ModelOptions options) {
   if (flags.quantize.calibrate.empty()) {
     return fail(ErrorCode::invalid_input, "--precision int8 needs --calibrate DATASET or random");
   }
@@ -53,7 +53,7 @@ Result<int> quantize(Context& context, ConvertFlags& flags, app::ModelOptions op
   return context.show(app::quantize_model(request, context.progress()), quantized_text);
 }
 
-Result<int> run_convert(Context& context, ConvertFlags& flags) {
+Result<Verdict> run_convert(Context& context, ConvertFlags& flags) {
   FLEETFIT_ASSIGN(auto options, model_options(flags.open));
   if (flags.precision == "int8") return quantize(context, flags, std::move(options));
   if (!flags.precision.empty() && flags.precision != "fp32") {

@@ -56,7 +56,7 @@ std::string check_text(const app::CheckReport& report) {
                                     report.pass ? "pass" : "FAIL", report.bound);
 }
 
-Result<int> run_run(Context& context, RunFlags& flags) {
+Result<Verdict> run_run(Context& context, RunFlags& flags) {
   FLEETFIT_ASSIGN(auto options, model_options(flags.open));
   FLEETFIT_ASSIGN(auto inputs, parse_inputs(flags.inputs));
   auto& request = flags.request;
@@ -77,7 +77,7 @@ struct CheckFlags {
   OpenDimensionFlags open;
 };
 
-Result<int> run_check(Context& context, CheckFlags& flags) {
+Result<Verdict> run_check(Context& context, CheckFlags& flags) {
   FLEETFIT_ASSIGN(auto options, model_options(flags.open));
   auto& request = flags.request;
   request.model = flags.file;
@@ -87,7 +87,8 @@ Result<int> run_check(Context& context, CheckFlags& flags) {
   FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
   FLEETFIT_ASSIGN(const auto report, app::check_model(workplace, request));
   context.show(report, check_text);
-  return report.pass ? 0 : 1;
+  return done_if(report.pass,
+                 fmt::format("{}: outputs differ by {} or more", flags.file, report.bound));
 }
 
 }  // namespace

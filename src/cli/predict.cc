@@ -99,8 +99,8 @@ struct TrainFlags {
   NetworkFlags networks;
 };
 
-Result<int> train_on_table(const Context& context, const TrainFlags& flags,
-                           const std::stop_token& stop) {
+Result<Verdict> train_on_table(const Context& context, const TrainFlags& flags,
+                               const std::stop_token& stop) {
   if (flags.networks.space.empty())
     return fail(ErrorCode::invalid_input, "--table needs --space, which is required");
   const auto table = app::table_column_from(flags.table);
@@ -122,8 +122,8 @@ Result<int> train_on_table(const Context& context, const TrainFlags& flags,
                       trained_on_table_text);
 }
 
-Result<int> train_on_device(Context& context, const TrainFlags& flags,
-                            const std::stop_token& stop) {
+Result<Verdict> train_on_device(Context& context, const TrainFlags& flags,
+                                const std::stop_token& stop) {
   const auto method = core::parse_name<predict::Method>(flags.method);
   if (!method) return core::within("--method", method.error());
   FLEETFIT_ASSIGN(auto networks, networks_of(context, flags.networks));
@@ -168,12 +168,13 @@ void add_train(CLI::App& predict, Context& context) {
       "  fleetfit predict train --device local --space icpe --samples 30 -o local.json\n"
       "  fleetfit predict train --table cells.csv#pixel3 --space nasbench201 --samples 100 -o "
       "p.json");
-  context.on(verb, [flags, device, table, &context](const std::stop_token& stop) -> Result<int> {
-    if (table->count() > 0) return train_on_table(context, *flags, stop);
-    if (device->count() == 0)
-      return fail(ErrorCode::invalid_input, "--device or --table is required");
-    return train_on_device(context, *flags, stop);
-  });
+  context.on(verb,
+             [flags, device, table, &context](const std::stop_token& stop) -> Result<Verdict> {
+               if (table->count() > 0) return train_on_table(context, *flags, stop);
+               if (device->count() == 0)
+                 return fail(ErrorCode::invalid_input, "--device or --table is required");
+               return train_on_device(context, *flags, stop);
+             });
 }
 
 std::string kernels_text(const predict::PredictedModel& model) {
@@ -245,7 +246,7 @@ void add_predict_run(CLI::App& predict, Context& context) {
       "--json).\n\n"
       "Example:\n  fleetfit predict run local.json mobilenet_v2.onnx\n"
       "  fleetfit predict run p.json --design 334131 --design 421211");
-  context.on(verb, [flags, files, designs, &context]() -> Result<int> {
+  context.on(verb, [flags, files, designs, &context]() -> Result<Verdict> {
     if (designs->count() > 0)
       return context.show(app::predict_designs(flags->predictor, flags->designs),
                           predicted_designs_text);
@@ -313,7 +314,7 @@ void add_eval(CLI::App& predict, Context& context) {
       "Designs and models that the predictor was trained with are left out.\n\nExample:\n"
       "  fleetfit predict eval local.json --space icpe --samples 20 --plot local.html\n"
       "  fleetfit predict eval p.json --table cells.csv#pixel3");
-  context.on(verb, [flags, table, &context](const std::stop_token& stop) -> Result<int> {
+  context.on(verb, [flags, table, &context](const std::stop_token& stop) -> Result<Verdict> {
     if (table->count() > 0) {
       FLEETFIT_ASSIGN(const auto column,
                       core::within("--table", app::table_column_from(flags->table)));

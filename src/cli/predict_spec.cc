@@ -14,7 +14,7 @@ struct SpecFlags {
   std::string accelerator;
 };
 
-Result<int> write_spec(const Context& context, const SpecFlags& flags) {
+Result<Verdict> write_spec(const Context& context, const SpecFlags& flags) {
   auto request = flags.request;
   request.specification = flags.roofline;
   if (!flags.accelerator.empty()) {
@@ -51,7 +51,7 @@ void add_predict_spec(CLI::App& predict, Context& context) {
       "Its numbers are always predicted; predict run takes the file.\n\nExample:\n"
       "  fleetfit predict spec board --gflops 30 --gbytes 4 -o board.json\n"
       "  fleetfit predict spec fpga --accelerator zcu102-3 --precision int8 -o fpga.json");
-  context.on(verb, [gflops, flags, &context]() -> Result<int> {
+  context.on(verb, [gflops, flags, &context]() -> Result<Verdict> {
     if (gflops->count() == 0 && flags->accelerator.empty())
       return fail(ErrorCode::invalid_input, "--gflops and --gbytes, or --accelerator, is required");
     return write_spec(context, *flags);

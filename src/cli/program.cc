@@ -18,6 +18,10 @@
 namespace fleetfit::cli {
 namespace {
 
+// A status without its reason does not compile.
+static_assert(!std::is_convertible_v<int, Verdict> && !std::is_constructible_v<Verdict, int>);
+static_assert(!std::is_convertible_v<Result<int>, Result<Verdict>>);
+
 bool is_shown_in_help(const CLI::App* verb) { return !verb->get_group().empty(); }
 
 void add_global_flags(CLI::App& program, GlobalFlags& flags) {
@@ -49,7 +53,8 @@ int run_action(Context& context) {
     return core::report("no verb was given; 'fleetfit --help' lists them", core::kBadInput);
   const auto result = context.action();
   if (!result) return core::report(result.error());
-  return *result;
+  if (!result->reason().empty()) core::report(result->reason(), result->status());
+  return result->status();
 }
 
 int parse_and_run(int argc, char** argv) {
@@ -83,6 +88,7 @@ int parse_and_run(int argc, char** argv) {
   add_companion_verbs(program, context);
   add_serving_run(program, context);
   add_runtime(program, context);
+  add_upload_kind(program, context);
   add_completion(program, context);
   show_presets(program);
   try {
@@ -131,7 +137,7 @@ CLI::App& add_group(CLI::App& program, Context& context, const std::string& name
   auto* group = program.add_subcommand(name, what);
   group->footer(footer);
   group->require_subcommand(0, 1);
-  context.on(group, [group]() -> Result<int> {
+  context.on(group, [group]() -> Result<Verdict> {
     const auto verbs = group->get_subcommands(is_shown_in_help);
     std::string names;
     for (const auto* verb : verbs) {

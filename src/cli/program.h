@@ -8,11 +8,13 @@
 #include <stop_token>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "fleetfit/app/workplace.h"
 #include "fleetfit/core/clock.h"
 #include "fleetfit/core/fields.h"
 #include "fleetfit/core/interrupt.h"
+#include "fleetfit/core/program.h"
 #include "fleetfit/core/progress.h"
 #include "fleetfit/core/result.h"
 
@@ -28,13 +30,38 @@ struct GlobalFlags {
   int threads = 0;  ///< 0: as many as the machine has
 };
 
+/// How a verb has ended that could do its work: well, or without what it was asked for. That has a
+/// reason, which becomes a line of stderr, so a number alone is no verdict.
+class Verdict {
+ public:
+  static Verdict done() { return Verdict(core::kDone, ""); }
+  /// `reason`: one sentence, not empty.
+  static Verdict failed(std::string reason) { return Verdict(core::kFailed, std::move(reason)); }
+  /// Of another program that has done the work, and has said itself what is wrong.
+  static Verdict of_other_program(int status) { return Verdict(status, ""); }
+
+  int status() const { return status_; }
+  const std::string& reason() const { return reason_; }
+
+ private:
+  Verdict(int status, std::string reason) : status_(status), reason_(std::move(reason)) {}
+
+  int status_;
+  std::string reason_;
+};
+
+inline Verdict done() { return Verdict::done(); }
+inline Verdict done_if(bool good, std::string reason) {
+  return good ? Verdict::done() : Verdict::failed(std::move(reason));
+}
+
 /// What a verb is given to do its work.
 class Context {
  public:
   GlobalFlags flags;
 
-  /// Set by the verb that was chosen. Gives the exit status.
-  std::function<Result<int>()> action;
+  /// Set by the verb that was chosen.
+  std::function<Result<Verdict>()> action;
 
   int threads() const;
 
@@ -44,14 +71,14 @@ class Context {
   /// The same for verbs that only look: a file that does not exist is not created.
   Result<app::Workplace> open_existing_workplace() const;
 
-  /// The verb's work. It gives the exit status, or what went wrong; one that takes a stop token may
+  /// The verb's work. It gives its verdict, or what went wrong; one that takes a stop token may
   /// be interrupted by the user.
   template <class Action>
   void on(CLI::App* verb, Action work) {
     verb->callback([this, verb, work = std::move(work)] {
       if (!verb->get_subcommands().empty()) return;
       if constexpr (std::is_invocable_v<const Action&, std::stop_token>) {
-        action = [work]() -> Result<int> {
+        action = [work]() -> Result<Verdict> {
           const core::Interrupt interrupt;
           return work(interrupt.token());
         };
@@ -80,9 +107,9 @@ class Context {
   void print(const std::string& text) const;
 
   /// Prints a report as JSON where that is asked for, else for people: `text`, or what it makes of
-  /// the report. Gives the exit status 0.
+  /// the report.
   template <class Report, class Text>
-  int show(const Report& report, Text&& text) const {
+  Verdict show(const Report& report, Text&& text) const {
     if (flags.json) {
       if constexpr (std::is_same_v<Report, nlohmann::ordered_json>) {
         print(report);
@@ -95,10 +122,10 @@ class Context {
     } else {
       print(std::string(text));
     }
-    return 0;
+    return done();
   }
   template <class Report, class Text>
-  Result<int> show(const Result<Report>& report, Text&& text) const {
+  Result<Verdict> show(const Result<Report>& report, Text&& text) const {
     FLEETFIT_TRY(report);
     return show(*report, std::forward<Text>(text));
   }
@@ -151,6 +178,7 @@ void add_fit(CLI::App& program, Context& context);
 void add_server(CLI::App& program, Context& context);
 void add_store(CLI::App& program, Context& context);
 void add_token(CLI::App& program, Context& context);
+void add_upload_kind(CLI::App& program, Context& context);
 void add_adapt(CLI::App& program, Context& context);
 void add_bundle(CLI::App& program, Context& context);
 void add_study(CLI::App& program, Context& context);

@@ -137,7 +137,7 @@ void print_summary(Context& context, const RunFlags& flags, const app::ServeSumm
   }
 }
 
-Result<int> run_run(Context& context, RunFlags& flags, const std::stop_token& stop) {
+Result<Verdict> run_run(Context& context, RunFlags& flags, const std::stop_token& stop) {
   FLEETFIT_TRY(check_flags(flags));
   auto& request = flags.request;
   if (!flags.public_key.empty()) request.public_key = flags.public_key;
@@ -148,7 +148,7 @@ Result<int> run_run(Context& context, RunFlags& flags, const std::stop_token& st
   FLEETFIT_TRY(serve(context, flags, *serving, stop));
   const auto summary = serving->summary();
   print_summary(context, flags, summary);
-  return summary.report.budget_met ? core::kDone : core::kFailed;
+  return done_if(summary.report.budget_met, "the budget was not kept");
 }
 
 void add_sources(CLI::App& verb, RunFlags& flags) {

@@ -164,16 +164,18 @@ Status take_common(const Context& context, const CommonFlags& flags, Request& re
   return {};
 }
 
+constexpr const char* kNoDesign = "no design keeps the budgets";
+
 /// Writes the report where that is asked for, and shows it.
 template <class Report>
-Result<int> hand_over(const Context& context, const CommonFlags& flags, const Report& report,
-                      std::string (*text)(const Report&)) {
+Result<Verdict> hand_over(const Context& context, const CommonFlags& flags, const Report& report,
+                          std::string (*text)(const Report&)) {
   if (!flags.output.empty())
     FLEETFIT_TRY(core::write_file(flags.output, core::format_json(to_json(report))));
   return context.show(report, text);
 }
 
-Result<int> run_search(Context& context, SearchFlags& flags, const std::stop_token& stop) {
+Result<Verdict> run_search(Context& context, SearchFlags& flags, const std::stop_token& stop) {
   auto& request = flags.request;
   FLEETFIT_TRY(take_common(context, flags.common, request));
   FLEETFIT_TRY(need(request.latency.source, "--latency"));
@@ -181,7 +183,7 @@ Result<int> run_search(Context& context, SearchFlags& flags, const std::stop_tok
   FLEETFIT_ASSIGN(const auto report,
                   app::search_designs(workplace, request, context.progress(), stop));
   FLEETFIT_TRY(hand_over(context, flags.common, report, search_text));
-  return report.found.best ? 0 : 1;
+  return done_if(report.found.best.has_value(), kNoDesign);
 }
 
 std::string bisect_text(const app::BisectReport& report) {
@@ -211,7 +213,7 @@ std::string bisect_text(const app::BisectReport& report) {
              fleet.proxy_s / 3600, fleet.predictors_s / 3600, report.predictor_measurements);
 }
 
-Result<int> run_bisect(Context& context, BisectFlags& flags, const std::stop_token& stop) {
+Result<Verdict> run_bisect(Context& context, BisectFlags& flags, const std::stop_token& stop) {
   auto& request = flags.request;
   FLEETFIT_TRY(take_common(context, flags.common, request));
   for (const auto& [value, flag] :
@@ -222,7 +224,7 @@ Result<int> run_bisect(Context& context, BisectFlags& flags, const std::stop_tok
   FLEETFIT_ASSIGN(const auto report,
                   app::bisect_on_device(workplace, request, context.progress(), stop));
   FLEETFIT_TRY(hand_over(context, flags.common, report, bisect_text));
-  return report.result.best ? 0 : 1;
+  return done_if(report.result.best.has_value(), kNoDesign);
 }
 
 void add_bisect(CLI::App& search, Context& context) {

@@ -8,10 +8,12 @@
 
 #include "cli/program.h"
 #include "cli/text_table.h"
+#include "fleetfit/app/store_file.h"
 #include "fleetfit/app/tokens.h"
 #include "fleetfit/core/program.h"
 #include "fleetfit/server/fleet_api.h"
 #include "fleetfit/server/fleet_http.h"
+#include "fleetfit/server/upload_kind.h"
 
 namespace fleetfit::cli {
 namespace {
@@ -49,8 +51,10 @@ void announce(Context& context, const std::string& url, const std::string& advic
   std::fflush(stdout);
 }
 
-Result<int> run_server(Context& context, const ServerFlags& flags, const std::stop_token& stop) {
+Result<Verdict> run_server(Context& context, const ServerFlags& flags,
+                           const std::stop_token& stop) {
   FLEETFIT_ASSIGN(const auto options, listen_options(flags));
+  if (const auto warning = app::keep_from_others(context.flags.store)) log_line(*warning);
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
   server::Bell bell;
   constexpr double kDayS = 24 * 3600;
@@ -58,6 +62,7 @@ Result<int> run_server(Context& context, const ServerFlags& flags, const std::st
                                       workplace, {.folder = flags.files,
                                                   .secure = !flags.certificate.empty(),
                                                   .keep_events_s = flags.keep_events_days * kDayS,
+                                                  .look = {.program = "/proc/self/exe"},
                                                   .log = log_line,
                                                   .events_added = [&bell] { bell.ring(); }}));
   FLEETFIT_ASSIGN(const auto admin, api->has_admin());
@@ -65,7 +70,7 @@ Result<int> run_server(Context& context, const ServerFlags& flags, const std::st
       admin ? "" : "there is no token to sign in with yet: fleetfit token create --role admin\n";
   FLEETFIT_TRY(server::serve_fleet(
       *api, bell, options, [&](const std::string& url) { announce(context, url, advice); }, stop));
-  return core::kDone;
+  return done();
 }
 
 // --- token ---
@@ -77,16 +82,20 @@ std::string day_text(const std::optional<store::Time>& time) {
                      static_cast<unsigned>(day.month()), static_cast<unsigned>(day.day()));
 }
 
+std::string devices_text(const store::TokenRecord& token) {
+  if (const auto most = app::most_devices(token)) return fmt::format("up to {}", *most);
+  return token.device.empty() ? "-" : token.device;
+}
+
 std::string tokens_text(const app::TokenList& list) {
   TextTable table("id {} | name | role | device | state | created | expires");
   for (const auto& token : list.tokens)
-    table.add(token.id, token.name, store::to_string(token.role),
-              token.device.empty() ? "-" : token.device, app::state_of(token, list.now),
-              day_text(token.created), day_text(token.expires));
+    table.add(token.id, token.name, store::to_string(token.role), devices_text(token),
+              app::state_of(token, list.now), day_text(token.created), day_text(token.expires));
   return table.text();
 }
 
-Result<int> create(Context& context, const app::NewToken& wanted) {
+Result<Verdict> create(Context& context, const app::NewToken& wanted) {
   FLEETFIT_ASSIGN(const auto workplace, context.open_workplace());
   FLEETFIT_ASSIGN(const auto created, app::create_token(workplace, wanted));
   if (context.flags.json) {
@@ -96,7 +105,7 @@ Result<int> create(Context& context, const app::NewToken& wanted) {
   } else if (wanted.output.empty()) {
     context.print(created.token + "\n");
   }
-  return 0;
+  return done();
 }
 
 void add_create(CLI::App& token, Context& context) {
@@ -109,19 +118,24 @@ void add_create(CLI::App& token, Context& context) {
   verb->add_option("--expires", wanted->lifetime,
                    "After how long it is worth nothing: 12h, 30d, 2w; else never");
   verb->add_option("--device", wanted->device, "The only device that an agent with it may be");
+  verb->add_option("--devices", wanted->devices,
+                   "How many new devices an agent's token may register that is bound to none; 100 "
+                   "unless given")
+      ->type_name("N");
   verb->add_option("--output", wanted->output,
                    "A new file for it, which its owner alone can read, instead of printing it");
   verb->footer(
       "Only its hash is kept: who has lost a token makes another one and revokes the old one.\n"
       "Example:\n  fleetfit token create --role admin --name me --expires 30d\n"
-      "  fleetfit token create --role agent --device pi4 --output pi4.token");
+      "  fleetfit token create --role agent --device pi4 --output pi4.token\n"
+      "  fleetfit token create --role agent --devices 500");
   context.on(verb, wanted, create);
 }
 
 void add_list(CLI::App& token, Context& context) {
   auto* verb = token.add_subcommand("list", "List the tokens, without their secrets");
   verb->footer("Example:\n  fleetfit token list");
-  context.on(verb, [&context]() -> Result<int> {
+  context.on(verb, [&context]() -> Result<Verdict> {
     FLEETFIT_ASSIGN(const auto workplace, context.open_existing_workplace());
     return context.show(app::list_tokens(workplace), tokens_text);
   });
@@ -131,11 +145,11 @@ void add_revoke(CLI::App& token, Context& context) {
   auto [verb, id] = add_verb<std::int64_t>(token, "revoke", "Make a token worth nothing, at once");
   verb->add_option("ID", *id, "Its number in the list")->required();
   verb->footer("Example:\n  fleetfit token revoke 3");
-  context.on(verb, [id, &context]() -> Result<int> {
+  context.on(verb, [id, &context]() -> Result<Verdict> {
     FLEETFIT_ASSIGN(const auto workplace, context.open_existing_workplace());
     FLEETFIT_TRY(app::revoke_token(workplace, *id));
     if (context.flags.json) context.print(nlohmann::ordered_json{{"revoked", *id}});
-    return 0;
+    return done();
   });
 }
 
@@ -162,6 +176,24 @@ void add_server(CLI::App& program, Context& context) {
       "  fleetfit server\n"
       "  fleetfit server --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem");
   context.on(verb, flags, run_server);
+}
+
+// Not for people: the server starts itself with this verb for each file that it gets.
+void add_upload_kind(CLI::App& program, Context& context) {
+  struct Flags {
+    std::string file;
+    std::string name;
+  };
+  auto [verb, flags] =
+      add_verb<Flags>(program, "upload-kind", "Say what a file is that was sent to the server");
+  verb->group("");
+  verb->add_option("--file", flags->file, "The file")->required();
+  verb->add_option("--name", flags->name, "What it was sent as")->required();
+  verb->footer("Example:\n  fleetfit upload-kind --file=x.onnx --name=net.onnx");
+  context.on(verb, [flags, &context]() -> Result<Verdict> {
+    context.print(server::describe_upload(flags->file, flags->name));
+    return done();
+  });
 }
 
 void add_token(CLI::App& program, Context& context) {

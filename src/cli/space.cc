@@ -102,7 +102,7 @@ void add_show(CLI::App& space, Context& context) {
   verb->footer(
       "Example:\n  fleetfit space show fbnet\n  fleetfit space show nasbench201 421211 -o "
       "cell.onnx");
-  context.on(verb, [flags, &context]() -> Result<int> {
+  context.on(verb, [flags, &context]() -> Result<Verdict> {
     if (flags->design.empty()) return context.show(app::show_space(flags->space), details_text);
     std::optional<std::filesystem::path> file;
     if (!flags->output.empty()) file = flags->output;
@@ -126,7 +126,7 @@ void add_sample(CLI::App& space, Context& context) {
   verb->add_option("-o", flags->output, "Write a table of the designs with its key columns alone")
       ->type_name("FILE.csv");
   verb->footer("Example:\n  fleetfit space sample ofa-mbv3 --samples 20 -o designs.csv");
-  context.on(verb, [flags, &context]() -> Result<int> {
+  context.on(verb, [flags, &context]() -> Result<Verdict> {
     flags->request.seed = context.flags.seed;
     const auto designs = app::sample_space(flags->request);
     if (designs && !flags->output.empty()) {

@@ -35,7 +35,7 @@ Status check_source(const std::string& url) {
               fmt::format("{}: there is no such file", url.substr(kFile.size())));
 }
 
-Result<int> copy(Context& context, const CopyFlags& flags) {
+Result<Verdict> copy(Context& context, const CopyFlags& flags) {
   if (flags.from == flags.to)
     return fail(ErrorCode::invalid_input, "store copy needs two different stores");
   FLEETFIT_TRY(check_source(flags.from));

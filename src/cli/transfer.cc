@@ -90,7 +90,7 @@ void add_srcc(CLI::App& transfer, Context& context) {
   verb->footer(
       "Example:\n  fleetfit transfer srcc latency.csv --space nasbench201 --heatmap map.html\n"
       "  fleetfit transfer srcc latency.csv --space fbnet --peak a=40,15 --peak b=9000,480");
-  context.on(verb, [flags, &context]() -> Result<int> {
+  context.on(verb, [flags, &context]() -> Result<Verdict> {
     app::CorrelationRequest request{.table = table_of(flags->table), .seed = context.flags.seed};
     for (const auto& text : flags->peaks) {
       FLEETFIT_ASSIGN(auto peaks, core::within("--peak", app::peaks_from(text)));
@@ -140,7 +140,7 @@ void add_estimate(CLI::App& transfer, Context& context) {
   verb->footer(
       "Example:\n  fleetfit transfer estimate latency.csv --space nasbench201 --pair "
       "pixel3,raspi4 --samples 30");
-  context.on(verb, [flags, &context]() -> Result<int> {
+  context.on(verb, [flags, &context]() -> Result<Verdict> {
     flags->spread.seed = context.flags.seed;
     return context.show(app::estimate_correlation({.table = flags->table.file,
                                                    .space = flags->table.space,
@@ -178,7 +178,7 @@ void add_select(CLI::App& transfer, Context& context) {
       ->check(CLI::Range(2, 100'000'000));
   add_threshold(*verb, flags->threshold);
   verb->footer("Example:\n  fleetfit transfer select latency.csv --space nasbench201 --samples 40");
-  context.on(verb, [flags, &context]() -> Result<int> {
+  context.on(verb, [flags, &context]() -> Result<Verdict> {
     return context.show(app::select_proxy({.table = table_of(flags->table),
                                            .samples = flags->samples,
                                            .threshold = flags->threshold,
@@ -241,7 +241,7 @@ void add_adapt_proxy(CLI::App& transfer, Context& context) {
       "transfer "
       "adapt latency.csv --space nasbench201 --proxy pixel3 --target gold_6226 --samples 60 -o "
       "gold.json");
-  context.on(verb, [flags, &context]() -> Result<int> {
+  context.on(verb, [flags, &context]() -> Result<Verdict> {
     auto adapting = flags->request;
     adapting.table = flags->table.file;
     adapting.space = flags->table.space;
@@ -313,7 +313,7 @@ void add_transfer_run(CLI::App& transfer, Context& context) {
       " fleetfit transfer run "
       "latency.csv --space nasbench201 --proxy pixel3 --target gold_6226 --accuracy "
       "table:accuracy.csv#c10_test_200ep");
-  context.on(verb, [flags, &context](const std::stop_token& stop) -> Result<int> {
+  context.on(verb, [flags, &context](const std::stop_token& stop) -> Result<Verdict> {
     auto running = flags->request;
     running.table = flags->table.file;
     running.space = flags->table.space;
@@ -325,7 +325,9 @@ void add_transfer_run(CLI::App& transfer, Context& context) {
     FLEETFIT_ASSIGN(const auto report,
                     app::run_one_proxy(workplace, running, context.progress(), stop));
     context.show(report, one_proxy_text);
-    return report.result.reaches_threshold ? 0 : 1;
+    return done_if(
+        report.result.reaches_threshold,
+        fmt::format("the rank correlation stays below the threshold of {}", report.threshold));
   });
 }
 

@@ -47,7 +47,7 @@ std::string report_text(const app::FewShotReport& report) {
   return text;
 }
 
-Result<int> run(const Context& context, Flags flags) {
+Result<Verdict> run(const Context& context, Flags flags) {
   flags.request.seed = context.flags.seed;
   flags.request.threads = context.threads();
   FLEETFIT_ASSIGN(const auto report, app::transfer_few_shot(flags.request));

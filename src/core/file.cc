@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "fleetfit/core/file_descriptor.h"
+#include "fleetfit/core/move_file.h"
 
 namespace fleetfit::core {
 namespace {
@@ -63,14 +64,6 @@ Result<TemporaryFile> create_beside(const fs::path& path) {
     if (fd.is_open()) return TemporaryFile{std::move(name), std::move(fd)};
     if (errno != EEXIST) return cannot("write", path, errno);
   }
-}
-
-// Without this, the new name may be lost when the machine fails. Some file systems do not support
-// it.
-void sync_folder(const fs::path& folder) {
-  const FileDescriptor fd(
-      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd.is_open()) ::fsync(fd.get());
 }
 
 // A device or pipe, which is written straight.
@@ -167,6 +160,23 @@ Status write_file(const fs::path& path, std::string_view content, Durability dur
   FLEETFIT_ASSIGN(auto writer, FileWriter::open(path));
   FLEETFIT_TRY(writer.write(content));
   return writer.commit(durability);
+}
+
+void sync_folder(const fs::path& folder) {
+  const FileDescriptor fd(
+      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.is_open()) ::fsync(fd.get());
+}
+
+Status move_file(const fs::path& from, const fs::path& to) {
+  const auto folder = to.parent_path();
+  std::error_code error;
+  const bool is_new = !folder.empty() && fs::create_directories(folder, error);
+  if (error) return cannot("write", to, error.value());
+  if (::rename(from.c_str(), to.c_str()) != 0) return cannot("write", to, errno);
+  sync_folder(folder);
+  if (is_new) sync_folder(folder.parent_path());
+  return {};
 }
 
 Result<MappedFile> MappedFile::open(const fs::path& path) {

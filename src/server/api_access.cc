@@ -25,12 +25,16 @@ Json identity_json(const store::TokenRecord& token) {
 
 Result<app::TokenRequest> parse_token_request(const core::JsonView& view) {
   app::TokenRequest request;
-  FLEETFIT_TRY(view.allow_only({"name", "role", "expires", "device"}));
+  FLEETFIT_TRY(view.allow_only({"name", "role", "expires", "device", "devices"}));
   FLEETFIT_ASSIGN(request.name, view.text("name"));
   FLEETFIT_ASSIGN(request.role, view.text("role").and_then([](const std::string& text) {
     return core::parse_name<store::Role>(text);
   }));
   FLEETFIT_ASSIGN(request.device, view.text_or("device", ""));
+  FLEETFIT_ASSIGN(const auto devices, view.find("devices"));
+  if (devices) {
+    FLEETFIT_ASSIGN(request.devices, view.integer("devices", {.min = 0}));
+  }
   FLEETFIT_ASSIGN(const auto expires, view.text_or("expires", ""));
   if (expires.empty()) return request;
   FLEETFIT_ASSIGN(request.expires, core::within("body: expires", parse_time(expires)));
@@ -52,9 +56,14 @@ Result<ApiReply> post_session(ApiState& state, const Call& call) {
   const core::JsonView view(body, "body");
   FLEETFIT_TRY(view.allow_only({"token"}));
   FLEETFIT_ASSIGN(const auto secret, view.text("token"));
-  FLEETFIT_ASSIGN(const auto caller,
+  FLEETFIT_ASSIGN(const auto asker,
                   find_caller(state, {.authorization = "Bearer " + secret}, call.now));
-  if (!caller) return refusal(401, "unauthorized", "the token is not valid");
+  const auto& caller = asker.caller;
+  if (!caller) {
+    state.log_refusal(call.request, "sign-in",
+                      asker.refused.empty() ? "without text" : asker.refused);
+    return refusal(401, "unauthorized", "the token is not valid");
+  }
   const auto& token = caller->token;
   if (token.role == store::Role::agent)
     return refusal(403, "forbidden", "tokens of agents are not for signing in");

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <variant>
 
 #include "fleetfit/app/measuring.h"
+#include "fleetfit/app/tokens.h"
 #include "fleetfit/fleet/messages.h"
 #include "server/api_json.h"
 #include "server/api_state.h"
@@ -19,17 +21,89 @@ Status tell_if_it_came(ApiState& state, const std::string& device, store::Time n
   return state.tell(device_event(device, "online", now));
 }
 
-/// The record that it is to have; what it serves is in its heartbeats.
-Result<store::AgentRecord> agent_of(ApiState& state, const fleet::Registration& registration,
-                                    store::Time now) {
+/// Why a device that nobody knew may not register now; nothing if it may.
+Result<std::optional<ApiReply>> refuse_new_device(ApiState& state, const Call& call) {
+  const auto& token = call.caller.token;
+  if (const auto most = app::most_devices(token)) {
+    FLEETFIT_ASSIGN(const auto count, state.fleet().count_agents_of(token.id));
+    if (count >= *most)
+      return refusal(403, "forbidden",
+                     fmt::format("the token may register {} new devices, and has; 'token create "
+                                 "--role agent --devices N' makes one for more",
+                                 *most));
+  }
+  const auto now = state.workplace().clock.now();
+  const auto& limit = state.options().of_new_devices;
+  auto wait = state.address_limiter().take("new " + network_of(call.request.peer), limit, now);
+  if (!wait) wait = state.limiter().take(fmt::format("new {}", token.id), limit, now);
+  if (wait) return too_many(*wait);
+  return std::nullopt;
+}
+
+/// Keeps the device; what it serves is in its heartbeats. A reply says why it is not kept.
+Result<std::optional<ApiReply>> keep_agent(ApiState& state, const Call& call,
+                                           const fleet::Registration& registration) {
+  const std::lock_guard one_at_a_time(state.registration_mutex());
   FLEETFIT_ASSIGN(const auto known, state.fleet().find_agent(registration.name));
-  return store::AgentRecord{.name = registration.name,
-                            .version = registration.version,
-                            .hardware = registration.hardware,
-                            .probe = registration.probe,
-                            .serving = known ? known->serving : "{}",
-                            .created = now,
-                            .last_seen = now};
+  if (!known) {
+    FLEETFIT_ASSIGN(auto refused, refuse_new_device(state, call));
+    if (refused) return refused;
+  }
+  const store::AgentRecord agent{.name = registration.name,
+                                 .version = registration.version,
+                                 .hardware = registration.hardware,
+                                 .probe = registration.probe,
+                                 .serving = known ? known->serving : "{}",
+                                 .created = call.now,
+                                 .last_seen = call.now,
+                                 .token = call.caller.token.id};
+  FLEETFIT_TRY(state.fleet().save_agents({&agent, 1}));
+  return std::nullopt;
+}
+
+/// Whether jobs are those of a device; each is looked up once.
+class OwnJobs {
+ public:
+  /// Both are borrowed.
+  OwnJobs(ApiState& state, const std::string& device) : state_(state), device_(device) {}
+
+  Result<bool> has(std::int64_t id) {
+    const auto [at, is_new] = known_.try_emplace(id, false);
+    if (!is_new) return at->second;
+    FLEETFIT_ASSIGN(const auto job, state_.fleet().find_job(id));
+    at->second = job && job->agent == device_;
+    return at->second;
+  }
+
+ private:
+  ApiState& state_;
+  const std::string& device_;
+  std::map<std::int64_t, bool> known_ = {};
+};
+
+/// Kinds of events that say what the server itself has seen.
+bool is_of_the_server(std::string_view kind) {
+  return kind == "job" || kind == "device" || kind == "measurement";
+}
+
+/// An event as it is kept; nothing if a device has no business to send it.
+Result<std::optional<store::EventRecord>> event_of(const fleet::Event& sent,
+                                                   const std::string& device, OwnJobs& jobs,
+                                                   store::Time now) {
+  FLEETFIT_ASSIGN(const auto device_time,
+                  core::within("body: events: time", parse_time(sent.time)));
+  if (is_of_the_server(sent.kind)) return std::nullopt;
+  if (sent.job) {
+    FLEETFIT_ASSIGN(const auto own, jobs.has(*sent.job));
+    if (!own) return std::nullopt;
+  }
+  return store::EventRecord{.agent = device,
+                            .sequence = sent.sequence,
+                            .job = sent.job,
+                            .kind = sent.kind,
+                            .body = sent.body,
+                            .time = now,
+                            .device_time = device_time};
 }
 
 Json assignment_json(const store::JobRecord& job, double lease_s) {
@@ -100,9 +174,11 @@ Result<store::MeasurementRecord> measurement_of(const store::JobRecord& job,
   record->model_name = std::filesystem::path(asked.name).stem().string();
   if (!asked.space.empty()) record->space = asked.space;
   if (!asked.design.empty()) record->design = asked.design;
-  if (record->started == store::Time{}) record->started = job.started.value_or(now);
   auto conditions = embedded(record->conditions);
   conditions["job"] = job.id;
+  // Lists are sorted by our clock; that of a device may say anything.
+  if (record->started != store::Time{}) conditions["device_time"] = time_text(record->started);
+  record->started = job.started.value_or(now);
   record->conditions = conditions.dump();
   return record;
 }
@@ -225,12 +301,13 @@ Result<ApiReply> post_register(ApiState& state, const Call& call) {
       (!asked.empty() && asked != registration.name)) {
     return refusal(403, "forbidden", "the token is bound to another device");
   }
-  FLEETFIT_ASSIGN(const auto agent, agent_of(state, registration, call.now));
-  FLEETFIT_TRY(state.fleet().save_agents({&agent, 1}));
-  FLEETFIT_TRY(tell_if_it_came(state, agent.name, call.now));
-  FLEETFIT_TRY(state.note(call, "agent.register", agent.name));
-  FLEETFIT_ASSIGN(const auto sequence, state.fleet().last_sequence(agent.name));
-  return json_reply({{"name", agent.name},
+  const auto& name = registration.name;
+  FLEETFIT_ASSIGN(auto refused, keep_agent(state, call, registration));
+  if (refused) return *std::move(refused);
+  FLEETFIT_TRY(tell_if_it_came(state, name, call.now));
+  FLEETFIT_TRY(state.note(call, "agent.register", name));
+  FLEETFIT_ASSIGN(const auto sequence, state.fleet().last_sequence(name));
+  return json_reply({{"name", name},
                      {"heartbeat_s", kHeartbeatS},
                      {"lease_s", state.options().lease_s},
                      {"last_sequence", sequence}});
@@ -293,19 +370,14 @@ Result<ApiReply> post_events(ApiState& state, const Call& call) {
   if (!device) return std::move(device.error());
   FLEETFIT_ASSIGN(const auto body, parse_body(call.request));
   FLEETFIT_ASSIGN(const auto sent, fleet::parse_events(core::JsonView(body, "body")));
+  OwnJobs jobs(state, *device);
   std::vector<store::EventRecord> events;
-  for (const auto& event : sent) {
-    const auto time = parse_time(event.time);
-    if (!time) return core::within("body: events: time", time.error());
-    events.push_back({.agent = *device,
-                      .sequence = event.sequence,
-                      .job = event.job,
-                      .kind = event.kind,
-                      .body = event.body,
-                      .time = *time});
+  for (const auto& one : sent) {
+    FLEETFIT_ASSIGN(auto event, event_of(one, *device, jobs, call.now));
+    if (event) events.push_back(*std::move(event));
   }
   FLEETFIT_TRY(state.tell(events));
-  return json_reply({{"received", events.size()}});
+  return json_reply({{"received", events.size()}, {"dropped", sent.size() - events.size()}});
 }
 
 }  // namespace fleetfit::server

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "fleetfit/app/bundles.h"
-#include "fleetfit/app/models.h"
-#include "fleetfit/core/file.h"
+#include "fleetfit/core/move_file.h"
 #include "fleetfit/fleet/messages.h"
 #include "server/api_json.h"
 #include "server/api_state.h"
+#include "server/upload_look.h"
 
 namespace fleetfit::server {
 namespace {
@@ -41,50 +40,8 @@ Error about_sent(Error error, const fs::path& file, const std::string& name) {
   return error;
 }
 
-Status check_key(const fs::path& file) {
-  constexpr std::uint64_t kMost = 10'000;
-  FLEETFIT_ASSIGN(const auto text, core::read_file(file, {.max_bytes = kMost}));
-  if (text.find("PRIVATE KEY") != std::string::npos)
-    return fail(ErrorCode::invalid_input,
-                "a private key is to stay where it is; send the public "
-                "one");
-  if (!text.starts_with("-----BEGIN PUBLIC KEY-----"))
-    return fail(ErrorCode::invalid_input, "expected a public key in PEM");
-  return {};
-}
-
-Status check_pool(const fs::path& file) {
-  constexpr std::uint64_t kMost = std::uint64_t{64} << 20;
-  FLEETFIT_ASSIGN(const auto json, core::read_json(file, {.max_bytes = kMost}));
-  if (!json.is_object()) return fail(ErrorCode::invalid_input, "expected an object");
-  return {};
-}
-
-/// Looks into the file as its name's ending asks for, and says what it is.
-Result<std::string> kind_of(const fs::path& file, const std::string& name) {
-  const auto ending = ending_of(name);
-  const auto named = [](const char* kind) { return [kind] { return std::string(kind); }; };
-  if (ending == ".onnx")
-    return app::inspect_model(file).map([](const auto&) { return std::string("onnx"); });
-  if (ending == ".ffb")
-    return app::verify_bundle(file, std::nullopt).map([](const auto&) {
-      return std::string("bundle");
-    });
-  if (ending == ".json") return check_pool(file).map(named("pool"));
-  if (ending == ".pem") return check_key(file).map(named("key"));
-  return std::string("data");
-}
-
 fs::path place_of(const ApiState& state, const std::string& hash) {
   return state.options().folder / hash.substr(0, 2) / hash;
-}
-
-Status move_to(const fs::path& from, const fs::path& to) {
-  std::error_code error;
-  fs::create_directories(to.parent_path(), error);
-  if (!error) fs::rename(from, to, error);
-  if (error) return fail(ErrorCode::io, fmt::format("{}: {}", to.string(), error.message()));
-  return {};
 }
 
 /// Whether a job that the device has, or is to have, needs the file.
@@ -111,7 +68,7 @@ Result<store::FileRecord> keep_file(ApiState& state, const Upload& upload, const
   std::error_code error;
   fs::rename(upload.file, temporary, error);
   if (error) return fail(ErrorCode::io, fmt::format("{}: {}", temporary.string(), error.message()));
-  auto kind = kind_of(temporary, name);
+  auto kind = look_into_upload(temporary, name, state.options().look);
   if (!kind) {
     fs::remove(temporary, error);
     auto problem = about_sent(std::move(kind.error()), temporary, name);
@@ -120,7 +77,7 @@ Result<store::FileRecord> keep_file(ApiState& state, const Upload& upload, const
     if (named) return tl::unexpected(std::move(problem));
     return core::within(name, std::move(problem));
   }
-  FLEETFIT_TRY(move_to(temporary, place_of(state, upload.sha256)));
+  FLEETFIT_TRY(core::move_file(temporary, place_of(state, upload.sha256)));
   store::FileRecord record{.hash = upload.sha256,
                            .name = name,
                            .kind = *std::move(kind),

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "fleetfit/app/tokens.h"
+
 namespace fleetfit::server {
 Json time_or_null(const std::optional<store::Time>& time) {
   return time ? Json(time_text(*time)) : Json();
@@ -26,6 +28,7 @@ Json to_json(const store::TokenRecord& token) {
           {"name", token.name},
           {"role", store::to_string(token.role)},
           {"device", token.device.empty() ? Json() : Json(token.device)},
+          {"devices", core::or_null(app::most_devices(token))},
           {"created", time_text(token.created)},
           {"expires", time_or_null(token.expires)},
           {"revoked", time_or_null(token.revoked)}};
@@ -34,6 +37,7 @@ Json to_json(const store::TokenRecord& token) {
 Json to_json(const store::EventRecord& event) {
   return {{"id", event.id},
           {"time", time_text(event.time)},
+          {"device_time", time_or_null(event.device_time)},
           {"device", event.agent.empty() ? Json() : Json(event.agent)},
           {"job", core::or_null(event.job)},
           {"kind", event.kind},

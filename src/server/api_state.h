@@ -26,6 +26,9 @@ class RateLimiter {
   /// Nothing if it may; else after how many seconds it may again.
   std::optional<double> take(const std::string& who, const RateLimit& limit,
                              std::chrono::nanoseconds now);
+  /// The same without taking one.
+  std::optional<double> look(const std::string& who, const RateLimit& limit,
+                             std::chrono::nanoseconds now);
 
  private:
   struct Bucket {
@@ -36,6 +39,26 @@ class RateLimiter {
 
   std::mutex mutex_;
   std::unordered_map<std::string, Bucket> buckets_;
+};
+
+/// What is said of tokens that were refused: a line for each address and minute at most, however
+/// many there are.
+class RefusalLog {
+ public:
+  /// The line to be written now, if there is one. `what` says where, and which token.
+  std::optional<std::string> add(const std::string& address, const std::string& what,
+                                 std::chrono::nanoseconds now);
+  /// Lines about those that came after the first one of their minute, once it is over.
+  std::vector<std::string> due(std::chrono::nanoseconds now);
+
+ private:
+  struct Minute {
+    std::chrono::nanoseconds begin = {};
+    std::int64_t more = 0;
+    std::string last = {};
+  };
+  std::mutex mutex_;
+  std::map<std::string, Minute, std::less<>> minutes_;
 };
 
 /// Who has signed in by a browser. Cookies are known by their hashes.
@@ -79,12 +102,18 @@ class ApiState {
   app::Workplace& workplace() { return workplace_; }
   store::Store& store() { return *workplace_.store; }
   store::FleetStore& fleet() { return workplace_.store->fleet(); }
+  /// By tokens. Addresses have a limiter of their own: who has many of them cannot make the server
+  /// forget how often a token was used.
   RateLimiter& limiter() { return limiter_; }
+  RateLimiter& address_limiter() { return address_limiter_; }
   Sessions& sessions() { return sessions_; }
   Presence& presence() { return presence_; }
   LatencyIndex& latencies() { return latencies_; }
   /// Held while results are kept, so that the same one sent twice at once is not kept twice.
   std::mutex& results_mutex() { return results_mutex_; }
+  /// Held while a device is registered, so that a token does not register more than it may by doing
+  /// so at once.
+  std::mutex& registration_mutex() { return registration_mutex_; }
 
   store::Time now() const;
   store::Time later(store::Time now, double seconds) const;
@@ -97,20 +126,36 @@ class ApiState {
   /// Who did what.
   Status note(const Call& call, std::string_view action, std::string_view detail);
   void log(const std::string& message) const;
+  /// Writes down that a token was refused, and from where; never the token.
+  void log_refusal(const ApiRequest& request, std::string_view route, std::string_view token);
+  /// Writes what is due of the refusals of before.
+  void log_due_refusals();
 
  private:
   FleetApiOptions options_;
   app::Workplace& workplace_;
   RateLimiter limiter_;
+  RateLimiter address_limiter_;
+  RefusalLog refusals_;
   Sessions sessions_;
   Presence presence_;
   LatencyIndex latencies_;
   std::mutex results_mutex_;
+  std::mutex registration_mutex_;
 };
 
-/// Somebody with a token that may be used now; nothing if there is none such.
-Result<std::optional<Caller>> find_caller(ApiState& state, const ApiRequest& request,
-                                          store::Time now);
+/// What a request says of who sends it.
+struct Asker {
+  std::optional<Caller> caller = std::nullopt;  ///< somebody with a token that may be used now
+  std::string refused = {};  ///< the token that may not, for people; empty: none was shown
+};
+Result<Asker> find_caller(ApiState& state, const ApiRequest& request, store::Time now);
+
+/// By what those who ask from there are counted: the address, of IPv6 the network, as everybody has
+/// all addresses of one.
+std::string network_of(const std::string& peer);
+
+ApiReply too_many(double after_s);
 
 /// The device that an agent is: `?device=`, or the one that its token is bound to. An error is a
 /// reply.

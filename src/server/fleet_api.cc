@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <exception>
 #include <map>
 #include <set>
@@ -79,10 +78,36 @@ tl::expected<Found, ApiReply> find_route(std::string_view method, std::string_vi
   return tl::unexpected(wrong_method(allowed));
 }
 
-ApiReply too_many(double after_s) {
-  auto reply = refusal(429, "too_many", "too many requests; Retry-After says when to try again");
-  reply.headers.emplace_back("Retry-After", fmt::format("{}", std::max(1.0, std::ceil(after_s))));
-  return reply;
+std::optional<ApiReply> check_caller(const ApiRequest& request, const Route& route,
+                                     const std::optional<Caller>& caller) {
+  if (route.roles.empty()) return std::nullopt;
+  if (!caller) {
+    auto reply = refusal(401, "unauthorized", "a valid token is needed");
+    reply.headers.emplace_back("WWW-Authenticate", "Bearer");
+    return reply;
+  }
+  const auto role = store::to_string(caller->token.role);
+  if (!is_among(route.roles, role))
+    return refusal(403, "forbidden", fmt::format("tokens of the role {} may not do this", role));
+  // Pages of others can make a browser send its cookie, but not this header.
+  if (caller->by_cookie() && route.method != "GET" && request.from_page != "1")
+    return refusal(403, "forbidden", "the header X-Fleetfit: 1 is needed beside a cookie");
+  return std::nullopt;
+}
+
+std::optional<ApiReply> check_type(const ApiRequest& request, const Route& route) {
+  const bool takes_json = route.body == Body::json || route.body == Body::results;
+  if (!takes_json || is_json_type(request.content_type)) return std::nullopt;
+  return refusal(415, "invalid_input", "expected a body of the type application/json");
+}
+
+/// As many agents as one likes may have it.
+bool is_shared(const store::TokenRecord& token) {
+  return token.role == store::Role::agent && token.device.empty();
+}
+
+std::string name_of(const Route& route) {
+  return fmt::format("{} {}{}", route.method, kPrefix, route.pattern);
 }
 
 class Api final : public FleetApi {
@@ -116,12 +141,11 @@ class Api final : public FleetApi {
     Caller caller = {};
     store::Time now = {};
   };
-  enum class Counting : std::uint8_t { count, leave };
-  tl::expected<Admitted, ApiReply> check(const ApiRequest& request, Counting counting);
-  std::optional<ApiReply> check_caller(const ApiRequest& request, const Route& route,
-                                       const std::optional<Caller>& caller) const;
+  enum class Stage : std::uint8_t { head, whole };
+  tl::expected<Admitted, ApiReply> check(const ApiRequest& request, Stage stage);
+  enum class Counting : std::uint8_t { take, look };
   std::optional<ApiReply> over_limit(const ApiRequest& request, const Route& route,
-                                     const std::optional<Caller>& caller);
+                                     const std::optional<Caller>& caller, Counting counting);
   ApiReply answer_route(const ApiRequest& request, Admitted admitted);
   ApiReply failure(const Error& error) const;
   Status tell_of_devices_gone(store::Time now);
@@ -131,67 +155,56 @@ class Api final : public FleetApi {
   std::atomic<std::int64_t> cleaned_ms_ = 0;
 };
 
-/// Refused requests for want of a valid token count against the address, others against the token.
+/// Refused requests for want of a valid token count against the address, others against the token,
+/// whatever else they say of who sends them.
 std::optional<ApiReply> Api::over_limit(const ApiRequest& request, const Route& route,
-                                        const std::optional<Caller>& caller) {
+                                        const std::optional<Caller>& caller, Counting counting) {
   const auto now = state_.workplace().clock.now();
   const auto& options = state_.options();
   const bool signs_in = route.function == post_session;
-  std::optional<double> wait;
-  if (signs_in || (!caller && !route.roles.empty())) {
-    wait = state_.limiter().take("address " + request.peer, options.of_address, now);
-  } else if (caller) {
-    const auto device = Query::parse(request.query, route.query)
-                            .map([](const Query& query) { return query.text("device"); })
-                            .value_or("");
-    wait = state_.limiter().take(fmt::format("token {} {}", caller->token.id, device),
-                                 options.of_token, now);
-  }
+  const bool by_address = signs_in || (!caller && !route.roles.empty());
+  if (!by_address && !caller) return std::nullopt;
+  auto& limiter = by_address ? state_.address_limiter() : state_.limiter();
+  const auto who =
+      by_address ? network_of(request.peer) : fmt::format("token {}", caller->token.id);
+  const auto& limit = by_address                 ? options.of_address
+                      : is_shared(caller->token) ? options.of_shared_token
+                                                 : options.of_token;
+  const auto wait =
+      counting == Counting::take ? limiter.take(who, limit, now) : limiter.look(who, limit, now);
   if (wait) return too_many(*wait);
   return std::nullopt;
 }
 
-std::optional<ApiReply> Api::check_caller(const ApiRequest& request, const Route& route,
-                                          const std::optional<Caller>& caller) const {
-  if (route.roles.empty()) return std::nullopt;
-  if (!caller) {
-    auto reply = refusal(401, "unauthorized", "a valid token is needed");
-    reply.headers.emplace_back("WWW-Authenticate", "Bearer");
-    return reply;
-  }
-  const auto role = store::to_string(caller->token.role);
-  if (!is_among(route.roles, role))
-    return refusal(403, "forbidden", fmt::format("tokens of the role {} may not do this", role));
-  // Pages of others can make a browser send its cookie, but not this header.
-  if (caller->by_cookie() && route.method != "GET" && request.from_page != "1")
-    return refusal(403, "forbidden", "the header X-Fleetfit: 1 is needed beside a cookie");
-  return std::nullopt;
-}
-
-tl::expected<Api::Admitted, ApiReply> Api::check(const ApiRequest& request, Counting counting) {
+tl::expected<Api::Admitted, ApiReply> Api::check(const ApiRequest& request, Stage stage) {
   const auto path = std::string_view(request.path).substr(kPrefix.size());
   const auto method = request.method == "HEAD" ? "GET" : request.method;
   FLEETFIT_ASSIGN(auto found, find_route(method, path));
   const auto now = state_.now();
-  auto caller = find_caller(state_, request, now);
-  if (!caller) return tl::unexpected(failure(caller.error()));
+  auto asker = find_caller(state_, request, now);
+  if (!asker) return tl::unexpected(failure(asker.error()));
   const auto& route = *found.route;
-  if (counting == Counting::count)
-    if (auto refused = over_limit(request, route, *caller))
-      return tl::unexpected(*std::move(refused));
-  if (auto refused = check_caller(request, route, *caller))
-    return tl::unexpected(*std::move(refused));
-  const bool takes_json = route.body == Body::json || route.body == Body::results;
-  if (takes_json && !is_json_type(request.content_type))
-    return tl::unexpected(
-        refusal(415, "invalid_input", "expected a body of the type application/json"));
-  return Admitted{std::move(found), caller->value_or(Caller{}), now};
+  auto refused = check_caller(request, route, asker->caller);
+  if (!refused) refused = check_type(request, route);
+  // What is refused with a body ends with its head; everything else comes to be answered, and is
+  // counted then. A body is not waited for if its sender is over the limit already.
+  const bool has_body = request.body_bytes > 0;
+  const bool ends = stage == Stage::whole || (refused && has_body);
+  if (ends && !asker->refused.empty() && !route.roles.empty())
+    state_.log_refusal(request, name_of(route), asker->refused);
+  if (ends || has_body) {
+    const auto counting = ends ? Counting::take : Counting::look;
+    if (auto limited = over_limit(request, route, asker->caller, counting))
+      return tl::unexpected(*std::move(limited));
+  }
+  if (refused) return tl::unexpected(*std::move(refused));
+  return Admitted{std::move(found), asker->caller.value_or(Caller{}), now};
 }
 
 Admission Api::admit(const ApiRequest& head) {
   const auto& options = state_.options();
   if (!head.path.starts_with(kPrefix)) return {};
-  auto admitted = check(head, Counting::leave);
+  auto admitted = check(head, Stage::head);
   if (!admitted) return {.refused = std::move(admitted.error())};
   switch (admitted->found.route->body) {
     case Body::none:
@@ -233,7 +246,7 @@ ApiReply Api::answer(const ApiRequest& request) {
     return answer_page(request);
   }
   try {
-    auto admitted = check(request, Counting::count);
+    auto admitted = check(request, Stage::whole);
     if (!admitted) return std::move(admitted.error());
     auto reply = answer_route(request, *std::move(admitted));
     reply.headers.emplace_back("Cache-Control", "no-store");
@@ -263,6 +276,7 @@ Status Api::forget_old_events(store::Time now) {
 }
 
 Status Api::look_after() {
+  state_.log_due_refusals();
   const auto now = state_.now();
   FLEETFIT_ASSIGN(const auto taken, state_.fleet().take_back_jobs(now));
   std::vector<store::EventRecord> events;

@@ -125,6 +125,7 @@ HttpConnection::Step HttpConnection::start_request(std::size_t head_bytes) {
   request_ = {};
   if (!head) return refuse(head.error().status, head.error().message);
   request_ = request_of(*head, peer_);
+  request_.body_bytes = head->content_length;
   keep_alive_ = head->keep_alive;
   auto admission = surroundings_.api.admit(request_);
   if (admission.refused && head->content_length > 0) return end_with(*admission.refused);

@@ -24,11 +24,15 @@ core::Names names_of(JobState) {
 }
 
 core::Fields fields_of(const TokenRecord*) {
-  static constexpr core::Field kAll[] = {
-      field<&TokenRecord::id>("id"),           field<&TokenRecord::name>("name"),
-      field<&TokenRecord::role>("role"),       field<&TokenRecord::hash>("hash").hash(),
-      field<&TokenRecord::device>("device"),   field<&TokenRecord::created>("created"),
-      field<&TokenRecord::expires>("expires"), field<&TokenRecord::revoked>("revoked")};
+  static constexpr core::Field kAll[] = {field<&TokenRecord::id>("id"),
+                                         field<&TokenRecord::name>("name"),
+                                         field<&TokenRecord::role>("role"),
+                                         field<&TokenRecord::hash>("hash").hash(),
+                                         field<&TokenRecord::device>("device"),
+                                         field<&TokenRecord::created>("created"),
+                                         field<&TokenRecord::expires>("expires"),
+                                         field<&TokenRecord::revoked>("revoked"),
+                                         field<&TokenRecord::devices>("devices").from(0)};
   return {.what = "token", .all = kAll};
 }
 
@@ -39,7 +43,8 @@ core::Fields fields_of(const AgentRecord*) {
                                          field<&AgentRecord::probe>("probe").json_object(),
                                          field<&AgentRecord::serving>("serving").json_object(),
                                          field<&AgentRecord::created>("created"),
-                                         field<&AgentRecord::last_seen>("last_seen")};
+                                         field<&AgentRecord::last_seen>("last_seen"),
+                                         field<&AgentRecord::token>("token").from(0)};
   return {.what = "agent", .all = kAll};
 }
 
@@ -80,7 +85,8 @@ core::Fields fields_of(const EventRecord*) {
                                          field<&EventRecord::job>("job"),
                                          field<&EventRecord::kind>("kind").key(),
                                          field<&EventRecord::body>("body").json_object(),
-                                         field<&EventRecord::time>("time")};
+                                         field<&EventRecord::time>("time"),
+                                         field<&EventRecord::device_time>("device_time")};
   return {.what = "event", .all = kAll};
 }
 

@@ -40,7 +40,11 @@ def run(*args, timeout_s=120):
     """Runs the program with these arguments, without a terminal."""
     command = [str(_program), *map(str, args)]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=timeout_s)
-    return Outcome(" ".join(command), done.returncode, done.stdout, done.stderr)
+    outcome = Outcome(" ".join(command), done.returncode, done.stdout, done.stderr)
+    # Who reads stderr alone, as scripts do, learns why there is no status 0.
+    if outcome.status == 1 and not any(line.startswith("fleetfit: ") for line in outcome.stderr.splitlines()):
+        raise AssertionError(f"status 1 without a reason on stderr: {outcome}")
+    return outcome
 
 
 class Case(unittest.TestCase):

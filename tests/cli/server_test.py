@@ -1,9 +1,12 @@
 """fleetfit server: TLS, addresses, sign-in, jobs that survive kill -9, odd requests over real sockets."""
+import hashlib
 import http.client
 import json
+import os
 import signal
 import socket
 import ssl
+import stat
 import subprocess
 import time
 import warnings
@@ -148,6 +151,39 @@ class Requests(ServerCase):
         self.assertEqual(status, 400)
         self.assertTrue(problem["error"]["message"].startswith("bad.onnx"), problem)
         self.assertEqual(list((self.folder / "files" / "incoming").iterdir()), [])
+
+
+    def test_says_once_which_token_was_refused_and_never_the_token(self):
+        self.start()
+        for _ in range(5):
+            self.assertEqual(self.call("GET", "/devices/pi4", token="a-secret-guess")[0], 401)
+        self.assertEqual(self.call("POST", "/jobs", {"x": 1}, token="a-secret-guess")[0], 401)
+        self.process.send_signal(signal.SIGINT)
+        _, errors = self.process.communicate(timeout=30)
+        digest = hashlib.sha256(b"a-secret-guess").hexdigest()
+        self.assertEqual(errors, f"fleetfit: 127.0.0.1: a token was refused: GET /api/v1/devices/{{name}}, a token of hash {digest[:8]}…\n")
+
+    def test_wrong_tokens_count_with_a_body_too(self):
+        self.start()
+        statuses = [self.call("POST", "/jobs", {"x": 1}, token="guess")[0] for _ in range(30)]
+        self.assertEqual(statuses[:20], [401] * 20)
+        self.assertIn(429, statuses[20:])
+        self.assertEqual(self.call("GET", "/summary")[0], 200)
+
+    def test_takes_its_store_from_others(self):
+        self.assertEqual(self.mode("store.db"), 0o600)
+        os.chmod(self.folder / "store.db", 0o644)
+        self.start()
+        self.assertEqual(self.mode("store.db"), 0o600)
+        self.add_device("pi4")
+        for part in self.folder.glob("store.db-*"):
+            self.assertEqual(self.mode(part.name), 0o600)
+        self.process.send_signal(signal.SIGINT)
+        _, errors = self.process.communicate(timeout=30)
+        self.assertRegex(errors, r"\Afleetfit: [^\n]*store\.db: all users of this machine could read [^\n]*\n\Z")
+
+    def mode(self, name):
+        return stat.S_IMODE((self.folder / name).stat().st_mode)
 
 
 class Killed(ServerCase):

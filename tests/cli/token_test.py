@@ -50,6 +50,15 @@ class Create(TokenCase):
         created, expires = (datetime.datetime.fromisoformat(made[key].replace("Z", "+00:00")) for key in ("created", "expires"))
         self.assertEqual(expires - created, datetime.timedelta(days=30))
 
+    def test_says_how_many_devices_an_agents_token_may_register(self):
+        self.assertEqual(self.token_json("create", "--role", "agent")["devices"], 100)
+        self.assertEqual(self.token_json("create", "--role", "agent", "--devices", "500")["devices"], 500)
+        self.assertIsNone(self.token_json("create", "--role", "agent", "--device", "pi4")["devices"])
+        self.refuse_token("create", "--role", "viewer", "--devices", "5", naming="devices")
+        self.refuse_token("create", "--role", "agent", "--device", "pi4", "--devices", "5", naming="devices")
+        self.refuse_token("create", "--role", "agent", "--devices", "-1", naming="devices")
+        self.assertIn("up to 500", self.token("list").stdout)
+
     def test_writes_the_secret_for_its_owner_alone(self):
         os.umask(0)
         output = self.folder / "pi4.token"

@@ -47,11 +47,25 @@ TEST_P(FleetStoreContract, KeepsWhatAnAgentSaysOfItself) {
 
 TEST_P(FleetStoreContract, ReplacesAnAgentButForItsDateOfCreation) {
   save({{.name = "pi4", .version = "1.0", .hardware = "Pi", .created = date(99)}});
-  const AgentRecord expected{
-      .name = "pi4", .version = "1.0", .hardware = "Pi", .created = date(2), .last_seen = date(3)};
+  const AgentRecord expected{.name = "pi4",
+                             .version = "1.0",
+                             .hardware = "Pi",
+                             .created = date(2),
+                             .last_seen = date(3),
+                             .token = 3};
   EXPECT_EQ(fleet().find_agent("pi4").value(), expected);
   save({{.name = "pi4", .last_seen = date(5)}});
   EXPECT_EQ(fleet().find_agent("pi4").value()->last_seen, date(5));
+}
+
+TEST_P(FleetStoreContract, CountsAgentsByTheTokenThatRegisteredThemFirst) {
+  save({{.name = "a", .token = 3}, {.name = "b", .token = 4}, {.name = "c"}});
+  save({{.name = "a", .token = 4}});
+  EXPECT_EQ(fleet().count_agents_of(3), 2) << "a and pi4";
+  EXPECT_EQ(fleet().count_agents_of(4), 1);
+  EXPECT_EQ(fleet().count_agents_of(5), 0);
+  EXPECT_EQ(fleet().remove_agent("a"), true);
+  EXPECT_EQ(fleet().count_agents_of(3), 1);
 }
 
 TEST_P(FleetStoreContract, ListsAgentsPageByPage) {

@@ -239,7 +239,7 @@ TEST_F(FleetJobs, EventsOfAgentsAreTakenOnce) {
   ASSERT_EQ(events.size(), 4u);
   EXPECT_EQ(events[3].at("body").at("number"), 4);
   EXPECT_EQ(events[0].at("device"), "pi4");
-  EXPECT_EQ(events[0].at("time"), "2026-11-16T08:00:00.250Z");
+  EXPECT_EQ(events[0].at("device_time"), "2026-11-16T08:00:00.250Z");
   EXPECT_EQ(
       json(as_agent(agent_, "register", {{"name", "pi4"}, {"version", "1"}})).at("last_sequence"),
       4);

@@ -17,7 +17,8 @@ inline TokenRecord example_token(char digit = 'a') {
           .hash = example_hash(digit),
           .device = "pi4",
           .created = date(1),
-          .expires = date(1000)};
+          .expires = date(1000),
+          .devices = 12};
 }
 
 inline AgentRecord example_agent(const std::string& name = "pi4") {
@@ -27,7 +28,8 @@ inline AgentRecord example_agent(const std::string& name = "pi4") {
           .probe = R"({"mhz":1500})",
           .serving = R"({"bundle":"b"})",
           .created = date(2),
-          .last_seen = date(3)};
+          .last_seen = date(3),
+          .token = 3};
 }
 
 inline JobRecord wanted_job(const std::string& agent = "pi4") {
@@ -45,7 +47,8 @@ inline EventRecord example_event(std::int64_t sequence, const std::string& kind 
           .job = 7,
           .kind = kind,
           .body = R"({"to":3})",
-          .time = date(10 * sequence)};
+          .time = date(10 * sequence),
+          .device_time = date(10 * sequence - 5)};
 }
 
 inline FileRecord example_file(char digit = 'a') {

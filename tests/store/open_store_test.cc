@@ -9,6 +9,7 @@
 #include "fleetfit/core/file.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/store/store.h"
+#include "fleetfit/store/store_file.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/store/example_records.h"
 #include "tests/store/raw_database.h"
@@ -86,6 +87,44 @@ TEST_F(SqliteFile, LeavesNoOperatorsBehindARemovedMeasurement) {
   EXPECT_EQ(RawDatabase(path_).value("SELECT count(*) FROM operators"), "3");
   ASSERT_TRUE(store->remove_measurement(id).value());
   EXPECT_EQ(RawDatabase(path_).value("SELECT count(*) FROM operators"), "0");
+}
+
+fs::perms permissions(const fs::path& file) { return fs::status(file).permissions(); }
+
+constexpr auto kOwnerOnly = fs::perms::owner_read | fs::perms::owner_write;
+constexpr auto kForAll = kOwnerOnly | fs::perms::group_read | fs::perms::others_read;
+
+TEST_F(SqliteFile, IsItsOwnersAlone) {
+  const auto store = open_store(url()).value();
+  ASSERT_TRUE(store->save_device({.name = "a"}));
+  for (const auto* part : {"", "-wal", "-shm"})
+    EXPECT_EQ(permissions(path_.string() + part), kOwnerOnly) << part;
+}
+
+TEST_F(SqliteFile, IsTakenFromOthersWhoCouldReadIt) {
+  const auto store = open_store(url()).value();
+  ASSERT_TRUE(store->save_device({.name = "a"}));
+  EXPECT_EQ(keep_from_others(url()), std::nullopt);
+  fs::permissions(path_, kForAll);
+  fs::permissions(path_.string() + "-wal", kForAll);
+  EXPECT_EQ(keep_from_others(url()),
+            path_.string() +
+                ": all users of this machine could read the store, which holds hashes "
+                "of tokens; now its owner alone can");
+  for (const auto* part : {"", "-wal", "-shm"})
+    EXPECT_EQ(permissions(path_.string() + part), kOwnerOnly) << part;
+  EXPECT_EQ(keep_from_others(url()), std::nullopt);
+  EXPECT_EQ(store->list_devices()->size(), 1u);
+}
+
+TEST_F(SqliteFile, MayBeOfAGroup) {
+  ASSERT_TRUE(open_store(url()));
+  const auto shared = kOwnerOnly | fs::perms::group_read | fs::perms::group_write;
+  fs::permissions(path_, shared);
+  EXPECT_EQ(keep_from_others(url()), std::nullopt);
+  EXPECT_EQ(permissions(path_), shared);
+  EXPECT_EQ(keep_from_others("memory:"), std::nullopt);
+  EXPECT_EQ(keep_from_others("sqlite:" + (folder_.path() / "none.db").string()), std::nullopt);
 }
 
 TEST_F(SqliteFile, MayBeEmptyAtFirst) {

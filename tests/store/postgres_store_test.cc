@@ -114,7 +114,23 @@ TEST_F(PostgresStore, BringsTablesOfVersion1UpToDate) {
   EXPECT_EQ(store->list_devices()->size(), 1u);
   ASSERT_TRUE(store->fleet().save_agents(std::vector{example_agent()}));
   EXPECT_THAT(store->fleet().add_jobs(std::vector{wanted_job()}).value(), ElementsAre(1));
-  EXPECT_EQ(text("SELECT version::text FROM fleetfit_version"), "2");
+  EXPECT_EQ(text("SELECT version::text FROM fleetfit_version"), "3");
+}
+
+TEST_F(PostgresStore, BringsAFleetOfVersion2UpToDate) {
+  ASSERT_TRUE(bring_up_to_date(*raw_, postgres_migrations().first(2)));
+  execute("INSERT INTO tokens VALUES (3, 't', 'agent', repeat('a', 64), '', 7, NULL, NULL)");
+  execute("INSERT INTO agents VALUES ('pi4', '', '', 'pi4', '{}', 7, 8)");
+  execute("INSERT INTO agent_probes VALUES ('pi4', '{}')");
+  execute("INSERT INTO events VALUES (20, 'pi4', 6, NULL, 'switch', '{}', 60)");
+  const auto store = open_store(url_).value();
+  auto& fleet = store->fleet();
+  EXPECT_EQ(fleet.list_tokens()->at(0).devices, kDevicesOfToken);
+  EXPECT_EQ(fleet.find_agent("pi4").value()->token, 0);
+  EXPECT_EQ(fleet.list_events({})->at(0).device_time, std::nullopt);
+  EXPECT_EQ(fleet.list_events({})->at(0).time.time_since_epoch().count(), 60);
+  ASSERT_TRUE(fleet.save_agents(std::vector{example_agent("pi5")}));
+  EXPECT_EQ(fleet.count_agents_of(example_agent().token), 1);
 }
 
 TEST_F(PostgresStore, SaysWhichTableIsMissing) {

@@ -106,7 +106,7 @@ class SqliteSchemaVersions : public testing::Test {
 TEST_F(SqliteSchemaVersions, AreInNewFiles) {
   ASSERT_TRUE(open_store(url()));
   RawDatabase database(path_);
-  EXPECT_EQ(database.value("PRAGMA user_version"), "3");
+  EXPECT_EQ(database.value("PRAGMA user_version"), "4");
   EXPECT_EQ(database.value("PRAGMA application_id"), "1717987700");  // "ffit" read as a number
   EXPECT_EQ(database.value("PRAGMA journal_mode"), "wal");
 }
@@ -202,10 +202,14 @@ TEST_F(SqliteSchemaVersions, Version3IsRead) {
   job.started = date(5);
   auto event = example_event(6);
   event.id = 20;
+  event.device_time.reset();  // version 3 knew one time, and not who had registered an agent
+  auto agent = example_agent();
+  agent.token = 0;
+  token.devices = kDevicesOfToken;
   auto entry = example_entry();
   entry.id = 4;
   EXPECT_THAT(fleet.list_tokens().value(), ElementsAre(token));
-  EXPECT_THAT(fleet.list_agents({.query = "cortex"}).value(), ElementsAre(example_agent()));
+  EXPECT_THAT(fleet.list_agents({.query = "cortex"}).value(), ElementsAre(agent));
   EXPECT_THAT(fleet.list_jobs({}).value(), ElementsAre(job));
   EXPECT_EQ(fleet.count_jobs().value(), (JobCounts{.running = 1}));
   EXPECT_EQ(fleet.count_jobs_of("pi4").value(), (JobCounts{.running = 1}));
@@ -224,7 +228,7 @@ TEST_F(SqliteSchemaVersions, AreDescribedColumnByColumn) {
       "WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'");
   EXPECT_EQ(columns.size(), 4u + 4u + 23u + 6u + 5u + 5u + 13u + 16u + 14u + 9u +
                                 // of the fleet
-                                2u + 8u + 7u + 2u + 16u + 6u + 7u + 2u + 5u + 6u);
+                                2u + 9u + 8u + 2u + 16u + 6u + 8u + 2u + 5u + 6u);
   for (const auto& column : columns) {
     const auto table = page.find("### `" + column.substr(0, column.find('.')) + "`");
     ASSERT_NE(table, std::string::npos) << column;

@@ -22,6 +22,8 @@ struct TokenRequest {
   store::Role role = store::Role::viewer;
   std::string device = {};  ///< the only one that an agent may be; empty: any
   std::optional<store::Time> expires = {};
+  /// How many devices an agent may register by it, if it is bound to none.
+  std::optional<std::int64_t> devices = {};
 };
 
 struct CreatedToken {
@@ -30,7 +32,8 @@ struct CreatedToken {
 };
 
 /// Adds a new token. Fails with `invalid_input` if the device has no name of a device, or the role
-/// none, or it would have expired already.
+/// none, or a number of devices is said of a token that registers none or one, or it would have
+/// expired already.
 Result<CreatedToken> create_token(store::FleetStore& fleet, const TokenRequest& request,
                                   store::Time now);
 
@@ -53,6 +56,7 @@ struct NewToken {
   std::string device = {};
   std::string lifetime = {};          ///< as `parse_lifetime` takes it; empty: for ever
   std::filesystem::path output = {};  ///< a new file for the secret, for its owner alone
+  std::optional<std::int64_t> devices = {};
 };
 /// Fails with `invalid_input` if the file exists; then there is no token either.
 Result<CreatedToken> create_token(const Workplace& workplace, const NewToken& wanted);
@@ -65,6 +69,9 @@ Result<TokenList> list_tokens(const Workplace& workplace);
 
 /// Fails with `not_found` if there is none, or it was revoked before. Noted in the audit.
 Status revoke_token(const Workplace& workplace, std::int64_t id);
+
+/// How many devices may be registered by it; nothing if it is bound to one, or is of no agent.
+std::optional<std::int64_t> most_devices(const store::TokenRecord& token);
 
 /// "valid", "expired" or "revoked".
 std::string_view state_of(const store::TokenRecord& token, store::Time now);

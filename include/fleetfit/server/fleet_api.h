@@ -21,6 +21,15 @@ struct RateLimit {
   double per_second = 0;
 };
 
+/// How files that were sent are looked into before they are kept.
+struct UploadLook {
+  /// `fleetfit` itself, whose verb `upload-kind` does it in a process of its own, within these
+  /// limits. Empty: it is done in this process.
+  std::filesystem::path program = {};
+  double seconds = 20;
+  std::int64_t memory_bytes = std::int64_t{1} << 30;
+};
+
 struct FleetApiOptions {
   std::filesystem::path folder = {};  ///< for files that jobs need; made if need be
   bool secure = false;                ///< requests come over TLS
@@ -28,11 +37,16 @@ struct FleetApiOptions {
   double online_s = 35;  ///< a device is online for so long after it was heard of
   double session_s = 12 * 3600;
   double keep_events_s = 30 * 24 * 3600.0;
-  RateLimit of_token = {.burst = 400, .per_second = 200};   ///< for each token and device
+  RateLimit of_token = {.burst = 400, .per_second = 200};  ///< for each token
+  /// For each token of agents that is bound to no device: a fleet may share it.
+  RateLimit of_shared_token = {.burst = 4000, .per_second = 2000};
   RateLimit of_address = {.burst = 20, .per_second = 0.5};  ///< sign-ins and wrong tokens
+  /// Devices that register for the first time, for each token and each address.
+  RateLimit of_new_devices = {.burst = 50, .per_second = 5};
   std::uint64_t most_json_bytes = std::uint64_t{1} << 20;
   std::uint64_t most_result_bytes = std::uint64_t{8} << 20;
   std::uint64_t most_file_bytes = std::uint64_t{2} << 30;
+  UploadLook look = {};
   /// Gets what went wrong in the server itself; never a secret. From any thread.
   std::function<void(const std::string&)> log = {};
   /// Called when there are new events. From any thread.

@@ -32,7 +32,8 @@ struct ApiRequest {
   std::string from_page = {};      ///< the header X-Fleetfit
   std::string last_event_id = {};  ///< the header Last-Event-ID
   std::string if_none_match = {};
-  std::string peer = {};  ///< address of who asks
+  std::string peer = {};         ///< address of who asks
+  std::uint64_t body_bytes = 0;  ///< of the body, as the head says
   std::string body = {};
   std::optional<Upload> upload = std::nullopt;  ///< in place of a body
 };
@@ -66,7 +67,8 @@ class HttpApi {
  public:
   virtual ~HttpApi() = default;
 
-  /// Whether a request may come in, judged by all but its body.
+  /// Whether a request may come in, judged by all but its body. One with a body that may not ends
+  /// here, all others are given to `answer`.
   virtual Admission admit(const ApiRequest& head) = 0;
 
   /// Whatever the request, there is a reply. May take long: other requests do not wait for it as

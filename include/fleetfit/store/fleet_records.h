@@ -18,6 +18,9 @@ enum class Role : std::uint8_t {
 /// "admin", "viewer" or "agent".
 core::Names names_of(Role);
 
+/// How many devices a token that is bound to none may register, if nobody has said another number.
+inline constexpr std::int64_t kDevicesOfToken = 100;
+
 /// A token, without its secret.
 struct TokenRecord {
   std::int64_t id = 0;  ///< given by the store
@@ -28,6 +31,8 @@ struct TokenRecord {
   Time created = {};
   std::optional<Time> expires = {};
   std::optional<Time> revoked = {};
+  /// How many devices an agent may register by it, if it is bound to none.
+  std::int64_t devices = kDevicesOfToken;
 
   bool operator==(const TokenRecord&) const = default;
 };
@@ -42,6 +47,7 @@ struct AgentRecord {
   std::string serving = "{}";  ///< JSON: what it serves now, from its heartbeats
   Time created = {};
   std::optional<Time> last_seen = {};
+  std::int64_t token = 0;  ///< by which it was registered first; 0: it was added otherwise
 
   bool operator==(const AgentRecord&) const = default;
 };
@@ -81,9 +87,10 @@ struct EventRecord {
   std::string agent = {};     ///< empty: the server itself
   std::int64_t sequence = 0;  ///< of the agent, from 1; 0: the server's own
   std::optional<std::int64_t> job = {};
-  std::string kind = {};    ///< "switch", "latency", "job", "device", "log", …
-  std::string body = "{}";  ///< JSON
-  Time time = {};
+  std::string kind = {};                 ///< "switch", "latency", "job", "device", "log", …
+  std::string body = "{}";               ///< JSON
+  Time time = {};                        ///< when the server got it
+  std::optional<Time> device_time = {};  ///< when it happened, by the clock of its agent
 
   bool operator==(const EventRecord&) const = default;
 };

@@ -102,13 +102,15 @@ class FleetStore {
   /// False if there is none, or it was revoked before.
   virtual Result<bool> revoke_token(std::int64_t id, Time now) = 0;
 
-  /// Adds agents, or replaces those of the same names but for the date of creation. An empty
-  /// `last_seen` leaves the one that is known.
+  /// Adds agents, or replaces those of the same names but for the date of creation and the token.
+  /// An empty `last_seen` leaves the one that is known.
   virtual Status save_agents(std::span<const AgentRecord> agents) = 0;
   virtual Result<std::optional<AgentRecord>> find_agent(std::string_view name) = 0;
   /// By name.
   virtual Result<std::vector<AgentRecord>> list_agents(const AgentFilter& filter) = 0;
   virtual Result<AgentCounts> count_agents(Time online_since) = 0;
+  /// Those that were registered first by that token.
+  virtual Result<std::int64_t> count_agents_of(std::int64_t token) = 0;
   /// With its jobs that have not ended; its events stay. Says whether there was one.
   virtual Result<bool> remove_agent(std::string_view name) = 0;
 

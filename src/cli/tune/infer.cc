@@ -219,7 +219,7 @@ void print_all(Context& context, const std::vector<DeviceInference>& found,
   context.show(json, text);
 }
 
-Result<int> run_tune(Context& context, const TuneFlags& flags, const std::stop_token& stop) {
+Result<Verdict> run_tune(Context& context, const TuneFlags& flags, const std::stop_token& stop) {
   FLEETFIT_ASSIGN(const auto request, request_of(context, flags));
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
   std::vector<DeviceInference> found;
@@ -246,11 +246,11 @@ Result<int> run_tune(Context& context, const TuneFlags& flags, const std::stop_t
                                           request.study, found, confirmed);
     FLEETFIT_TRY(core::write_file(flags.plot, page));
   }
-  const bool all_good = std::ranges::all_of(found, [](const DeviceInference& one) {
-    const auto& best = one.result.best;
-    return best && !one.result.trials[*best].response.saturated;
-  });
-  return all_good ? 0 : 1;
+  std::vector<std::string> slow;
+  for (const auto& [device, fingerprint, structure, result, known] : found)
+    if (!result.best || result.trials[*result.best].response.saturated) slow.push_back(device);
+  return done_if(slow.empty(),
+                 fmt::format("nothing keeps up with the scenario on {}", fmt::join(slow, ", ")));
 }
 
 void add_tune_flags(CLI::App& verb, TuneFlags& flags) {
@@ -300,8 +300,8 @@ void add_serve(CLI::App& infer, Context& context) {
   auto* verb = infer.add_subcommand("serve", "Serve a plan that another process gives");
   verb->group("");
   verb->footer("Example:\n  fleetfit infer serve < plan.json");
-  context.on(verb, []() -> Result<int> {
-    return app::serve_inference_plan(std::cin, std::cout).map([] { return 0; });
+  context.on(verb, []() -> Result<Verdict> {
+    return app::serve_inference_plan(std::cin, std::cout).map(done);
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "cli/program.h"
 #include "cli/tune/study_text.h"
+#include "cli/tune/study_workers.h"
 #include "fleetfit/core/file.h"
 #include "fleetfit/study/importing.h"
 #include "fleetfit/study/studies.h"
@@ -30,7 +31,7 @@ Verb<StudyFlags> verb_of_study(CLI::App& study, const std::string& verb, const s
 void add_list(CLI::App& study, Context& context) {
   auto* verb = study.add_subcommand("list", "List the studies of the store");
   verb->footer("Example:\n  fleetfit study list\n  fleetfit study list --json");
-  context.on(verb, [&context]() -> Result<int> {
+  context.on(verb, [&context]() -> Result<Verdict> {
     FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
     return context.show(study::list_studies(workplace.store->studies()), studies_text);
   });
@@ -44,7 +45,7 @@ void add_show(CLI::App& study, Context& context) {
       fmt::format("All trials in the JSON document, not the newest {}", study::kTrialsShown));
   verb->footer(
       "Example:\n  fleetfit study show fashion\n  fleetfit study show fashion --all --json");
-  context.on(verb, [flags, &context]() -> Result<int> {
+  context.on(verb, [flags, &context]() -> Result<Verdict> {
     FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
     return context.show(
         study::show_study(workplace.store->studies(), flags->name, {.all = flags->all}),
@@ -60,11 +61,11 @@ void add_best(CLI::App& study, Context& context) {
       "limits, "
       "it\nprints the nearest one and ends with status 1.\n\nExample:\n  fleetfit study best "
       "fashion\n  fleetfit study best fashion --json");
-  context.on(verb, [flags, &context]() -> Result<int> {
+  context.on(verb, [flags, &context]() -> Result<Verdict> {
     FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
     FLEETFIT_ASSIGN(const auto best, study::best_of_study(workplace.store->studies(), flags->name));
     context.show(best, best_text);
-    return best.best ? 0 : 1;
+    return done_if(best.best.has_value(), kNoBestTrial);
   });
 }
 
@@ -72,7 +73,7 @@ void add_export(CLI::App& study, Context& context) {
   auto [verb, flags] = verb_of_study(study, "export", "Write all trials of a study as a table");
   verb->add_option("-o,--output", flags->output, "The CSV file to write")->required();
   verb->footer("Example:\n  fleetfit study export fashion -o fashion.csv");
-  context.on(verb, [flags, &context]() -> Result<int> {
+  context.on(verb, [flags, &context]() -> Result<Verdict> {
     FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
     return context.show(study::export_study(workplace.store->studies(), flags->name, flags->output),
                         [](const study::ExportedStudy& written) {
@@ -86,7 +87,7 @@ void add_report(CLI::App& study, Context& context) {
       verb_of_study(study, "report", "Write a study as a page of HTML with charts");
   verb->add_option("-o,--output", flags->output, "The page to write")->required();
   verb->footer("Example:\n  fleetfit study report fashion -o fashion.html");
-  context.on(verb, [flags, &context]() -> Result<int> {
+  context.on(verb, [flags, &context]() -> Result<Verdict> {
     FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
     return context.show(study::report_study(workplace.store->studies(), flags->name, flags->output),
                         report_text);
@@ -97,16 +98,16 @@ void add_remove(CLI::App& study, Context& context) {
   auto [verb, flags] = verb_of_study(
       study, "remove", "Forget a study and its trials; what was found of inference stays");
   verb->footer("Example:\n  fleetfit study remove fashion");
-  context.on(verb, [flags, &context]() -> Result<int> {
+  context.on(verb, [flags, &context]() -> Result<Verdict> {
     FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
     FLEETFIT_TRY(study::remove_study(workplace.store->studies(), flags->name));
     if (context.flags.json) context.print(nlohmann::ordered_json{{"removed", flags->name}});
-    return 0;
+    return done();
   });
 }
 
-Result<int> run_confirm(Context& context, app::ConfirmStudyRequest& request,
-                        const std::stop_token& stop) {
+Result<Verdict> run_confirm(Context& context, app::ConfirmStudyRequest& request,
+                            const std::stop_token& stop) {
   request.threads = context.threads();
   FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
   FLEETFIT_ASSIGN(const auto confirmed,
@@ -157,7 +158,7 @@ std::string import_text(const study::ImportedStudy& study) {
   return text;
 }
 
-Result<int> import_study(const Context& context, const ImportFlags& flags) {
+Result<Verdict> import_study(const Context& context, const ImportFlags& flags) {
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
   FLEETFIT_ASSIGN(const auto imported,
                   study::import_optuna_study(app::study_place(workplace),
@@ -181,7 +182,8 @@ void add_import(CLI::App& study, Context& context) {
   verb->footer(
       "Example:\n  fleetfit study import optuna.db --study mnist --name mnist-2\n"
       "  fleetfit study import optuna.db --command 'python3 train.py' -o mnist.yaml");
-  context.on(verb, [flags, &context]() -> Result<int> { return import_study(context, *flags); });
+  context.on(verb,
+             [flags, &context]() -> Result<Verdict> { return import_study(context, *flags); });
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ void add_create(CLI::App& study, Context& context) {
       study, "create", "Put a study into the store, to be driven by ask and tell");
   verb->add_option("FILE", flags->file, "A study file (docs/formats/study.md)")->required();
   verb->footer("Example:\n  fleetfit study create branin.yaml");
-  context.on(verb, [flags, &context]() -> Result<int> {
+  context.on(verb, [flags, &context]() -> Result<Verdict> {
     FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
     FLEETFIT_ASSIGN(const auto created,
                     study::create_study(app::study_place(workplace), flags->file));
@@ -52,7 +52,7 @@ nlohmann::ordered_json asked_json(const DialogueFlags& flags, const study::Asked
   return trial;
 }
 
-Result<int> ask(Context& context, const DialogueFlags& flags) {
+Result<Verdict> ask(Context& context, const DialogueFlags& flags) {
   FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
   FLEETFIT_ASSIGN(auto dialogue, study::StudyDialogue::open(app::study_place(workplace),
                                                             flags.study, flags.options));
@@ -90,7 +90,7 @@ Result<std::vector<study::ToldValues>> values_to_tell(const DialogueFlags& flags
   return std::vector{std::move(values)};
 }
 
-Result<int> tell(Context& context, const DialogueFlags& flags) {
+Result<Verdict> tell(Context& context, const DialogueFlags& flags) {
   FLEETFIT_ASSIGN(const auto values, values_to_tell(flags));
   FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
   FLEETFIT_ASSIGN(auto dialogue, study::StudyDialogue::open(app::study_place(workplace),
@@ -126,11 +126,11 @@ void add_serve(CLI::App& study, Context& context) {
       "{\"ask\": 2} gives two trials, {\"tell\": {\"trial\": 3, \"values\": {\"accuracy\": 0.9}}} "
       "takes a result (or a\nlist of them). It reads the study's "
       "history once only.\n\nExample:\n  echo '{\"ask\": 2}' | fleetfit study serve branin");
-  context.on(verb, [flags, &context]() -> Result<int> {
+  context.on(verb, [flags, &context]() -> Result<Verdict> {
     FLEETFIT_ASSIGN(auto workplace, context.open_existing_workplace());
     FLEETFIT_TRY(study::serve_study(app::study_place(workplace), flags->study, flags->options,
                                     std::cin, std::cout));
-    return 0;
+    return done();
   });
 }
 

@@ -8,6 +8,9 @@
 
 namespace fleetfit::cli {
 
+/// Why a study that has ended has no best trial.
+inline constexpr const char* kNoBestTrial = "no trial keeps the limits of the study";
+
 /// Where the workers of a study run.
 struct StudyWorkers {
   std::string executor = "local";  ///< or "slurm"

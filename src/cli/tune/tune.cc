@@ -49,14 +49,16 @@ std::string summary_text(const study::TuneSummary& summary) {
   return text + "\n";
 }
 
-Result<int> print(const Context& context, app::Workplace& workplace, const std::string& name,
-                  const study::TuneSummary& summary) {
+Result<Verdict> print(const Context& context, app::Workplace& workplace, const std::string& name,
+                      const study::TuneSummary& summary) {
   FLEETFIT_ASSIGN(const auto best, study::best_of_study(workplace.store->studies(), name));
   context.show(best, summary_text(summary) + best_text(best));
-  return summary.done && best.best ? 0 : 1;
+  if (!summary.done)
+    return Verdict::failed("the study has not ended; the same command with --resume goes on");
+  return done_if(best.best.has_value(), kNoBestTrial);
 }
 
-Result<int> run(Context& context, const TuneFlags& flags, const std::stop_token& stop) {
+Result<Verdict> run(Context& context, const TuneFlags& flags, const std::stop_token& stop) {
   FLEETFIT_ASSIGN(const auto request, request_of(context, flags));
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
   const auto executor = make_executor(context, flags.where, request, workplace.clock);
@@ -129,7 +131,7 @@ struct WorkFlags {
   bool until_input_ends = false;
 };
 
-Result<int> work(const Context& context, const WorkFlags& flags, const std::stop_token& stop) {
+Result<Verdict> work(const Context& context, const WorkFlags& flags, const std::stop_token& stop) {
   const core::SystemClock clock;
   FLEETFIT_ASSIGN(auto workplace, app::open_workplace_patiently(context.flags.store, clock, stop));
   study::WorkRequest request{.study = flags.study,
@@ -141,7 +143,7 @@ Result<int> work(const Context& context, const WorkFlags& flags, const std::stop
   if (flags.folder.empty()) {
     FLEETFIT_ASSIGN(request.folder, study::default_study_folder(context.flags.store));
   }
-  return study::work_on_study(app::study_place(workplace), request, stop).map([] { return 0; });
+  return study::work_on_study(app::study_place(workplace), request, stop).map(done);
 }
 
 }  // namespace

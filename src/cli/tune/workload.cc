@@ -42,12 +42,12 @@ std::string details_text(const Workload& workload) {
                      table.text(), workloads::example_study(workload));
 }
 
-Result<int> run_list(const Context& context) {
+Result<Verdict> run_list(const Context& context) {
   const auto all = workloads::all_workloads();
   return context.show(app::workloads_json(all), list_text(all));
 }
 
-Result<int> run_show(const Context& context, const std::string& name) {
+Result<Verdict> run_show(const Context& context, const std::string& name) {
   FLEETFIT_ASSIGN(const auto workload, workloads::find_workload(name));
   return context.show(app::workload_json(*workload), details_text(*workload));
 }

@@ -270,6 +270,15 @@ CREATE TABLE audit (
 ) STRICT;
 )sql";
 
+// What agents say of times is not what events are sorted and forgotten by. Events of before have
+// the time of their agent alone.
+constexpr std::string_view kOrigins = R"sql(
+ALTER TABLE tokens ADD COLUMN devices INTEGER NOT NULL DEFAULT 100;
+ALTER TABLE agents ADD COLUMN token INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX agents_by_token ON agents (token);
+ALTER TABLE events ADD COLUMN device_time INTEGER;
+)sql";
+
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
     text.replace(at, from.size(), to);
@@ -295,14 +304,14 @@ std::string in_postgres(std::string_view sql) {
 }  // namespace
 
 Migrations sqlite_migrations() {
-  static constexpr std::array kAll{kRecords, kStudies, kFleet};
+  static constexpr std::array kAll{kRecords, kStudies, kFleet, kOrigins};
   return kAll;
 }
 
 Migrations postgres_migrations() {
-  static const std::array kTexts{in_postgres(kRecords) + in_postgres(kStudies),
-                                 in_postgres(kFleet)};
-  static const std::array<std::string_view, kTexts.size()> kAll{kTexts[0], kTexts[1]};
+  static const std::array kTexts{in_postgres(kRecords) + in_postgres(kStudies), in_postgres(kFleet),
+                                 in_postgres(kOrigins)};
+  static const std::array<std::string_view, kTexts.size()> kAll{kTexts[0], kTexts[1], kTexts[2]};
   return kAll;
 }
 

@@ -113,6 +113,10 @@ class SqlFleet final : public FleetStore {
           return AgentCounts{totals.all, totals.online, totals.all - totals.seen};
         });
   }
+  Result<std::int64_t> count_agents_of(std::int64_t token) override {
+    return traffic_.first<std::int64_t>("SELECT count(*) FROM agents WHERE token = ?", token)
+        .map([](const auto& found) { return found.value_or(0); });
+  }
   Result<bool> remove_agent(std::string_view name) override {
     return change(traffic_, Transaction::write, [&](FleetTables& tables) -> Result<bool> {
       const auto locked = tables.jobs.lock_agent(name);

@@ -205,7 +205,7 @@ Status FleetTables::save(std::span<const AgentRecord> agents) {
   for (const auto* agent : sorted) {
     FLEETFIT_TRY(connection_.write(sql_.save_agent, agent->name, agent->version, agent->hardware,
                                    searchable_text(*agent), agent->serving, agent->created,
-                                   agent->last_seen));
+                                   agent->last_seen, agent->token));
     FLEETFIT_TRY(connection_.write(sql_.save_probe, agent->name, agent->probe));
   }
   return {};

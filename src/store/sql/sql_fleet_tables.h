@@ -93,8 +93,9 @@ struct FleetSql {
   const SqlTable<FileRecord> files{"files"};
   const std::string find_token = tokens.select("WHERE hash = ?");
   const std::string save_agent =
-      "INSERT INTO agents (name, version, hardware, search, serving, created, last_seen) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET version = excluded.version, "
+      "INSERT INTO agents (name, version, hardware, search, serving, created, last_seen, "
+      "token) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET version = "
+      "excluded.version, "
       "hardware = excluded.hardware, search = excluded.search, serving = excluded.serving, "
       "last_seen = coalesce(excluded.last_seen, agents.last_seen)";
   const std::string save_probe = upsert("agent_probes", {{"agent", "probe"}}, 1);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -67,6 +68,13 @@ std::string reason_not_to_open(const fs::path& path, sqlite3* database) {
   return system_reason(database);
 }
 
+// SQLite would make a file that everybody can read, and gives its logs the same permissions; stores
+// hold hashes of tokens. If it cannot be made, or exists, SQLite says what there is to say.
+void create_private(const fs::path& path) {
+  const core::FileDescriptor created(
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+}
+
 int bind(sqlite3_stmt* statement, int index, std::string_view text) {
   // A null pointer would be NULL.
   const char* bytes = text.data() == nullptr ? "" : text.data();
@@ -117,6 +125,7 @@ void SqliteConnection::Reset::operator()(sqlite3_stmt* statement) const {
 
 Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open(
     const fs::path& path, std::chrono::milliseconds patience) {
+  create_private(path);
   auto connection = open_with(path, patience, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   // SQLite opens what it may not write for reading only.
   if (connection && sqlite3_db_readonly((*connection)->database_.get(), "main") == 1)

@@ -24,12 +24,14 @@ interface Switch {
   ratio: number | null;
 }
 
+// Its own clock knows how far apart things were that a device sends together.
+const happened = (event: FleetEvent) => Date.parse(event.device_time ?? event.time);
 const number = (value: unknown) => (typeof value === 'number' ? value : null);
 const text = (value: unknown) => (typeof value === 'string' ? value : '');
 
 function moments(events: FleetEvent[]): Moment[] {
   return events.filter((event) => event.kind === 'latency').map((event) => ({
-    time: Date.parse(event.time),
+    time: happened(event),
     latency: number(event.body['latency_ms']) ?? number(event.body['p95_ms']) ?? number(event.body['median_ms']) ?? NaN,
     budget: number(event.body['budget_ms']),
     subnet: text(event.body['subnet']),
@@ -39,7 +41,7 @@ function moments(events: FleetEvent[]): Moment[] {
 function switches(events: FleetEvent[]): Switch[] {
   return events.filter((event) => event.kind === 'switch').map((event) => ({
     id: event.id,
-    time: Date.parse(event.time),
+    time: happened(event),
     from: text(event.body['from']),
     to: text(event.body['to']),
     reason: text(event.body['reason']),
