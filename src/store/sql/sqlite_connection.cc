@@ -152,7 +152,8 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open_unwritable(
     const fs::path& path, std::chrono::milliseconds patience) {
   FLEETFIT_ASSIGN(auto connection, open_for_reading(path, patience));
   if (connection->integer("SELECT count(*) FROM sqlite_schema")) return connection;
-  if ((sqlite3_errcode(connection->database_.get()) & 0xff) != SQLITE_CANTOPEN) return connection;
+  const int code = sqlite3_errcode(connection->database_.get()) & 0xff;
+  if (code != SQLITE_CANTOPEN && code != SQLITE_READONLY) return connection;
   auto log = path;
   log += "-wal";
   std::error_code none;
