@@ -23,6 +23,7 @@
 
 #include "fleetfit/app/tokens.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/process.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/core/sleep.h"

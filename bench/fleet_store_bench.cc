@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/store/store.h"
 

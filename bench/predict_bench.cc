@@ -19,6 +19,7 @@
 
 #include "fleetfit/core/csv.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/cost/features.h"
 #include "fleetfit/cost/kernels.h"

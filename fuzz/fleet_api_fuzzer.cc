@@ -8,6 +8,7 @@
 
 #include "fleetfit/app/workplace.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/server/fleet_api.h"
 #include "fleetfit/store/fleet_store.h"

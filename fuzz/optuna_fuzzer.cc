@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/store/optuna.h"
 
 namespace {

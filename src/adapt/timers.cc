@@ -10,6 +10,7 @@
 
 #include "adapt/run_series.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/statistics.h"
 #include "fleetfit/graph/export.h"

@@ -164,7 +164,9 @@ Status do_job(const fs::path& folder, std::string_view connection, const core::C
   EventProgress progress(reporter, clock);
   JobPlace place{.job = std::move(job),
                  .folder = folder,
-                 .workplace = {.store = store::open_device_store(), .clock = clock},
+                 .workplace = {.store = store::open_device_store(),
+                               .clock = clock,
+                               .programs = {.stop = stop}},
                  .reporter = reporter,
                  .progress = progress,
                  .stop = stop};

@@ -17,6 +17,7 @@
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/process_info.h"
 #include "fleetfit/core/program.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/version.h"
 #include "fleetfit/measure/device.h"
 #include "fleetfit/measure/hardware.h"
@@ -119,6 +120,7 @@ Result<AgentOptions> options_of(Flags& flags) {
 }
 
 Result<int> run(Flags& flags) {
+  core::remove_abandoned_scratch_folders();
   FLEETFIT_ASSIGN(auto options, options_of(flags));
   FLEETFIT_ASSIGN(const auto client, fleet::make_client(flags.connection));
   const core::Interrupt interrupt;

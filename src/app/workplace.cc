@@ -11,8 +11,8 @@
 namespace fleetfit::app {
 
 Result<Workplace> open_workplace(std::string_view store_url, const core::Clock& clock,
-                                 Programs programs) {
-  FLEETFIT_ASSIGN(auto store, store::open_store(store_url));
+                                 Programs programs, store::StoreUse use) {
+  FLEETFIT_ASSIGN(auto store, store::open_store(store_url, use));
   return Workplace{.store = std::move(store), .clock = clock, .programs = std::move(programs)};
 }
 
@@ -21,12 +21,12 @@ Result<Workplace> open_workplace_patiently(std::string_view store_url, const cor
   tune::Patience patience([](std::string_view text) { fmt::print(stderr, "fleetfit: {}\n", text); },
                           stop);
   FLEETFIT_ASSIGN(auto store, patience.keep_trying([&] { return store::open_store(store_url); }));
-  return Workplace{.store = std::move(store), .clock = clock};
+  return Workplace{.store = std::move(store), .clock = clock, .programs = {.stop = stop}};
 }
 
 Result<store::CopyCounts> copy_store(std::string_view from, std::string_view to,
                                      core::Progress& progress) {
-  FLEETFIT_ASSIGN(const auto source, store::open_store(from));
+  FLEETFIT_ASSIGN(const auto source, store::open_store(from, store::StoreUse::look));
   FLEETFIT_ASSIGN(const auto target, store::open_store(to));
   core::ProgressTask task(progress, {.name = "copy", .unit = "records"});
   std::int64_t told = 0;

@@ -43,6 +43,10 @@ std::string run_text(const app::RunSummary& summary) {
     table.add(output.name, output.dtype, shape.empty() ? "scalar" : shape, output.file);
   }
   std::string text = table.text();
+  for (const auto& output : summary.outputs)
+    if (output.odd.any())
+      text +=
+          fmt::format("Output {} holds values that are {}.\n", output.name, to_string(output.odd));
   for (const auto& note : summary.notes) text += fmt::format("The model was {}.\n", note);
   return text;
 }
@@ -52,8 +56,18 @@ std::string check_text(const app::CheckReport& report) {
   for (const auto& output : report.outputs) {
     table.add(output.name, output.max_abs_diff, output.max_rel_diff);
   }
-  return table.text() + fmt::format("{}: relative differences are to be below {}\n",
-                                    report.pass ? "pass" : "FAIL", report.bound);
+  std::string text = table.text();
+  const auto add_odd = [&text](const std::string& name, const app::OddValues& odd,
+                               std::string_view where) {
+    if (odd.any())
+      text += fmt::format("Output {} holds values {} that are {}.\n", name, where, to_string(odd));
+  };
+  for (const auto& output : report.outputs) {
+    add_odd(output.name, output.engine_odd, "of the engine");
+    add_odd(output.name, output.other_odd, "of the other runtime");
+  }
+  return text + fmt::format("{}: relative differences are to be below {}\n",
+                            report.pass ? "pass" : "FAIL", report.bound);
 }
 
 Result<Verdict> run_run(Context& context, RunFlags& flags) {

@@ -12,6 +12,7 @@
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/program.h"
 #include "fleetfit/core/progress.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/thread_pool.h"
 #include "fleetfit/core/version.h"
 
@@ -51,6 +52,7 @@ void show_presets(CLI::App& app) {
 int run_action(Context& context) {
   if (!context.action)
     return core::report("no verb was given; 'fleetfit --help' lists them", core::kBadInput);
+  core::remove_abandoned_scratch_folders();
   const auto result = context.action();
   if (!result) return core::report(result.error());
   if (!result->reason().empty()) core::report(result->reason(), result->status());
@@ -107,7 +109,7 @@ int Context::threads() const {
 }
 
 Result<app::Workplace> Context::open_workplace() const {
-  return app::open_workplace(flags.store, clock_);
+  return app::open_workplace(flags.store, clock_, {.stop = stop_});
 }
 
 Result<app::Workplace> Context::open_existing_workplace() const {
@@ -115,7 +117,8 @@ Result<app::Workplace> Context::open_existing_workplace() const {
   std::error_code ignored;
   const bool missing = flags.store.starts_with(kFile) && flags.store.size() > kFile.size() &&
                        !std::filesystem::exists(flags.store.substr(kFile.size()), ignored);
-  return app::open_workplace(missing ? "memory:" : flags.store, clock_);
+  return app::open_workplace(missing ? "memory:" : flags.store, clock_, {.stop = stop_},
+                             store::StoreUse::look);
 }
 
 core::Progress& Context::progress() {

@@ -68,7 +68,8 @@ class Context {
   /// The store that the flags name, and what else devices need.
   Result<app::Workplace> open_workplace() const;
 
-  /// The same for verbs that only look: a file that does not exist is not created.
+  /// The same for verbs that only look: a file that does not exist is not created, and one that
+  /// cannot be written is opened as it is.
   Result<app::Workplace> open_existing_workplace() const;
 
   /// The verb's work. It gives its verdict, or what went wrong; one that takes a stop token may
@@ -78,9 +79,10 @@ class Context {
     verb->callback([this, verb, work = std::move(work)] {
       if (!verb->get_subcommands().empty()) return;
       if constexpr (std::is_invocable_v<const Action&, std::stop_token>) {
-        action = [work]() -> Result<Verdict> {
+        action = [this, work]() -> Result<Verdict> {
           const core::Interrupt interrupt;
-          return work(interrupt.token());
+          stop_ = interrupt.token();
+          return work(stop_);
         };
       } else {
         action = work;
@@ -132,6 +134,7 @@ class Context {
 
  private:
   core::SystemClock clock_;
+  std::stop_token stop_;  ///< of the verb that runs, if it may be interrupted
   std::unique_ptr<core::Progress> progress_;
 };
 

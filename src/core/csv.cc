@@ -11,6 +11,7 @@
 
 #include "core/text_place.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/within_reason.h"
 
 namespace fleetfit::core {
 namespace {
@@ -36,7 +37,8 @@ std::optional<double> parse_number(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return {};
+  if (error != std::errc() || end != text.data() + text.size() || !is_within_reason(value))
+    return {};
   return value;
 }
 

@@ -216,32 +216,4 @@ Status create_folder(const fs::path& folder) {
               fmt::format("{}: cannot be created: {}", folder.string(), error.message()));
 }
 
-Result<ScratchFolder> ScratchFolder::create() {
-  std::error_code error;
-  const auto parent = fs::temp_directory_path(error);
-  if (error) {
-    return fail(ErrorCode::io,
-                fmt::format("there is no folder for temporary files: {}", error.message()));
-  }
-  std::string name = (parent / "fleetfit-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) {
-    return fail(ErrorCode::io, fmt::format("cannot create a folder in {}: {}", parent.string(),
-                                           system_message(errno)));
-  }
-  return ScratchFolder(name);
-}
-
-ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept
-    : path_(std::exchange(other.path_, {})) {}
-
-ScratchFolder& ScratchFolder::operator=(ScratchFolder&& other) noexcept {
-  std::swap(path_, other.path_);
-  return *this;
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) fs::remove_all(path_, ignored);
-}
-
 }  // namespace fleetfit::core

@@ -8,6 +8,7 @@
 
 #include "core/text_place.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/within_reason.h"
 
 namespace fleetfit::core {
 namespace {
@@ -262,9 +263,19 @@ Result<std::string> JsonView::as_text() const {
   return value_->get<std::string>();
 }
 
+namespace {
+
+tl::unexpected<Error> out_of_reason(const JsonView& view, double number) {
+  return view.error(fmt::format("{:g} lies beyond ±{:g}", number, kLargestNumber));
+}
+
+}  // namespace
+
 Result<double> JsonView::as_number() const {
   if (!value_->is_number()) return expected("a number");
-  return value_->get<double>();
+  const auto number = value_->get<double>();
+  if (!is_within_reason(number)) return out_of_reason(*this, number);
+  return number;
 }
 
 Result<std::int64_t> JsonView::as_integer(const IntegerRange& range) const {
@@ -291,7 +302,9 @@ Result<std::vector<double>> JsonView::as_numbers() const {
   numbers.reserve(value_->size());
   for (const auto& item : *value_) {
     if (!item.is_number()) return element(numbers.size()).expected("a number");
-    numbers.push_back(item.get<double>());
+    const auto number = item.get<double>();
+    if (!is_within_reason(number)) return out_of_reason(element(numbers.size()), number);
+    numbers.push_back(number);
   }
   return numbers;
 }

@@ -127,6 +127,10 @@ struct Process::State {
     return fail(ErrorCode::device_failed, fmt::format("{}: {}", program, what));
   }
 
+  tl::unexpected<Error> cancelled() const {
+    return fail(ErrorCode::cancelled, fmt::format("{}: it was cancelled", program));
+  }
+
   tl::unexpected<Error> line_too_long() const {
     return failed(fmt::format("it wrote a line of more than {} bytes", options.max_line_bytes));
   }
@@ -203,12 +207,13 @@ struct Process::State {
   }
 
   // Meanwhile takes in what it writes, so that a process that waits for that can end.
-  bool wait_for_end(milliseconds timeout) {
+  bool wait_for_end(milliseconds timeout, const std::stop_token& stop = {}) {
+    const StopSignal stop_signal(stop);
     const auto deadline = after(timeout);
     while (!has_ended()) {
       const auto left = until(deadline);
-      if (left.count() == 0) return false;
-      exchange({}, left);
+      if (left.count() == 0 || stop.stop_requested()) return false;
+      exchange({}, left, stop_signal.descriptor());
     }
     return true;
   }
@@ -270,12 +275,14 @@ Process::~Process() {
 
 int Process::pid() const { return state_->guard.program(); }
 
-Status Process::write(std::string_view text, milliseconds timeout) {
+Status Process::write(std::string_view text, milliseconds timeout, const std::stop_token& stop) {
+  const StopSignal stop_signal(stop);
   const auto deadline = after(timeout);
   while (!text.empty()) {
     if (!state_->input.is_open()) return state_->failed("it does not read its input any more");
+    if (stop.stop_requested()) return state_->cancelled();
     const auto left = until(deadline);
-    text.remove_prefix(state_->exchange(text, left));
+    text.remove_prefix(state_->exchange(text, left, stop_signal.descriptor()));
     if (text.empty()) break;
     if (state_->has_ended()) return state_->failed("it ended before it had read its input");
     if (left.count() == 0)
@@ -294,8 +301,7 @@ Result<std::optional<std::string>> Process::read_line(milliseconds timeout,
     const auto left = until(deadline);
     FLEETFIT_ASSIGN(auto line, state_->take_line());
     if (line || !state_->output.is_open()) return line;
-    if (stop.stop_requested())
-      return fail(ErrorCode::cancelled, fmt::format("{}: it was cancelled", state_->program));
+    if (stop.stop_requested()) return state_->cancelled();
     if (state_->has_ended()) {
       state_->take_in_last_words();
       continue;
@@ -321,8 +327,8 @@ std::int64_t Process::memory_bytes() const {
   return memory_bytes_of_children(state_->guard.guard());
 }
 
-std::optional<ExitStatus> Process::wait(milliseconds timeout) {
-  if (!state_->wait_for_end(timeout)) return std::nullopt;
+std::optional<ExitStatus> Process::wait(milliseconds timeout, const std::stop_token& stop) {
+  if (!state_->wait_for_end(timeout, stop)) return std::nullopt;
   return state_->status();
 }
 
@@ -357,7 +363,7 @@ Result<ProcessOutput> run(std::vector<std::string> argv, const RunOptions& optio
   while (!state.has_ended() && !result.timed_out) {
     if (options.stop.stop_requested()) {
       state.stop();
-      return fail(ErrorCode::cancelled, fmt::format("{}: it was cancelled", state.program));
+      return state.cancelled();
     }
     if (input.empty()) state.input.close();
     const auto left = until(deadline);

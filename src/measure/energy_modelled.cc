@@ -16,6 +16,8 @@
 namespace fleetfit::measure {
 namespace {
 
+constexpr double kMostMilliwatts = 1e9;
+
 namespace fs = std::filesystem;
 
 double seconds(const timeval& time) {
@@ -100,6 +102,7 @@ Result<PowerPoint> point_of(const core::CsvTable& csv, std::size_t row, const Co
   FLEETFIT_ASSIGN(const auto frequency, whole(columns.frequency));
   FLEETFIT_ASSIGN(const auto power, csv.number(row, columns.power));
   if (power < 0) return csv.error_at(row, columns.power, "is a negative power");
+  if (power > kMostMilliwatts) return csv.error_at(row, columns.power, "is more than a megawatt");
   return PowerPoint{static_cast<int>(cpu), frequency, power};
 }
 

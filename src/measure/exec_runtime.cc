@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/process.h"
 #include "fleetfit/graph/npy.h"
 #include "measure/runtime_messages.h"
@@ -16,12 +20,18 @@ using core::JsonView;
 using core::Process;
 using nlohmann::json;
 using std::chrono::milliseconds;
+using std::chrono::steady_clock;
 
 constexpr std::size_t kMostReplyBytes = std::size_t{16} << 20;
 constexpr int kMostReplyDepth = 20;
 constexpr std::size_t kLastWordsBytes = 500;
 constexpr milliseconds kGrace{500};        // from asking it to end to killing it
 constexpr milliseconds kWaitForEnd{2000};  // for the exit status of one that stopped talking
+constexpr double kAnswerSlackS = 10;       // what even the shortest limit leaves for an answer
+constexpr double kLoadFactor = 10;
+// What rounding and another clock may add to the sum of a request's times.
+constexpr double kClockShare = 0.01;
+constexpr double kClockMs = 1;
 
 /// A file that a reply names: in the folder itself, nowhere else.
 bool is_plain_name(const std::string& file) {
@@ -64,6 +74,22 @@ Result<std::vector<NamedValue>> read_outputs(const JsonView& reply,
   return outputs;
 }
 
+milliseconds answer_time(double seconds, double max_time_s, milliseconds most) {
+  const double longest = std::max(std::chrono::duration<double>(most).count(), max_time_s);
+  return std::chrono::ceil<milliseconds>(
+      std::chrono::duration<double>(std::min(seconds + kAnswerSlackS, longest)));
+}
+
+Status check_possible(std::span<const double> times_ms, steady_clock::duration request) {
+  const double sum = std::accumulate(times_ms.begin(), times_ms.end(), 0.0);
+  const double most = std::chrono::duration<double, std::milli>(request).count();
+  if (sum <= most * (1 + kClockShare) + kClockMs) return {};
+  return fail(ErrorCode::device_failed,
+              fmt::format("{} runs are said to have taken {:.6g} ms, but the request for them was "
+                          "answered after {:.6g} ms",
+                          times_ms.size(), sum, most));
+}
+
 class ExecRuntime final : public Runtime {
  public:
   explicit ExecRuntime(ExecRuntimeOptions options) : options_(std::move(options)) {}
@@ -72,7 +98,7 @@ class ExecRuntime final : public Runtime {
   ~ExecRuntime() override {
     if (!process_) return;
     process_->close_stdin();
-    process_->wait(kGrace);
+    if (!process_->wait(kGrace, options_.stop) && options_.stop.stop_requested()) process_->kill();
   }
 
   /// Starts the program, which has to be the same as before.
@@ -81,6 +107,7 @@ class ExecRuntime final : public Runtime {
                     Process::start(options_.command, {.environment = options_.environment,
                                                       .max_line_bytes = kMostReplyBytes,
                                                       .grace = kGrace,
+                                                      .leftovers = core::Leftovers::all,
                                                       .prepare = options_.prepare}));
     process_ = std::move(process);
     auto info = ask_info();
@@ -122,10 +149,15 @@ class ExecRuntime final : public Runtime {
       return fail(ErrorCode::invalid_input,
                   fmt::format("{} runs: 1 to {} can be asked for", runs, kMostRuns));
     }
+    const auto start = steady_clock::now();
     FLEETFIT_ASSIGN(const auto reply, ask("run", {{"runs", runs}, {"per_operator", per_operator}},
                                           options_.timeouts.run));
-    auto times = read_run_times(view(reply, "run"), runs);
+    const auto answered = steady_clock::now();
+    const auto seen = view(reply, "run");
+    auto times = read_run_times(seen, runs);
     if (!times) return give_up("run", times.error().message);
+    if (const auto possible = check_possible(times->ms, answered - start); !possible)
+      return give_up("run", seen.error(possible.error().message).value().message);
     if (!per_operator) times->operators.clear();
     return times;
   }
@@ -182,10 +214,18 @@ class ExecRuntime final : public Runtime {
 
   /// For one that does not talk any more: how it ended says more than that it is silent.
   tl::unexpected<Error> fell_silent(std::string_view op, std::string otherwise) {
-    if (const auto status = process_->wait(kWaitForEnd)) {
+    if (const auto status = process_->wait(kWaitForEnd, options_.stop)) {
       otherwise = fmt::format("{}: it ended with {}", program(), core::to_string(*status));
     }
     return give_up(op, std::move(otherwise));
+  }
+
+  /// Ends the process without waiting for anything.
+  tl::unexpected<Error> cancel(Error error) {
+    process_->kill();
+    process_.reset();
+    loaded_ = false;
+    return tl::unexpected(std::move(error));
   }
 
   /// Sends a request and gives the fields of a reply that says "ok".
@@ -193,10 +233,13 @@ class ExecRuntime final : public Runtime {
     const auto id = ++last_id_;
     request["id"] = id;
     request["op"] = op;
-    if (auto sent = process_->write(core::format_json_line(request) + "\n", timeout); !sent) {
+    const auto text = core::format_json_line(request) + "\n";
+    if (auto sent = process_->write(text, timeout, options_.stop); !sent) {
+      if (sent.error().code == ErrorCode::cancelled) return cancel(std::move(sent.error()));
       return fell_silent(op, std::move(sent.error().message));
     }
-    const auto line = process_->read_line(timeout);
+    auto line = process_->read_line(timeout, options_.stop);
+    if (!line && line.error().code == ErrorCode::cancelled) return cancel(std::move(line.error()));
     if (!line) return give_up(op, line.error().message);
     if (!*line) return fell_silent(op, fmt::format("{}: it closed its output", program()));
     auto reply = core::parse_json(**line, fmt::format("{}: reply to {}", program(), op),
@@ -232,6 +275,13 @@ class ExecRuntime final : public Runtime {
 };
 
 }  // namespace
+
+AnswerTimes answers_within(double max_time_s) {
+  const AnswerTimes most;
+  return {.info = answer_time(max_time_s, 0, most.info),
+          .load = answer_time(kLoadFactor * max_time_s, max_time_s, most.load),
+          .run = answer_time(max_time_s, max_time_s, most.run)};
+}
 
 Result<std::unique_ptr<Runtime>> start_exec_runtime(ExecRuntimeOptions options) {
   auto runtime = std::make_unique<ExecRuntime>(std::move(options));

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <thread>
 
+#include "fleetfit/core/sleep.h"
+#include "fleetfit/core/within_reason.h"
 #include "fleetfit/measure/series.h"
 
 namespace fleetfit::measure {
@@ -125,6 +127,10 @@ class Course {
         session_(session),
         record_(failed_measurement(protocol, session.clock, "")) {}
 
+  void fail_with(Error error) {
+    fail_with(error.code == ErrorCode::cancelled ? kCancelled : std::move(error.message));
+  }
+
   void fail_with(std::string reason) {
     if (failed_) return;
     failed_ = true;
@@ -134,7 +140,7 @@ class Course {
   void load() {
     before_ = read_system_state(session_.root);
     auto loaded = subject_.runtime.load(subject_.model, subject_.load);
-    if (!loaded) return fail_with(std::move(loaded.error().message));
+    if (!loaded) return fail_with(std::move(loaded.error()));
     loaded_ = true;
     record_.kernel_choices = std::move(loaded->choices);
   }
@@ -220,15 +226,14 @@ class Course {
   std::optional<RunTimes> request(int runs, bool per_operator) {
     auto times = subject_.runtime.run(runs, per_operator);
     if (!times) {
-      fail_with(std::move(times.error().message));
+      fail_with(std::move(times.error()));
       return std::nullopt;
     }
     if (std::ssize(times->ms) != runs) {
       fail_with(fmt::format("the runtime told {} times for {} runs", times->ms.size(), runs));
       return std::nullopt;
     }
-    const auto bad =
-        std::ranges::find_if_not(times->ms, [](double ms) { return std::isfinite(ms) && ms >= 0; });
+    const auto bad = std::ranges::find_if_not(times->ms, core::is_time_ms);
     if (bad != times->ms.end()) {
       fail_with(fmt::format("the runtime told that a run took {} ms", *bad));
       return std::nullopt;
@@ -241,9 +246,12 @@ class Course {
     return *std::move(times);
   }
 
+  // In the milliseconds that matter to who wants to stop, and what is left of one.
   void rest() const {
-    if (protocol_.pause_ms > 0)
-      std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(protocol_.pause_ms));
+    const std::chrono::duration<double, std::milli> pause(protocol_.pause_ms);
+    const auto whole = std::chrono::floor<std::chrono::milliseconds>(pause);
+    if (whole.count() > 0 && !core::sleep_unless_stopped(whole, session_.stop)) return;
+    if (pause > whole) std::this_thread::sleep_for(pause - whole);
   }
 
   void run_plain() {
@@ -262,7 +270,7 @@ class Course {
   void run_profiled() {
     auto times = request(runs_of_single_request(), true);
     if (!times) return;
-    if (auto ok = profile_.add(*std::move(times)); !ok) fail_with(std::move(ok.error().message));
+    if (auto ok = profile_.add(*std::move(times)); !ok) fail_with(std::move(ok.error()));
   }
 
   bool start_meter() {
@@ -275,6 +283,9 @@ class Course {
   void stop_meter(int runs) {
     const auto millijoules = subject_.energy->stop();
     if (!millijoules) return give_up_meter(millijoules.error());
+    if (!(*millijoules >= 0 && *millijoules <= core::kMostMillijoules))
+      return give_up_meter({ErrorCode::device_failed,
+                            fmt::format("the meter says {:g} mJ for {} runs", *millijoules, runs)});
     energy_mj_ += *millijoules;
     energy_runs_ += runs;
   }
@@ -442,7 +453,7 @@ Interleaved measure_interleaved(std::span<const Subject> subjects, const Protoco
 
   Interleaved result;
   for (auto& course : courses) {
-    if (session.stop.stop_requested()) course.fail_with("cancelled");
+    if (session.stop.stop_requested()) course.fail_with(kCancelled);
     result.against_first.push_back(
         course.has_failed() || courses.front().has_failed()
             ? Comparison{}

@@ -10,8 +10,10 @@
 
 #include "fleetfit/core/counting.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/core/version.h"
+#include "fleetfit/core/within_reason.h"
 #include "fleetfit/cost/kernels.h"
 #include "fleetfit/predict/training_files.h"
 #include "predict/documents.h"
@@ -21,6 +23,16 @@ namespace fleetfit::predict {
 namespace {
 
 constexpr std::size_t kBlock = 1024;  // designs that are encoded at once
+
+// What comes of numbers that a file has, and nobody measured.
+Status check_predicted(const DesignPredictor& predictor, space::DesignBatch designs,
+                       std::span<const double> ms) {
+  const auto wrong = std::ranges::find_if_not(ms, core::is_time_ms);
+  if (wrong == ms.end()) return {};
+  const auto design = designs[static_cast<std::size_t>(wrong - ms.begin())];
+  return refuse(fmt::format("design {}: the predictor of {} gives it {:g} ms, which is no time",
+                            predictor.space().format(design), predictor.identity().device, *wrong));
+}
 
 class EncodedDesignPredictor final : public DesignPredictor {
  public:
@@ -44,7 +56,7 @@ class EncodedDesignPredictor final : public DesignPredictor {
       space_.encode(designs.part(first, count), encoding_, block);
       predictor_.price({.values = block, .columns = columns}, out.subspan(first, count));
     }
-    return {};
+    return check_predicted(*this, designs, out);
   }
 
   nlohmann::json to_json() const override {
@@ -177,7 +189,7 @@ class GraphDesignPredictor final : public DesignPredictor {
       if (!ms) return core::within(parts_.space->format(designs[i]), ms.error());
       out[i] = *ms;
     }
-    return {};
+    return check_predicted(*this, designs, out);
   }
 
   nlohmann::json to_json() const override {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "fleetfit/core/within_reason.h"
 #include "predict/uncertainty.h"
 
 namespace fleetfit::predict {
@@ -88,8 +89,9 @@ class NetworkPricer {
 
   void price_unknown(std::size_t i) {
     const auto generic = std::span(kernels_[i].values).first(parts_.generic.features());
-    set(i, std::max(parts_.generic.predict_one(generic), kLeastPriceMs),
-        {.beyond = parts_.generic_spread90});
+    const double price = parts_.generic.predict_one(generic);
+    look_at(i, price);
+    set(i, std::max(price, kLeastPriceMs), {.beyond = parts_.generic_spread90});
     Nearest nearest;
     for (const auto& kind : parts_.kinds)
       look_for_nearer(kind, kernels_[i].values, generic.size(), nearest);
@@ -97,7 +99,8 @@ class NetworkPricer {
         i, kernels_[i].kind, "too few kernels of this kind were measured, or none", nearest));
   }
 
-  NetworkPrice finish() {
+  Result<NetworkPrice> finish() {
+    FLEETFIT_TRY(wrong_);
     price_.overhead_ms = parts_.overhead.of(kernels_.size(), sum_of_kernels());
     scale_all(parts_.short_networks.factor(price_.overhead_ms + sum_of_kernels()));
     price_.latency_ms = price_.overhead_ms + sum_of_kernels();
@@ -123,6 +126,7 @@ class NetworkPricer {
     const auto values = values_for(kind, i);
     const Excess excess = excess_of(values, kind.low, kind.high);
     if (!std::ranges::equal(clamped, values)) price *= growth(kind.guide, clamped, values);
+    look_at(i, price);
     const bool known = kind.model->knows(values);
     const double beyond = kind.growth * excess.log + (known ? 0 : kind.spread90);
     set(i, std::max({price, kind.least_ms / 2, kLeastPriceMs}),
@@ -134,6 +138,14 @@ class NetworkPricer {
         i, kind.kind,
         excess.log > kTolerance ? reason(kind, excess, values) : "the table has no such kernel",
         nearest));
+  }
+
+  // Lines that are fitted to many kernels give a small one now and then a little less than nothing,
+  // which becomes the least that is known. What is far from any time is no such price.
+  void look_at(std::size_t i, double price) {
+    if (std::abs(price) <= core::kLongestMs || !wrong_) return;
+    wrong_ = refuse(fmt::format("kernel {} ({}): the predictor gives it {:g} ms, which is no time",
+                                i, kernels_[i].kind, price));
   }
 
   double sum_of_kernels() const {
@@ -177,6 +189,7 @@ class NetworkPricer {
   std::span<const cost::KernelFeatures> kernels_;
   std::vector<Uncertainty> uncertainty_;
   NetworkPrice price_;
+  Status wrong_;
 };
 
 }  // namespace

@@ -14,11 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<std::unique_ptr<Store>> open_sqlite(std::string_view path) {
+Result<std::unique_ptr<Store>> open_sqlite(std::string_view path, StoreUse use) {
   if (path.empty()) return fail(ErrorCode::invalid_input, "store sqlite: names no file");
   if (path.find('\0') != std::string_view::npos)
     return fail(ErrorCode::invalid_input, "store sqlite: the file's name contains a NUL character");
-  return open_sqlite_store(path);
+  return open_sqlite_store(path, {.use = use});
 }
 
 constexpr std::string_view kSqlite = "sqlite:";
@@ -51,9 +51,9 @@ std::optional<std::string> keep_from_others(std::string_view url) {
          (is_open ? "; its owner should run chmod 600 on it" : "; now its owner alone can");
 }
 
-Result<std::unique_ptr<Store>> open_store(std::string_view url) {
+Result<std::unique_ptr<Store>> open_store(std::string_view url, StoreUse use) {
   if (url == "memory:") return open_sqlite_in_memory();
-  if (url.starts_with(kSqlite)) return open_sqlite(url.substr(kSqlite.size()));
+  if (url.starts_with(kSqlite)) return open_sqlite(url.substr(kSqlite.size()), use);
   if (is_postgres(url)) {
     FLEETFIT_ASSIGN(const auto address, parse_postgres(url));
     return open_postgres_store(address);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fleetfit/core/statistics.h"
+#include "fleetfit/core/within_reason.h"
 #include "fleetfit/space/design.h"
 #include "transfer/correction.h"
 
@@ -303,7 +304,17 @@ class AdaptedSource final : public space::Source {
 
   Status evaluate(space::DesignBatch designs, std::span<double> out) const override {
     adapted_.predict_ms(designs, out);
-    return {};
+    // Right up to a monotone distortion, and so also a little below 0.
+    const auto wrong =
+        std::ranges::find_if_not(out, [](double ms) { return std::abs(ms) <= core::kLongestMs; });
+    if (wrong == out.end()) return {};
+    const auto design = designs[static_cast<std::size_t>(wrong - out.begin())];
+    const auto& report = adapted_.report();
+    return fail(
+        ErrorCode::invalid_input,
+        fmt::format("design {}: the proxy {} as adapted to {} gives it {:g} ms, which is no "
+                    "time",
+                    adapted_.space().format(design), report.proxy, report.target, *wrong));
   }
 
  private:

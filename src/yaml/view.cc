@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "fleetfit/core/within_reason.h"
+
 namespace fleetfit::yaml {
 namespace {
 
@@ -57,6 +59,7 @@ std::optional<bool> truth(const YamlNode& node) {
 }
 
 constexpr std::size_t kLongestText = 60;
+constexpr std::string_view kFiniteNumber = "a finite number of at most 1e100";
 constexpr std::size_t kLongestPath = 120;
 std::string describe(const YamlNode& node) {
   if (is_null(node)) return "nothing";
@@ -96,7 +99,7 @@ Result<std::string> YamlView::as_text() const {
 
 Result<double> YamlView::as_number() const {
   const auto number = any_number(*node_);
-  if (!number || !std::isfinite(*number)) return expected("a finite number");
+  if (!number || !core::is_within_reason(*number)) return expected(kFiniteNumber);
   return *number;
 }
 
@@ -119,7 +122,7 @@ Result<Scalar> YamlView::as_scalar() const {
   if (const auto whole = whole_number(*node_)) return Scalar(*whole);
   if (const auto value = truth(*node_)) return Scalar(*value);
   if (const auto number = any_number(*node_)) {
-    if (!std::isfinite(*number)) return expected("a finite number");
+    if (!core::is_within_reason(*number)) return expected(kFiniteNumber);
     return Scalar(*number);
   }
   return Scalar(node_->text);

@@ -5,6 +5,7 @@
 #include "adapt/branch_paths.h"
 #include "fleetfit/adapt/timers.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/measure/runtime.h"
 #include "small_supernet.h"
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 
 namespace fleetfit::adapt {
 namespace {

@@ -14,13 +14,14 @@ import tiny_bundle
 
 # Every network takes 2 ms and 50 MB.
 EVEN_RUNTIME = """
-import json, sys
+import json, sys, time
 for line in sys.stdin:
     request = json.loads(line)
     reply = {"id": request["id"], "ok": True}
     if request["op"] == "info":
         reply |= {"protocol": 1, "name": "even", "version": "1", "build": "test"}
     if request["op"] == "run":
+        time.sleep(0.002 * request["runs"])
         reply |= {"times_ms": [2.0] * request["runs"], "peak_memory_bytes": 50_000_000}
     print(json.dumps(reply), flush=True)
 """

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/graph/batch.h"
 #include "fleetfit/graph/evaluate.h"
 #include "fleetfit/graph/export.h"

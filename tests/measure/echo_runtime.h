@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
+#include <thread>
 
 #include "fleetfit/measure/runtime.h"
 
@@ -30,7 +32,10 @@ class EchoRuntime final : public Runtime {
   Result<RunTimes> run(int runs, bool per_operator) override {
     if (!loaded_) return fail(ErrorCode::invalid_input, "no model is loaded");
     RunTimes times{.peak_memory_bytes = 4096};
-    for (int i = 1; i <= runs; ++i) times.ms.push_back(i);
+    for (int i = 1; i <= runs; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(i));
+      times.ms.push_back(i);
+    }
     if (per_operator) times.operators = {{"a", "Conv", "fast", 0.25}, {"b+c", "Relu", "", 0}};
     return times;
   }

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stop_token>
+#include <thread>
+
 #include "fleetfit/core/file.h"
 #include "tests/core/temporary_folder.h"
 
@@ -128,6 +131,38 @@ TEST_F(ExecRuntime, OneThatHangsFailsAndTheNextLoadStartsClean) {
   EXPECT_TRUE(runtime->load(model_, {}));
 }
 
+TEST_F(ExecRuntime, IsWaitedForAsLongAsTheTimeForAModelAllows) {
+  const auto short_time = answers_within(1);
+  EXPECT_EQ(short_time.info, 11s);
+  EXPECT_EQ(short_time.load, 20s);
+  EXPECT_EQ(short_time.run, 11s);
+  const auto usual = answers_within(30);
+  EXPECT_EQ(usual.info, 30s);
+  EXPECT_EQ(usual.load, 300s);
+  EXPECT_EQ(usual.run, 40s);
+  const auto long_time = answers_within(3600);
+  EXPECT_EQ(long_time.info, 30s);
+  EXPECT_EQ(long_time.load, 3600s);
+  EXPECT_EQ(long_time.run, 3600s);
+}
+
+TEST_F(ExecRuntime, OneThatHangsIsEndedWhenItIsToStop) {
+  for (const std::string op : {"load", "run"}) {
+    std::stop_source stop;
+    auto options = fake({op, "hang"});
+    options.stop = stop.get_token();
+    const auto runtime = start(options);
+    const std::jthread asks([&] {
+      std::this_thread::sleep_for(100ms);
+      stop.request_stop();
+    });
+    const auto loaded = runtime->load(model_, {});
+    const auto error = loaded ? runtime->run(1, false).error() : loaded.error();
+    EXPECT_EQ(error.code, ErrorCode::cancelled) << op << ": " << error.message;
+    EXPECT_EQ(start_exec_runtime(options).error().code, ErrorCode::cancelled);
+  }
+}
+
 TEST_F(ExecRuntime, OneThatIsSlowButInTimeIsFine) {
   const auto runtime = start(fake({"run", "slow"}));
   ASSERT_TRUE(runtime->load(model_, {}));
@@ -205,6 +240,10 @@ TEST_F(ExecRuntime, BabbleIsAFailedDeviceWithItsReason) {
       {R"({"id":ID,"ok":true,"times_ms":[1]})", "1 times for 2 runs"},
       {R"({"id":ID,"ok":true,"times_ms":[1,1,1]})", "3 times for 2 runs"},
       {R"({"id":ID,"ok":true,"times_ms":[1,-1]})", "times_ms[1]: a time is negative"},
+      {R"({"id":ID,"ok":true,"times_ms":[1,0.0]})", "times_ms[1]: a time is negative, zero"},
+      {R"({"id":ID,"ok":true,"times_ms":[1,1e300]})", "times_ms[1]: 1e+300 lies beyond"},
+      {R"({"id":ID,"ok":true,"times_ms":[1,90000]})",
+       "2 runs are said to have taken 90001 ms, but the request for them was answered after"},
       {R"({"id":ID,"ok":true,"times_ms":[1,null]})", "times_ms[1]: "},
       {R"({"id":ID,"ok":true,"times_ms":[1,NaN]})", "reply to run:1:"},
       {R"({"id":ID,"ok":true,"times_ms":[1,1e999]})", "reply to run:1:"},

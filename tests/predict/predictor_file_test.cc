@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/predict/operator_predictor.h"
 #include "predict/uncertainty.h"
 #include "tests/predict/profiles.h"

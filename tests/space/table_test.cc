@@ -6,6 +6,7 @@
 
 #include "fleetfit/core/csv.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/space/design_index.h"
 #include "small_space.h"
 #include "tests/shared_data.h"

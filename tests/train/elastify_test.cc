@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "tests/train/surroundings.h"
 #include "tests/train/tiny_supernet.h"
 

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "tests/sanitized.h"
 
 namespace fleetfit::tune {

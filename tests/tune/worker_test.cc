@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/store/store.h"
 #include "fleetfit/tune/patience.h"
 

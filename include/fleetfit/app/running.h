@@ -35,11 +35,23 @@ struct RunRequest {
   int threads = 1;  ///< for preparing the model
 };
 
+/// Values of an output that are no numbers to work with.
+struct OddValues {
+  std::int64_t nan = 0;
+  std::int64_t infinite = 0;
+
+  bool any() const { return nan > 0 || infinite > 0; }
+};
+core::Fields fields_of(const OddValues*);
+/// "3 NaN and 1 infinite".
+std::string to_string(const OddValues& odd);
+
 struct WrittenTensor {
   std::string name;
   std::string file;
   std::string dtype;
   std::vector<std::int64_t> shape;
+  OddValues odd = {};
 };
 
 struct RunSummary {
@@ -67,6 +79,8 @@ struct OutputDifference {
   double max_abs_diff = 0;
   /// The largest difference as a share of the largest magnitude in the other runtime's output.
   double max_rel_diff = 0;
+  OddValues engine_odd = {};
+  OddValues other_odd = {};
 };
 
 /// Relative differences up to which outputs are the same. Quantized networks round in each layer,

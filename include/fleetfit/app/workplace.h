@@ -17,6 +17,8 @@ namespace fleetfit::app {
 struct Programs {
   /// `fleetfit` itself, whose verb `runtime` executes models. Empty: the running program.
   std::filesystem::path self = {};
+  /// Ends all waiting for runtimes at once, whatever they are doing.
+  std::stop_token stop = {};
 };
 
 /// Where results are kept, what time it is, and which programs help. The clock is borrowed.
@@ -28,7 +30,8 @@ struct Workplace {
 
 /// Fails as `store::open_store` does.
 Result<Workplace> open_workplace(std::string_view store_url, const core::Clock& clock,
-                                 Programs programs = {});
+                                 Programs programs = {},
+                                 store::StoreUse use = store::StoreUse::read_and_write);
 
 /// The same, but a store that fails with `io` is waited for, saying so on stderr: a worker may be
 /// started while its data base is.

@@ -91,8 +91,10 @@ class Process {
   int pid() const;
 
   /// Writes all of `text` to its stdin, meanwhile keeping what it says. Fails with `device_failed`
-  /// if it has ended or closed its stdin, or does not take the text in time.
-  Status write(std::string_view text, std::chrono::milliseconds timeout);
+  /// if it has ended or closed its stdin, or does not take the text in time, with `cancelled` if it
+  /// is to stop.
+  Status write(std::string_view text, std::chrono::milliseconds timeout,
+               const std::stop_token& stop = {});
 
   /// Ends its input.
   void close_stdin();
@@ -115,8 +117,9 @@ class Process {
   /// The memory that it and what it started have now; 0 once it has ended.
   std::int64_t memory_bytes() const;
 
-  /// How it ended, if it ended in time.
-  std::optional<ExitStatus> wait(std::chrono::milliseconds timeout);
+  /// How it ended, if it ended in time and before it was to stop.
+  std::optional<ExitStatus> wait(std::chrono::milliseconds timeout,
+                                 const std::stop_token& stop = {});
 
   /// SIGTERM for its group. Any thread may ask. Harmless if it has ended.
   void ask_to_end();

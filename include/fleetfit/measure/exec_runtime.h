@@ -4,6 +4,7 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,16 +18,23 @@
 namespace fleetfit::measure {
 
 /// How long a program may take to answer.
-struct ExecTimeouts {
+struct AnswerTimes {
   std::chrono::milliseconds info{30'000};  ///< its start included
   std::chrono::milliseconds load{300'000};
   std::chrono::milliseconds run{300'000};  ///< all runs of one request; also of a computation
 };
 
+/// For who gives each model this much time. To start, and to run what one request asks for, a
+/// program gets that time; to load ten times as much, as many try out kernels then. All of them get
+/// 10 s more, which a busy machine may need, and no more than without a limit; what is longer than
+/// that for a single model may also be waited for as long.
+AnswerTimes answers_within(double max_time_s);
+
 struct ExecRuntimeOptions {
   std::vector<std::string> command = {};  ///< the program and its arguments
   std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to ours
-  ExecTimeouts timeouts = {};
+  AnswerTimes timeouts = {};
+  std::stop_token stop = {};  ///< ends all waiting at once; the program is then killed
   /// Called with the id of each process right after its start, before it is asked anything: the
   /// place to put it under limits. Its error is the error of the start.
   std::function<Status(int pid)> prepare = {};
@@ -38,7 +46,8 @@ struct ExecRuntimeOptions {
 ///
 /// A program that hangs, dies or speaks nonsense fails the call with `device_failed`, the reason
 /// and the end of its stderr; it is killed with all that it started, and the next `load` starts it
-/// again.
+/// again. So does one that reports times which cannot be: they are above 0, and together no longer
+/// than their request took. A call that is to stop fails with `cancelled`.
 Result<std::unique_ptr<Runtime>> start_exec_runtime(ExecRuntimeOptions options);
 
 /// The words of a command line: blanks separate them, '…' and "…" keep blanks, a backslash takes

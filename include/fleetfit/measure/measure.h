@@ -15,6 +15,9 @@
 /// status `failed` and its reason.
 namespace fleetfit::measure {
 
+/// The reason of a measurement that was stopped.
+inline constexpr const char* kCancelled = "cancelled";
+
 /// A model on a runtime. Borrows both the runtime and the meter.
 struct Subject {
   Runtime& runtime;

@@ -42,12 +42,15 @@ class GraphPricing {
   const cost::KernelRules& rules() const { return rules_; }
 
   /// Of a network as its file has it, or as it was run; a float one is quantized if the device
-  /// computes in int8. Errors name it.
+  /// computes in int8. Errors name it. Fails with `invalid_input`, naming the predictor's file and
+  /// the kernel, where numbers of the predictor give what is no time.
   Result<PredictedModel> price(graph::Graph graph, std::string name) const;
 
  private:
-  GraphPricing(std::unique_ptr<KernelPredictor> predictor, cost::KernelRules rules);
+  GraphPricing(std::string file, std::unique_ptr<KernelPredictor> predictor,
+               cost::KernelRules rules);
 
+  std::string file_;
   std::unique_ptr<KernelPredictor> predictor_;
   cost::KernelRules rules_;
 };

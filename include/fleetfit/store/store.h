@@ -86,6 +86,13 @@ class Store {
   virtual FleetStore& fleet() = 0;
 };
 
+/// What a store is opened for.
+enum class StoreUse {
+  read_and_write,
+  /// As the other, but a file that cannot be written is opened as it is. Writing then fails.
+  look,
+};
+
 /// Opens a store, creating it if need be:
 ///   memory:       a new one that lives as long as the object (SQLite without a file)
 ///   sqlite:PATH   a file, for several processes at once (docs/formats/store.md)
@@ -94,7 +101,8 @@ class Store {
 /// Fails with `unsupported` for a store written by a newer fleetfit, with `invalid_input` for other
 /// texts and for what is no store of fleetfit (which is left as it is), with `io` if it cannot be
 /// created, read or written. No message holds a password.
-Result<std::unique_ptr<Store>> open_store(std::string_view url);
+Result<std::unique_ptr<Store>> open_store(std::string_view url,
+                                          StoreUse use = StoreUse::read_and_write);
 
 /// What jobs on a device work with: devices, models, measurements and kernel choices in memory,
 /// which live as long as the object. It has neither studies nor a fleet, and asking for them ends

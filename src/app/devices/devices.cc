@@ -102,12 +102,13 @@ Result<DeviceSummary> find_device(Workplace& workplace, std::string_view name) {
   return from_record(*record);
 }
 
-Result<OpenedDevice> start_device(Device device, const Programs& programs) {
+Result<OpenedDevice> start_device(Device device, const Programs& programs,
+                                  const measure::AnswerTimes& timeouts) {
   FLEETFIT_ASSIGN(const auto hardware, measure::read_hardware());
   if (auto fits = check_fits(device, hardware); !fits) {
     return core::within("device " + device.name, std::move(fits.error()));
   }
-  auto opened = open_runtime(device, programs);
+  auto opened = open_runtime(device, programs, timeouts);
   if (!opened) return core::within("device " + device.name, std::move(opened.error()));
   auto info = opened->runtime->info();
   if (!info) return core::within("device " + device.name, std::move(info.error()));
@@ -123,9 +124,10 @@ Result<OpenedDevice> start_device(Device device, const Programs& programs) {
   return OpenedDevice{std::move(device), std::move(fingerprint), *std::move(opened)};
 }
 
-Result<OpenedDevice> open_device(Workplace& workplace, std::string_view name) {
+Result<OpenedDevice> open_device(Workplace& workplace, std::string_view name,
+                                 const measure::AnswerTimes& timeouts) {
   FLEETFIT_ASSIGN(const auto known, find_device(workplace, name));
-  auto opened = start_device(known.device, workplace.programs);
+  auto opened = start_device(known.device, workplace.programs, timeouts);
   if (!opened || name == kLocalDevice || opened->fingerprint == known.fingerprint) return opened;
   return fail(ErrorCode::invalid_input,
               fmt::format("device {}: it is another device than the one that was added: {}; add "

@@ -9,7 +9,9 @@
 
 #include "fleetfit/app/devices.h"
 #include "fleetfit/app/workplace.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/measure/device.h"
+#include "fleetfit/measure/exec_runtime.h"
 #include "fleetfit/measure/limits.h"
 #include "fleetfit/measure/runtime.h"
 
@@ -20,6 +22,8 @@ namespace fleetfit::app {
 struct OpenedRuntime {
   /// Outlives the process that it limits. On the heap, as all that start processes refer to it.
   std::unique_ptr<std::optional<measure::AppliedLimits>> limits;
+  std::optional<core::ScratchFolder> scratch =
+      std::nullopt;  ///< temporary files of another program
   std::unique_ptr<measure::Runtime> runtime;
   std::unique_ptr<int> pid = std::make_unique<int>(0);  ///< of the process that runs now
 };
@@ -29,7 +33,8 @@ bool is_engine(std::string_view runtime);
 
 /// Fails with `not_found` or `io` if the runtime cannot be started, with `device_failed` if it does
 /// not speak the protocol, and as `measure::apply_limits` does.
-Result<OpenedRuntime> open_runtime(const measure::Device& device, const Programs& programs);
+Result<OpenedRuntime> open_runtime(const measure::Device& device, const Programs& programs,
+                                   const measure::AnswerTimes& timeouts = {});
 
 /// The command of this program with other arguments: `fleetfit`, or the running program.
 Result<std::vector<std::string>> own_command(const Programs& programs,
@@ -61,11 +66,13 @@ struct OpenedDevice {
 Result<DeviceSummary> find_device(Workplace& workplace, std::string_view name);
 
 /// Starts the device's runtime and fills in what runtime and hardware are now.
-Result<OpenedDevice> start_device(measure::Device device, const Programs& programs);
+Result<OpenedDevice> start_device(measure::Device device, const Programs& programs,
+                                  const measure::AnswerTimes& timeouts = {});
 
 /// Starts the device of that name. Fails with `invalid_input` if it is not the same any more: its
 /// measurements would be those of another device.
-Result<OpenedDevice> open_device(Workplace& workplace, std::string_view name);
+Result<OpenedDevice> open_device(Workplace& workplace, std::string_view name,
+                                 const measure::AnswerTimes& timeouts = {});
 
 /// The device of that name as it is now, started and then let go; `as_added`: as the store has it,
 /// for a device that is elsewhere. `local` is always this machine.

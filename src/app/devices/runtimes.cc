@@ -50,11 +50,19 @@ bool is_engine(std::string_view runtime) {
   return std::ranges::find(kEngines, runtime) != kEngines.end();
 }
 
-Result<OpenedRuntime> open_runtime(const measure::Device& device, const Programs& programs) {
+Result<OpenedRuntime> open_runtime(const measure::Device& device, const Programs& programs,
+                                   const measure::AnswerTimes& timeouts) {
   FLEETFIT_ASSIGN(auto command, command_of(device.runtime, programs));
   OpenedRuntime opened{.limits = std::make_unique<std::optional<measure::AppliedLimits>>()};
-  measure::ExecRuntimeOptions options{.command = std::move(command)};
-  if (is_engine(device.runtime)) options.environment = engine_environment();
+  measure::ExecRuntimeOptions options{
+      .command = std::move(command), .timeouts = timeouts, .stop = programs.stop};
+  if (is_engine(device.runtime)) {
+    options.environment = engine_environment();
+  } else {
+    // What it leaves among the temporary files goes with it, also when it is killed.
+    FLEETFIT_ASSIGN(opened.scratch, core::ScratchFolder::create());
+    options.environment.emplace_back("TMPDIR", opened.scratch->path().string());
+  }
   options.prepare = [limits = opened.limits.get(), running = opened.pid.get(),
                      device](int pid) -> Status {
     *running = pid;

@@ -12,6 +12,7 @@
 #include "fleetfit/core/clock.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/core/report_fields.h"
+#include "fleetfit/core/within_reason.h"
 #include "fleetfit/learned/lessons.h"
 #include "fleetfit/learned/samples.h"
 
@@ -198,6 +199,23 @@ Result<learned::Goal> goal_of(const LearnApplyRequest& request, const learned::M
   return goal;
 }
 
+// What networks say whose numbers a file has, and nobody trained.
+Status check_answer(const learned::Answer& answer, const learned::Model& model) {
+  const auto& costs = model.parts().costs;
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    const double value = answer.costs[i].value;
+    if (value > 0 && core::is_within_reason(value) && core::is_within_reason(answer.costs[i].safe))
+      continue;
+    return fail(ErrorCode::invalid_input,
+                fmt::format("design {}: the model gives it a {} of {:g}",
+                            model.space().format(answer.design), costs[i].name, value));
+  }
+  if (core::is_within_reason(answer.accuracy)) return {};
+  return fail(ErrorCode::invalid_input,
+              fmt::format("design {}: the model gives it an accuracy of {:g}",
+                          model.space().format(answer.design), answer.accuracy));
+}
+
 }  // namespace
 
 Result<LearnApplyReport> learn_apply(const LearnApplyRequest& request) {
@@ -213,6 +231,7 @@ Result<LearnApplyReport> learn_apply(const LearnApplyRequest& request) {
   FLEETFIT_ASSIGN(auto answer, request.never_search
                                    ? Result<learned::Answer>(learned::answer(judge, goal))
                                    : learned::sure_answer(judge, goal, pool, request.seed));
+  FLEETFIT_TRY(core::within(request.model.string(), check_answer(answer, model)));
   const double elapsed_us = kMicroseconds * seconds_since(clock, start);
   LearnApplyReport report{.space = &model.space(),
                           .device = request.device,

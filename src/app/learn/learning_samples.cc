@@ -9,6 +9,7 @@
 
 #include "fleetfit/core/companion.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/learned/device_features.h"
 
 namespace fleetfit::app {

@@ -74,7 +74,8 @@ Result<std::vector<MeasuredModel>> measure_models(Workplace& workplace,
   for (auto& files : models) {
     if (stop.stop_requested()) break;
     // Each model has processes of its own, as the peak of memory is that of a process.
-    auto devices = open_devices(workplace, request.devices);
+    auto devices = open_devices(workplace, request.devices, request.protocol);
+    if (!devices && !all.empty() && stop.stop_requested()) break;
     if (!devices && all.empty()) return tl::unexpected(std::move(devices.error()));
     FLEETFIT_ASSIGN(auto results,
                     devices ? measure_one(workplace, options, files, *std::move(devices), stop)

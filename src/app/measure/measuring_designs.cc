@@ -86,7 +86,7 @@ class Campaign {
   }
 
   Status read_fingerprints() {
-    FLEETFIT_ASSIGN(const auto devices, open_devices(workplace_, request_.devices));
+    FLEETFIT_ASSIGN(const auto devices, open_devices(workplace_, request_.devices, protocol_));
     for (const auto& device : devices) fingerprints_.push_back(device.fingerprint);
     return {};
   }
@@ -172,6 +172,8 @@ class Campaign {
       const std::size_t before = ledger_.count_missing(hash);
       const auto measured =
           patience.keep_trying([&] { return measure_design(i, devices, patience, stop); });
+      if (!measured && measured.error().code == ErrorCode::cancelled && stop.stop_requested())
+        break;
       if (!measured) return measured;
       task.advance(before - ledger_.count_missing(hash));
       done += devices.size();
@@ -197,7 +199,7 @@ class Campaign {
                               .origin = fmt::format("{}:{}", named_.name, design.text),
                               .hash = design.hash},
                              request_.threads));
-    FLEETFIT_ASSIGN(auto devices, open_devices(workplace_, names));
+    FLEETFIT_ASSIGN(auto devices, open_devices(workplace_, names, protocol_));
     FLEETFIT_ASSIGN(auto results,
                     measure_on_devices(workplace_, {protocol_, request_.power, choices_}, files,
                                        std::move(devices), stop));

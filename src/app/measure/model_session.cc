@@ -12,8 +12,6 @@
 namespace fleetfit::app {
 namespace {
 
-constexpr std::string_view kCancelled = "cancelled";
-
 /// What the store holds of a device, for judging a new measurement on it.
 struct DeviceHistory {
   std::vector<measure::EarlierMeasurement> measurements = {};  ///< the newest first
@@ -161,7 +159,7 @@ class ModelSession {
 
 bool was_cancelled(const MeasuredModel& measured) {
   return measured.measurement.status == measure::MeasurementStatus::failed &&
-         measured.measurement.reason == kCancelled;
+         measured.measurement.reason == measure::kCancelled;
 }
 
 }  // namespace
@@ -177,10 +175,12 @@ Status check_devices(const std::vector<std::string>& names) {
 }
 
 Result<std::vector<OpenedDevice>> open_devices(Workplace& workplace,
-                                               const std::vector<std::string>& names) {
+                                               const std::vector<std::string>& names,
+                                               const measure::Protocol& protocol) {
+  const auto timeouts = measure::answers_within(protocol.max_time_s);
   std::vector<OpenedDevice> devices;
   for (const auto& name : names) {
-    FLEETFIT_ASSIGN(auto device, open_device(workplace, name));
+    FLEETFIT_ASSIGN(auto device, open_device(workplace, name, timeouts));
     devices.push_back(std::move(device));
   }
   return devices;

@@ -20,9 +20,10 @@ struct SessionOptions {
   KernelChoices& choices;
 };
 
-/// Starts the devices of these names.
+/// Starts the devices of these names, for measuring by that protocol.
 Result<std::vector<OpenedDevice>> open_devices(Workplace& workplace,
-                                               const std::vector<std::string>& names);
+                                               const std::vector<std::string>& names,
+                                               const measure::Protocol& protocol);
 
 /// Fails with `invalid_input` if there is none, or one is named twice.
 Status check_devices(const std::vector<std::string>& names);

@@ -6,6 +6,7 @@
 
 #include "app/devices/opened_device.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/engine/calibrate.h"
 #include "fleetfit/graph/export.h"

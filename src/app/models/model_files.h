@@ -7,6 +7,7 @@
 
 #include "fleetfit/app/models.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/data/dataset.h"
 #include "fleetfit/graph/graph.h"

@@ -117,6 +117,23 @@ class SafeNames {
   std::set<std::string> used_;
 };
 
+Result<std::vector<double>> numbers_of(const NamedValue& output) {
+  Graph holder;
+  const auto id = holder.add_tensor({.name = output.name,
+                                     .dtype = output.value.dtype,
+                                     .shape = output.value.shape,
+                                     .data = output.value.data});
+  auto numbers = graph::constant_numbers(holder, id);
+  if (numbers) return *std::move(numbers);
+  return fail(ErrorCode::unsupported, fmt::format("output {}: values of type {} cannot be compared",
+                                                  output.name, to_string(output.value.dtype)));
+}
+
+OddValues odd_values(std::span<const double> numbers) {
+  return {.nan = std::ranges::count_if(numbers, [](double v) { return std::isnan(v); }),
+          .infinite = std::ranges::count_if(numbers, [](double v) { return std::isinf(v); })};
+}
+
 Result<std::vector<WrittenTensor>> write_outputs(const std::vector<NamedValue>& outputs,
                                                  const std::filesystem::path& folder) {
   FLEETFIT_TRY(core::create_folder(folder));
@@ -126,7 +143,9 @@ Result<std::vector<WrittenTensor>> write_outputs(const std::vector<NamedValue>& 
     const auto file = folder / names.next(name);
     if (auto ok = graph::write_npy(file, value); !ok)
       return core::within("output " + name, ok.error());
-    written.push_back({name, file.string(), std::string(to_string(value.dtype)), value.shape});
+    const auto numbers = numbers_of({name, value});
+    written.push_back({name, file.string(), std::string(to_string(value.dtype)), value.shape,
+                       numbers ? odd_values(*numbers) : OddValues{}});
   }
   return written;
 }
@@ -144,21 +163,10 @@ Result<std::vector<NamedValue>> compute_on(Workplace& workplace, const OpenedDev
 
 // --- Comparing ---
 
-Result<std::vector<double>> numbers_of(const NamedValue& output) {
-  Graph holder;
-  const auto id = holder.add_tensor({.name = output.name,
-                                     .dtype = output.value.dtype,
-                                     .shape = output.value.shape,
-                                     .data = output.value.data});
-  auto numbers = graph::constant_numbers(holder, id);
-  if (numbers) return *std::move(numbers);
-  return fail(ErrorCode::unsupported, fmt::format("output {}: values of type {} cannot be compared",
-                                                  output.name, to_string(output.value.dtype)));
-}
-
 OutputDifference difference_of(std::string name, const std::vector<double>& ours,
                                const std::vector<double>& theirs) {
-  OutputDifference difference{.name = std::move(name)};
+  OutputDifference difference{
+      .name = std::move(name), .engine_odd = odd_values(ours), .other_odd = odd_values(theirs)};
   double largest = 0;
   for (std::size_t i = 0; i < ours.size(); ++i) {
     // Equal infinities are equal; anything else that is not finite stays so in the difference.
@@ -267,9 +275,16 @@ Result<CheckReport> check_model(Workplace& workplace, const CheckRequest& reques
   return report;
 }
 
-FLEETFIT_REPORT(WrittenTensor, name, file, dtype, shape)
+std::string to_string(const OddValues& odd) {
+  const auto infinite = odd.infinite > 0 ? fmt::format("{} infinite", odd.infinite) : "";
+  if (odd.nan == 0) return infinite;
+  return fmt::format("{} NaN{}{}", odd.nan, infinite.empty() ? "" : " and ", infinite);
+}
+
+FLEETFIT_REPORT(OddValues, nan, infinite)
+FLEETFIT_REPORT(WrittenTensor, name, file, dtype, shape, odd)
 FLEETFIT_REPORT(RunSummary, outputs, notes)
-FLEETFIT_REPORT(OutputDifference, name, max_abs_diff, max_rel_diff)
+FLEETFIT_REPORT(OutputDifference, name, max_abs_diff, max_rel_diff, engine_odd, other_odd)
 FLEETFIT_REPORT(CheckReport, outputs, pass, bound)
 
 }  // namespace fleetfit::app

@@ -84,7 +84,8 @@ class DevicePricing {
     const auto protocol = protocol_for(request_.seconds, rhythm);
     FLEETFIT_ASSIGN(const auto variant, variant_of(device_, hardware_, setting));
     FLEETFIT_ASSIGN(auto files, model_.files(setting.batch, request_.threads));
-    FLEETFIT_ASSIGN(auto opened, start_device(variant, workplace_.programs));
+    FLEETFIT_ASSIGN(auto opened, start_device(variant, workplace_.programs,
+                                              measure::answers_within(protocol.max_time_s)));
     std::vector<OpenedDevice> devices;
     devices.push_back(std::move(opened));
     FLEETFIT_ASSIGN(const auto measured,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/predict/training_files.h"
 #include "predict/documents.h"
 #include "predict/packed_layer.h"

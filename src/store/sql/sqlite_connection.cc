@@ -75,6 +75,20 @@ void create_private(const fs::path& path) {
       ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
 }
 
+bool may_write(const fs::path& path, int also = 0) {
+  return ::faccessat(AT_FDCWD, path.c_str(), W_OK | also, AT_EACCESS) == 0;
+}
+
+// What only says something else in a URI.
+std::string in_uri(const fs::path& path) {
+  std::string text;
+  for (const char c : path.native()) {
+    const bool is_special = c == '%' || c == '?' || c == '#';
+    text += is_special ? fmt::format("%{:02x}", static_cast<unsigned char>(c)) : std::string(1, c);
+  }
+  return text;
+}
+
 int bind(sqlite3_stmt* statement, int index, std::string_view text) {
   // A null pointer would be NULL.
   const char* bytes = text.data() == nullptr ? "" : text.data();
@@ -141,8 +155,35 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open_for_reading(
   return open_with(path, patience, SQLITE_OPEN_READONLY);
 }
 
+// Readers of a log share a file beside it with its writers, which cannot be created there. Without
+// a log that holds anything the file is all, and needs nothing beside it.
+Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open_unwritable(
+    const fs::path& path, std::chrono::milliseconds patience) {
+  FLEETFIT_ASSIGN(auto connection, open_for_reading(path, patience));
+  if (connection->integer("SELECT count(*) FROM sqlite_schema")) return connection;
+  const int code = sqlite3_errcode(connection->database_.get()) & 0xff;
+  if (code != SQLITE_CANTOPEN && code != SQLITE_READONLY) return connection;
+  auto log = path;
+  log += "-wal";
+  std::error_code none;
+  if (const auto bytes = fs::file_size(log, none); !none && bytes > 0)
+    return connection->failure(
+        ErrorCode::io, fmt::format("its newest records are in {}, which can be read only where a "
+                                   "file can be created beside it: copy both to such a folder",
+                                   log.string()));
+  return open_with(path, patience, SQLITE_OPEN_READONLY, "immutable=1");
+}
+
+bool is_writable(const fs::path& file) {
+  std::error_code ignored;
+  const auto absolute = fs::absolute(file, ignored);
+  return may_write(absolute.parent_path(), X_OK) &&
+         (!fs::exists(absolute, ignored) || may_write(absolute));
+}
+
 Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open_with(
-    const fs::path& path, std::chrono::milliseconds patience, int flags) {
+    const fs::path& path, std::chrono::milliseconds patience, int flags,
+    std::string_view parameters) {
   FLEETFIT_TRY(check_kind_of_file(path));
   // An absolute path, as SQLite gives names such as ":memory:" a meaning of their own.
   std::error_code error;
@@ -150,8 +191,10 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::open_with(
   if (error) return cannot_open(path, ErrorCode::io, error.message());
 
   sqlite3* database = nullptr;
-  const int code =
-      sqlite3_open_v2(absolute.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  const auto name = parameters.empty() ? absolute.string()
+                                       : fmt::format("file://{}?{}", in_uri(absolute), parameters);
+  if (!parameters.empty()) flags |= SQLITE_OPEN_URI;
+  const int code = sqlite3_open_v2(name.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   std::unique_ptr<SqliteConnection> connection(
       new SqliteConnection(path.string(), patience, database));
   if (code != SQLITE_OK)
@@ -274,6 +317,9 @@ tl::unexpected<Error> SqliteConnection::failure() const {
     case SQLITE_MISUSE:
     case SQLITE_RANGE:
       return failure(ErrorCode::internal, message);
+    case SQLITE_READONLY:
+      return failure(ErrorCode::io,
+                     "it was opened where it cannot be written, and only to read it");
     case SQLITE_FULL:
       return failure(ErrorCode::io, "the disk is full");
     case SQLITE_IOERR:

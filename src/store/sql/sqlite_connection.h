@@ -18,6 +18,9 @@
 /// process keeps the file locked, `invalid_input` if the content is not what it should be.
 namespace fleetfit::store {
 
+/// Whether the system lets us write the file and the folder that it is in, or would be in.
+bool is_writable(const std::filesystem::path& file);
+
 /// An open database file. Belongs to one thread at a time.
 class SqliteConnection final : public SqlConnection {
  public:
@@ -27,6 +30,10 @@ class SqliteConnection final : public SqlConnection {
 
   /// A file of somebody else, which is never written. Fails with `not_found` if there is none.
   static Result<std::unique_ptr<SqliteConnection>> open_for_reading(
+      const std::filesystem::path& path, std::chrono::milliseconds patience);
+
+  /// A file where it cannot be written, as it is there.
+  static Result<std::unique_ptr<SqliteConnection>> open_unwritable(
       const std::filesystem::path& path, std::chrono::milliseconds patience);
 
   /// A new data base without a file.
@@ -75,10 +82,11 @@ class SqliteConnection final : public SqlConnection {
   };
   using Statement = std::unique_ptr<sqlite3_stmt, Reset>;
 
-  // `flags` are those of sqlite3_open_v2.
+  // `flags` are those of sqlite3_open_v2, `parameters` those of a URI.
   static Result<std::unique_ptr<SqliteConnection>> open_with(const std::filesystem::path& path,
                                                              std::chrono::milliseconds patience,
-                                                             int flags);
+                                                             int flags,
+                                                             std::string_view parameters = {});
   // What holds for all that is open.
   void prepare_connection();
 

@@ -83,11 +83,35 @@ enum class Synchronous {
   soon,
 };
 
-Result<std::unique_ptr<SqlDatabase>> make_database(Result<std::unique_ptr<SqliteConnection>> opened,
+SqliteSchema our_schema() {
+  return {.application_id = kApplicationId, .migrations = sqlite_migrations()};
+}
+
+// A connection that cannot write.
+Status check_up_to_date(SqliteConnection& connection, const SqliteSchema& schema) {
+  FLEETFIT_ASSIGN(const auto version, identify(connection, schema));
+  if (version == schema.migrations.size()) return {};
+  return connection.failure(
+      ErrorCode::unsupported,
+      fmt::format("it was written by an older fleetfit (schema version {}, this one needs {}) and "
+                  "cannot be brought up to date where it cannot be written",
+                  version, schema.migrations.size()));
+}
+
+Result<std::unique_ptr<SqliteConnection>> connect_to_file(const std::filesystem::path& path,
+                                                          const SqliteStoreOptions& options) {
+  if (options.use == StoreUse::read_and_write || is_writable(path)) {
+    FLEETFIT_ASSIGN(auto connection, SqliteConnection::open(path, options.patience));
+    FLEETFIT_TRY(bring_up_to_date(*connection, our_schema()));
+    return connection;
+  }
+  FLEETFIT_ASSIGN(auto connection, SqliteConnection::open_unwritable(path, options.patience));
+  FLEETFIT_TRY(check_up_to_date(*connection, our_schema()));
+  return connection;
+}
+
+Result<std::unique_ptr<SqlDatabase>> make_database(std::unique_ptr<SqliteConnection> connection,
                                                    Synchronous synchronous) {
-  FLEETFIT_ASSIGN(auto connection, std::move(opened));
-  FLEETFIT_TRY(bring_up_to_date(
-      *connection, {.application_id = kApplicationId, .migrations = sqlite_migrations()}));
   // Foreign keys come last, as migrations may rebuild tables. Sixteen megabytes of pages or more:
   // studies of many trials, and fleets of many jobs, have large indexes.
   FLEETFIT_TRY(
@@ -114,7 +138,9 @@ Status bring_up_to_date(SqliteConnection& connection, const SqliteSchema& schema
 Result<std::unique_ptr<Store>> open_sqlite_store(const std::filesystem::path& path,
                                                  const SqliteStoreOptions& options) {
   const auto connect = [&](Synchronous synchronous) {
-    return make_database(SqliteConnection::open(path, options.patience), synchronous);
+    return connect_to_file(path, options).and_then([&](auto connection) {
+      return make_database(std::move(connection), synchronous);
+    });
   };
   FLEETFIT_ASSIGN(auto records, connect(Synchronous::at_once));
   FLEETFIT_ASSIGN(auto studies, connect(Synchronous::soon));
@@ -125,8 +151,9 @@ Result<std::unique_ptr<Store>> open_sqlite_store(const std::filesystem::path& pa
 }
 
 Result<std::unique_ptr<Store>> open_sqlite_in_memory() {
-  FLEETFIT_ASSIGN(auto records,
-                  make_database(SqliteConnection::open_in_memory(), Synchronous::soon));
+  FLEETFIT_ASSIGN(auto connection, SqliteConnection::open_in_memory());
+  FLEETFIT_TRY(bring_up_to_date(*connection, our_schema()));
+  FLEETFIT_ASSIGN(auto records, make_database(std::move(connection), Synchronous::soon));
   return make_sql_store({.records = std::move(records)});
 }
 

@@ -14,6 +14,7 @@ class SqliteConnection;
 
 struct SqliteStoreOptions {
   std::chrono::milliseconds patience{30'000};  ///< how long to wait while other processes write
+  StoreUse use = StoreUse::read_and_write;
 };
 
 /// A store in a file, which is created if there is none. Fails as `open_store` does.

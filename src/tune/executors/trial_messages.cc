@@ -8,6 +8,7 @@
 
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/program.h"
+#include "fleetfit/core/within_reason.h"
 
 namespace fleetfit::tune {
 namespace {
@@ -42,7 +43,7 @@ std::optional<double> finite_number(const nlohmann::json& object, const char* ke
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number()) return std::nullopt;
   const double value = found->get<double>();
-  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+  return core::is_within_reason(value) ? std::optional(value) : std::nullopt;
 }
 
 // Of an object that has nothing else.
@@ -56,8 +57,9 @@ TrialMessage read_result(const nlohmann::json& result) {
   if (!result.is_object()) return WrongMessage{"its result is no JSON object"};
   const auto accuracy = finite_number(result, "accuracy");
   if (!accuracy)
-    return WrongMessage{result.contains("accuracy") ? "its result's accuracy is not a finite number"
-                                                    : "its result has no accuracy"};
+    return WrongMessage{result.contains("accuracy")
+                            ? "its result's accuracy is not a finite number within ±1e100"
+                            : "its result has no accuracy"};
   ResultMessage message{.accuracy = *accuracy, .loss = finite_number(result, "loss")};
   const auto model = result.find("model");
   if (model != result.end() && !model->is_null()) {
