@@ -7,6 +7,7 @@
 #include <cassert>
 #include <limits>
 
+#include "fleetfit/core/plausible.h"
 #include "fleetfit/space/design_index.h"
 
 namespace fleetfit::space {
@@ -77,15 +78,29 @@ Result<Population> read_designs(const CsvTable& csv, const Space& space,
   return index.designs();
 }
 
-Result<std::vector<double>> read_values(const CsvTable& csv, std::size_t column, CellRule rule) {
+const core::PlausibleRange& plausible_range(Quantity quantity) {
+  switch (quantity) {
+    case Quantity::energy_mj:
+      return core::kPlausibleEnergyMj;
+    case Quantity::memory_mb:
+      return core::kPlausibleMemoryMb;
+    case Quantity::accuracy:
+      return core::kPlausibleAccuracy;
+    default:
+      return core::kPlausibleLatencyMs;
+  }
+}
+
+Result<std::vector<double>> read_values(const CsvTable& csv, std::size_t column,
+                                        Quantity quantity) {
   std::vector<double> values(csv.rows(), kMissing);
   for (std::size_t row = 0; row < csv.rows(); ++row) {
     FLEETFIT_ASSIGN(const auto value, csv.optional_number(row, column));
     if (!value) continue;
-    if (rule == CellRule::positive && *value <= 0) {
-      return csv.error_at(row, column,
-                          fmt::format("column '{}': {} is not positive", csv.header()[column],
-                                      csv.cell(row, column)));
+    if (const auto problem = core::absurdity(plausible_range(quantity), *value)) {
+      return csv.error_at(
+          row, column,
+          fmt::format("column '{}': {} {}", csv.header()[column], csv.cell(row, column), *problem));
     }
     values[row] = *value;
   }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 #include "fleetfit/core/csv.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/space/design.h"
+#include "fleetfit/space/quantity.h"
 #include "fleetfit/space/source.h"
 #include "fleetfit/space/space.h"
 
@@ -28,16 +28,12 @@ struct DesignTable {
   Result<std::size_t> find_column(std::string_view column) const;
 };
 
-enum class CellRule : std::uint8_t {
-  positive,  ///< latencies, energies
-  any,       ///< any finite number, as accuracies are
-};
-
 struct TableOptions {
   /// Those to read, in this order. Empty: all that hold numbers, but for the design's own columns
   /// and for a number of the row (a column whose name ends in "index").
   std::vector<std::string> columns = {};
-  CellRule cells = CellRule::positive;
+  /// What the cells are; `core/plausible.h` says what they may be.
+  Quantity cells = Quantity::latency_ms;
 };
 
 /// Reads a CSV file with the space's key columns and a column for each device or measure. Fails
