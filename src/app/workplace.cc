@@ -1,11 +1,10 @@
 #include "fleetfit/app/workplace.h"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "fleetfit/app/stores.h"
+#include "fleetfit/core/program.h"
 #include "fleetfit/tune/patience.h"
 
 namespace fleetfit::app {
@@ -17,9 +16,9 @@ Result<Workplace> open_workplace(std::string_view store_url, const core::Clock& 
 }
 
 Result<Workplace> open_workplace_patiently(std::string_view store_url, const core::Clock& clock,
+                                           std::chrono::milliseconds longest,
                                            const std::stop_token& stop) {
-  tune::Patience patience([](std::string_view text) { fmt::print(stderr, "fleetfit: {}\n", text); },
-                          stop);
+  tune::Patience patience(core::say, stop, {.most = longest});
   FLEETFIT_ASSIGN(auto store, patience.keep_trying([&] { return store::open_store(store_url); }));
   return Workplace{.store = std::move(store), .clock = clock};
 }

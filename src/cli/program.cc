@@ -12,6 +12,7 @@
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/program.h"
 #include "fleetfit/core/progress.h"
+#include "fleetfit/core/text.h"
 #include "fleetfit/core/thread_pool.h"
 #include "fleetfit/core/version.h"
 
@@ -105,16 +106,19 @@ Result<app::Workplace> Context::open_workplace() const {
 }
 
 Result<app::Workplace> Context::open_existing_workplace() const {
+  return app::open_workplace(missing_store_file() ? "memory:" : flags.store, clock_);
+}
+
+std::optional<std::filesystem::path> Context::missing_store_file() const {
   constexpr std::string_view kFile = "sqlite:";
+  if (!flags.store.starts_with(kFile) || flags.store.size() == kFile.size()) return std::nullopt;
+  std::filesystem::path file = flags.store.substr(kFile.size());
   std::error_code ignored;
-  const bool missing = flags.store.starts_with(kFile) && flags.store.size() > kFile.size() &&
-                       !std::filesystem::exists(flags.store.substr(kFile.size()), ignored);
-  return app::open_workplace(missing ? "memory:" : flags.store, clock_);
+  return std::filesystem::exists(file, ignored) ? std::nullopt : std::optional(std::move(file));
 }
 
 core::Progress& Context::progress() {
-  if (!progress_)
-    progress_ = core::make_progress_for_people(clock_, {.quiet = flags.quiet || flags.json});
+  if (!progress_) progress_ = core::make_progress_for_people(clock_, {.quiet = is_silent()});
   return *progress_;
 }
 
@@ -123,7 +127,8 @@ void Context::print(const nlohmann::ordered_json& document) const {
 }
 
 void Context::print(const std::string& text) const {
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  const auto shown = core::visible(text);
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
 }
 
 CLI::App& add_group(CLI::App& program, Context& context, const std::string& name,

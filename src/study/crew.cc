@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "fleetfit/core/process_info.h"
+#include "fleetfit/core/program.h"
 #include "fleetfit/study/tuning.h"
 #include "fleetfit/tune/worker.h"
 
@@ -53,8 +54,6 @@ class ParentWatch {
   std::stop_callback<PassOn> passed_on_;
   std::jthread thread_;
 };
-
-void say(std::string_view text) { fmt::print(stderr, "fleetfit: {}\n", text); }
 
 std::chrono::nanoseconds ran(const tune::WorkerStatus& status, std::chrono::nanoseconds lived) {
   return status.ran ? std::chrono::nanoseconds(*status.ran) : lived;
@@ -169,7 +168,7 @@ Status work_on_study(const StudyPlace& place, const WorkRequest& request,
   study.seed = record->seed;
   FLEETFIT_ASSIGN(auto command, trial_command(study.workload));
 
-  tune::WorkerHooks hooks{.say = say};
+  tune::WorkerHooks hooks{.say = core::say};
   const auto tuner = place.inference ? place.inference(study) : nullptr;
   if (tuner)
     hooks.structure_of = [&tuner](const auto& model) { return tuner->structure_of(model); };
@@ -179,7 +178,8 @@ Status work_on_study(const StudyPlace& place, const WorkRequest& request,
                               .command = std::move(command),
                               .folder = folder_of_study(request.folder, *record),
                               .lease = request.lease,
-                              .idle_limit = request.idle_limit},
+                              .idle_limit = request.idle_limit,
+                              .store_patience = request.store_patience},
                              hooks, watch.token());
 }
 

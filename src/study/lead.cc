@@ -51,7 +51,7 @@ Result<std::unique_ptr<StudyLead>> StudyLead::take(store::StudyStore& store,
   if (::flock(lead->lock_.get(), LOCK_EX | LOCK_NB) != 0)
     return tuned_by_another(lead->wish_.study);
 
-  tune::Patience patience(say, stop);
+  tune::Patience patience(say, stop, lead->wish_.patience);
   const auto give_up_at = clock.now() + 3 * lead->wish_.lease;
   for (bool said = false;; said = true) {
     FLEETFIT_ASSIGN(const auto taken,

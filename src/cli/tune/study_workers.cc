@@ -1,10 +1,12 @@
 #include "cli/tune/study_workers.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
 #include "fleetfit/app/inference_tuning.h"
+#include "fleetfit/store/gone.h"
 
 namespace fleetfit::cli {
 namespace {
@@ -35,17 +37,24 @@ struct WorkFlags {
   std::string as = "worker";
   std::string folder;
   std::int64_t lease_ms = 10'000;
+  std::int64_t store_patience_ms = std::chrono::milliseconds(study::kStorePatience).count();
   std::int64_t idle_limit_s = 0;
   bool until_input_ends = false;
 };
 
 Result<int> work(const Context& context, const WorkFlags& flags, const std::stop_token& stop) {
   const core::SystemClock clock;
-  FLEETFIT_ASSIGN(auto workplace, app::open_workplace_patiently(context.flags.store, clock, stop));
+  // A new file would look like a store in which there is no such study.
+  if (const auto missing = context.missing_store_file())
+    return fail(ErrorCode::io, fmt::format("{}: {}", missing->string(), store::kFileGone));
+  const std::chrono::milliseconds patience(flags.store_patience_ms);
+  FLEETFIT_ASSIGN(auto workplace,
+                  app::open_workplace_patiently(context.flags.store, clock, patience, stop));
   study::WorkRequest request{.study = flags.study,
                              .as = flags.as,
                              .folder = flags.folder,
                              .lease = std::chrono::milliseconds(flags.lease_ms),
+                             .store_patience = patience,
                              .parent = flags.until_input_ends ? STDIN_FILENO : -1};
   if (flags.idle_limit_s > 0) request.idle_limit = std::chrono::seconds(flags.idle_limit_s);
   if (flags.folder.empty()) {
@@ -87,6 +96,9 @@ void add_study_work(CLI::App& study, Context& context) {
   verb->add_option("--folder", flags->folder, "Where checkpoints and logs are kept");
   verb->add_option("--lease-ms", flags->lease_ms, "As `fleetfit tune` was told")
       ->check(CLI::Range(100, 3'600'000));
+  verb->add_option("--store-patience-ms", flags->store_patience_ms,
+                   "How long the store may be away")
+      ->check(CLI::NonNegativeNumber);
   verb->add_option("--idle-limit", flags->idle_limit_s,
                    "End after so many seconds with nothing to do; 0: never")
       ->check(CLI::Range(0, 1'000'000));

@@ -1,17 +1,22 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/program.h"
 #include "cli/tune/study_workers.h"
 #include "fleetfit/app/inference_tuning.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/program.h"
 #include "fleetfit/study/studies.h"
 #include "fleetfit/study/tuning.h"
 
 namespace fleetfit::cli {
 namespace {
+
+using Say = std::function<void(std::string_view)>;
 
 struct TuneFlags {
   std::string file;
@@ -19,6 +24,7 @@ struct TuneFlags {
   std::size_t workers = 1;
   StudyWorkers where;
   double lease_s = 10;
+  double store_patience_s = std::chrono::duration<double>(study::kStorePatience).count();
   std::string report;
 };
 
@@ -29,6 +35,8 @@ Result<study::TuneRequest> request_of(const Context& context, const TuneFlags& f
   request->resume = flags.resume;
   request->workers = flags.workers;
   request->lease = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * flags.lease_s));
+  request->store_patience =
+      std::chrono::milliseconds(static_cast<std::int64_t>(1000 * flags.store_patience_s));
   return request;
 }
 
@@ -61,7 +69,10 @@ Result<int> run(Context& context, const TuneFlags& flags, const std::stop_token&
   const auto executor = make_executor(context, flags.where, request, workplace.clock);
   FLEETFIT_ASSIGN(const auto summary,
                   study::tune_study(app::study_place(workplace), request,
-                                    {.executor = *executor, .progress = context.progress()}, stop));
+                                    {.executor = *executor,
+                                     .progress = context.progress(),
+                                     .warn = context.is_silent() ? core::say : Say{}},
+                                    stop));
   if (!flags.report.empty()) {
     FLEETFIT_TRY(study::report_study(workplace.store->studies(), request.study.name, flags.report));
   }
@@ -92,6 +103,14 @@ void add_tune(CLI::App& program, Context& context) {
                    "Seconds without a sign of life after which a worker of another machine is "
                    "taken for dead")
       ->check(CLI::Range(0.1, 3600.0));
+  constexpr double kMonthS = 30 * 24 * 3600;
+  verb->add_option("--store-patience", flags->store_patience_s,
+                   "How long a store that cannot be used is waited for: 90s, 10m, 2h")
+      ->transform(
+          CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}},
+                                CLI::AsNumberWithUnit::CASE_SENSITIVE, "TIME"))
+      ->check(CLI::Range(0.0, kMonthS))
+      ->default_str("10m");
   context.on(verb,
              [flags, &context](const std::stop_token& stop) { return run(context, *flags, stop); });
 }
