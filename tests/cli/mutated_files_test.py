@@ -115,7 +115,7 @@ def readers(seeds):
     every += [Reader(seeds / "trained.yaml", ["--store", "sqlite:HERE/s.db", "tune", "FILE"])]
     every += [Reader(seeds / "store.db", [*store, *words.split()]) for words in
               ("study list", "study show small", "study best small", "device list", "token list", "study report small -o HERE/r.html", "study export small -o HERE/e.csv", "store copy sqlite:FILE sqlite:HERE/c.db")]
-    every += [Reader(path, ["--store", "memory:", "study", "import", "FILE", "--name", "here"]) for path in files_of("optuna")]
+    every += [Reader(path, ["--store", "memory:", "study", "import", "FILE", "--study", "mixed", "--name", "here"]) for path in files_of("optuna")]
     every += [Reader(path, ["model", "run", CORPUS / "onnx" / "conv.onnx", "--input", "x=FILE", "-o", "HERE/out"]) for path in [seeds / "input.npy", *files_of("npy")]]
     return every
 
