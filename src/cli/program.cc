@@ -106,19 +106,16 @@ Result<app::Workplace> Context::open_workplace() const {
 }
 
 Result<app::Workplace> Context::open_existing_workplace() const {
-  return app::open_workplace(missing_store_file() ? "memory:" : flags.store, clock_);
-}
-
-std::optional<std::filesystem::path> Context::missing_store_file() const {
   constexpr std::string_view kFile = "sqlite:";
-  if (!flags.store.starts_with(kFile) || flags.store.size() == kFile.size()) return std::nullopt;
-  std::filesystem::path file = flags.store.substr(kFile.size());
   std::error_code ignored;
-  return std::filesystem::exists(file, ignored) ? std::nullopt : std::optional(std::move(file));
+  const bool missing = flags.store.starts_with(kFile) && flags.store.size() > kFile.size() &&
+                       !std::filesystem::exists(flags.store.substr(kFile.size()), ignored);
+  return app::open_workplace(missing ? "memory:" : flags.store, clock_);
 }
 
 core::Progress& Context::progress() {
-  if (!progress_) progress_ = core::make_progress_for_people(clock_, {.quiet = is_silent()});
+  if (!progress_)
+    progress_ = core::make_progress_for_people(clock_, {.quiet = flags.quiet || flags.json});
   return *progress_;
 }
 

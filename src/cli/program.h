@@ -2,11 +2,9 @@
 
 #include <CLI/App.hpp>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <type_traits>
@@ -46,9 +44,6 @@ class Context {
   /// The same for verbs that only look: a file that does not exist is not created.
   Result<app::Workplace> open_existing_workplace() const;
 
-  /// The file of the store that the flags name, if it does not exist.
-  std::optional<std::filesystem::path> missing_store_file() const;
-
   /// The verb's work. It gives the exit status, or what went wrong; one that takes a stop token may
   /// be interrupted by the user.
   template <class Action>
@@ -77,9 +72,6 @@ class Context {
       on(verb, [this, verb_flags, run] { return run(*this, *verb_flags); });
     }
   }
-
-  /// Whether nobody wants to see progress.
-  bool is_silent() const { return flags.quiet || flags.json; }
 
   /// A bar on stderr when that is a terminal, else only the messages there.
   core::Progress& progress();

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <iosfwd>
 #include <memory>
@@ -31,10 +30,9 @@ struct Workplace {
 Result<Workplace> open_workplace(std::string_view store_url, const core::Clock& clock,
                                  Programs programs = {});
 
-/// The same, but a store that fails with `io` is waited for as long as `patience`, saying so on
-/// stderr: a worker may be started while its data base is.
+/// The same, but a store that fails with `io` is waited for, saying so on stderr: a worker may be
+/// started while its data base is.
 Result<Workplace> open_workplace_patiently(std::string_view store_url, const core::Clock& clock,
-                                           std::chrono::milliseconds patience,
                                            const std::stop_token& stop);
 
 /// What the verb `runtime` does: executes models for the process that started it, until the input

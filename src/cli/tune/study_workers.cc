@@ -1,12 +1,10 @@
 #include "cli/tune/study_workers.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
 #include "fleetfit/app/inference_tuning.h"
-#include "fleetfit/store/gone.h"
 
 namespace fleetfit::cli {
 namespace {
@@ -44,17 +42,12 @@ struct WorkFlags {
 
 Result<int> work(const Context& context, const WorkFlags& flags, const std::stop_token& stop) {
   const core::SystemClock clock;
-  // A new file would look like a store in which there is no such study.
-  if (const auto missing = context.missing_store_file())
-    return fail(ErrorCode::io, fmt::format("{}: {}", missing->string(), store::kFileGone));
-  const std::chrono::milliseconds patience(flags.store_patience_ms);
-  FLEETFIT_ASSIGN(auto workplace,
-                  app::open_workplace_patiently(context.flags.store, clock, patience, stop));
+  FLEETFIT_ASSIGN(auto workplace, app::open_workplace_patiently(context.flags.store, clock, stop));
   study::WorkRequest request{.study = flags.study,
                              .as = flags.as,
                              .folder = flags.folder,
                              .lease = std::chrono::milliseconds(flags.lease_ms),
-                             .store_patience = patience,
+                             .store_patience = std::chrono::milliseconds(flags.store_patience_ms),
                              .parent = flags.until_input_ends ? STDIN_FILENO : -1};
   if (flags.idle_limit_s > 0) request.idle_limit = std::chrono::seconds(flags.idle_limit_s);
   if (flags.folder.empty()) {

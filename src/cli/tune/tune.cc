@@ -67,12 +67,12 @@ Result<int> run(Context& context, const TuneFlags& flags, const std::stop_token&
   FLEETFIT_ASSIGN(const auto request, request_of(context, flags));
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
   const auto executor = make_executor(context, flags.where, request, workplace.clock);
-  FLEETFIT_ASSIGN(const auto summary,
-                  study::tune_study(app::study_place(workplace), request,
-                                    {.executor = *executor,
-                                     .progress = context.progress(),
-                                     .warn = context.is_silent() ? core::say : Say{}},
-                                    stop));
+  const bool is_silent = context.flags.quiet || context.flags.json;
+  FLEETFIT_ASSIGN(const auto summary, study::tune_study(app::study_place(workplace), request,
+                                                        {.executor = *executor,
+                                                         .progress = context.progress(),
+                                                         .warn = is_silent ? core::say : Say{}},
+                                                        stop));
   if (!flags.report.empty()) {
     FLEETFIT_TRY(study::report_study(workplace.store->studies(), request.study.name, flags.report));
   }
