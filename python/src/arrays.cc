@@ -133,8 +133,8 @@ void add_spaces(py::module_& module) {
           "describe",
           [](const Space& self, const std::string& design,
              const std::optional<std::filesystem::path>& onnx) {
-            return to_python(app::to_json(
-                value_of(unlocked([&] { return app::show_design(self.name(), design, onnx); }))));
+            return document(
+                value_of(unlocked([&] { return app::show_design(self.name(), design, onnx); })));
           },
           py::arg("design"), py::arg("onnx") = py::none(),
           "FLOPs, parameters, bytes and operators of one design, given by its text; writes its "
@@ -142,9 +142,7 @@ void add_spaces(py::module_& module) {
       .def("__repr__",
            [](const Space& self) { return fmt::format("fleetfit.space('{}')", self.name()); });
 
-  module.def(
-      "spaces", [] { return to_python(app::to_json(app::list_spaces())); },
-      "Every space, with its size.");
+  module.def("spaces", [] { return document(app::list_spaces()); }, "Every space, with its size.");
   module.def(
       "space",
       [](const std::string& name) {

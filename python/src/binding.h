@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "fleetfit/core/fields.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/space/design.h"
 #include "fleetfit/space/space.h"
@@ -38,6 +39,13 @@ inline void expect(const Status& status) {
 
 /// Dictionaries, lists, numbers and texts.
 py::object to_python(const nlohmann::ordered_json& value);
+
+/// A report as its verb prints it with --json.
+template <class Report>
+py::object document(const Report& report) {
+  using core::to_json;  // of records that are described
+  return to_python(to_json(report));
+}
 
 /// 0 stands for all that there are.
 int threads_or_all(int threads);

@@ -20,13 +20,13 @@ using Dimensions = std::map<std::string, std::int64_t>;
 /// The document of a short use case.
 template <class Work>
 py::object answer(Work&& work) {
-  return to_python(app::to_json(value_of(unlocked(std::forward<Work>(work)))));
+  return document(value_of(unlocked(std::forward<Work>(work))));
 }
 
 /// The document of a long one.
 template <class Work>
 py::object long_answer(Work&& work) {
-  return to_python(app::to_json(interruptible(std::forward<Work>(work))));
+  return document(interruptible(std::forward<Work>(work)));
 }
 
 void add_files(py::module_& module) {
@@ -95,7 +95,7 @@ void add_tables(py::module_& module) {
       [](const Path& table, const std::string& space, const Names& devices) {
         const app::CorrelationRequest request{.table = {table, space, devices}};
         const auto report = value_of(unlocked([&] { return app::correlate_devices(request); }));
-        auto answer = to_python(app::to_json(report)).cast<py::dict>();
+        auto answer = document(report).cast<py::dict>();
         answer["srcc"] = py::module_::import("numpy").attr("array")(answer["srcc"]);
         return answer;
       },
@@ -151,7 +151,7 @@ void add_tables(py::module_& module) {
                                           .threads = threads_or_all(threads)};
         const auto report =
             interruptible([&](const std::stop_token&) { return app::transfer_few_shot(request); });
-        auto answer = to_python(app::to_json(report)).cast<py::dict>();
+        auto answer = document(report).cast<py::dict>();
         std::vector<double> ms;
         for (const auto& prediction : report.predictions) ms.push_back(prediction.ms);
         answer["designs"] = designs_array(report.designs);

@@ -62,11 +62,11 @@ class Workplace {
 
   template <class Work>
   py::object answer(Work&& work) {
-    return to_python(to_json(with(std::forward<Work>(work))));
+    return document(with(std::forward<Work>(work)));
   }
   template <class Work>
   py::object long_answer(Work&& work) {
-    return to_python(to_json(with_stop(std::forward<Work>(work))));
+    return document(with_stop(std::forward<Work>(work)));
   }
 
  private:

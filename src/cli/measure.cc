@@ -72,10 +72,11 @@ std::string table_text(const std::vector<MeasuredModel>& results) {
   if (several) table.add_column("time against the first");
   for (const auto& result : results) {
     const auto& m = result.measurement;
-    table.add(file_name(result), m.device, to_string(m.status), median_text(result),
-              m.latency ? fmt::format("{:.4g}", m.latency->p90_ms) : "-", m.runs,
-              m.peak_memory_bytes ? with_prefix(static_cast<double>(*m.peak_memory_bytes), "B") : "-",
-              energy_text(result));
+    table.add(
+        file_name(result), m.device, to_string(m.status), median_text(result),
+        m.latency ? fmt::format("{:.4g}", m.latency->p90_ms) : "-", m.runs,
+        m.peak_memory_bytes ? with_prefix(static_cast<double>(*m.peak_memory_bytes), "B") : "-",
+        energy_text(result));
     if (several) table.append(ratio_text(result));
   }
   return table.text();

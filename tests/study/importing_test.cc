@@ -46,7 +46,7 @@ class ImportOptuna : public testing::Test {
   core::TemporaryFolder folder_;
   const std::filesystem::path path_ = folder_.path() / "optuna.db";
   core::SystemClock clock_;
-  std::unique_ptr<store::Store> store_ = store::open_memory_store();
+  std::unique_ptr<store::Store> store_ = store::open_store("memory:").value();
   StudyPlace place_{.studies = store_->studies(), .clock = clock_};
 };
 

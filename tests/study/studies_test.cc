@@ -38,7 +38,7 @@ algorithm: {model: random}
 class Studies : public testing::Test {
  protected:
   core::SystemClock clock_;
-  std::unique_ptr<store::Store> store_ = store::open_memory_store();
+  std::unique_ptr<store::Store> store_ = store::open_store("memory:").value();
   StudyPlace place_{.studies = store_->studies(), .clock = clock_};
 
   void create(std::string_view definition) {

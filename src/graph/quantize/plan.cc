@@ -41,10 +41,9 @@ bool works_on_floats(const Graph& graph, const Node& node) {
 
 Role role_of(const Graph& graph, const Node& node) {
   const auto& entry = traits(node.op);
-  const Role role =
-      entry.quantized_of != nullptr
-          ? entry.quantized_of(node.op, graph, node)
-          : entry.quantized.value_or(entry.only_moves ? Role::moves : Role::floats);
+  const Role role = entry.quantized_of != nullptr
+                        ? entry.quantized_of(node.op, graph, node)
+                        : entry.quantized.value_or(entry.only_moves ? Role::moves : Role::floats);
   if (role != Role::floats && !works_on_floats(graph, node)) return Role::floats;
   return role;
 }
