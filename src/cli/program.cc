@@ -120,7 +120,9 @@ core::Progress& Context::progress() {
 }
 
 void Context::print(const nlohmann::ordered_json& document) const {
-  print(core::format_json(document));
+  const auto text =
+      core::format_json(document);  // is UTF-8; what is visible has no escapes of JSON
+  std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
 void Context::print(const std::string& text) const {

@@ -79,7 +79,7 @@ class OddTexts(cli.Case):
     def test_in_files_and_flags_are_shown(self):
         (self.folder / "t.csv").write_bytes(b"ops,phone\n421211,1\n421212,1\xff\x1b[31m2\xc2\x9b\xe2\x80\xae\n")
         self.assertIn("t.csv:3:8", self.error_of("transfer", "srcc", "t.csv", "--space", "nasbench201"))
-        self.assertIn("\\xff", self.error_of(b"space", b"sample", b"no\xffsuch"))
+        self.assertIn("\\xff", self.error_of(b"--store", b"memory:", b"study", b"show", b"no\xffsuch"))
         self.assertIn("\\xff", self.error_of(b"model", b"inspect", b"\xff\xfe.onnx"))
 
     def test_that_are_long_keep_both_ends_of_the_message(self):

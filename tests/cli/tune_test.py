@@ -109,7 +109,7 @@ class LostStore(TuneCase):
         self.expect_one_line(self.lose(replace))
 
     def test_patience_has_units_and_bounds(self):
-        for wrong in ("1y", "-1s", "m", "nan", "1e9h"):
+        for wrong in ("1y", "-1s", "soon", "nan", "1e9h"):
             self.refuse(*self.store, "tune", self.file, "--store-patience", wrong, naming="store-patience")
 
 

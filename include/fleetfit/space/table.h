@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -28,12 +29,22 @@ struct DesignTable {
   Result<std::size_t> find_column(std::string_view column) const;
 };
 
+/// What the cells of a table are; `core/plausible.h` says what they may be.
+enum class CellRule : std::uint8_t {
+  latency,
+  energy,
+  memory,
+  accuracy,
+  any,  ///< any finite number
+};
+
+CellRule rule_of(Quantity quantity);
+
 struct TableOptions {
   /// Those to read, in this order. Empty: all that hold numbers, but for the design's own columns
   /// and for a number of the row (a column whose name ends in "index").
   std::vector<std::string> columns = {};
-  /// What the cells are; `core/plausible.h` says what they may be.
-  Quantity cells = Quantity::latency_ms;
+  CellRule cells = CellRule::latency;
 };
 
 /// Reads a CSV file with the space's key columns and a column for each device or measure. Fails

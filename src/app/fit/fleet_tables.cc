@@ -85,7 +85,8 @@ Result<FleetTables::ReadTable> FleetTables::read_table(const std::string& file,
   FLEETFIT_ASSIGN(auto text, core::read_file(file));
   auto sha256 = core::sha256_hex(text);
   FLEETFIT_ASSIGN(auto csv, core::parse_csv(std::move(text), file));
-  FLEETFIT_ASSIGN(auto table, space::design_table_of(csv, file, space_, {.cells = quantity}));
+  FLEETFIT_ASSIGN(auto table,
+                  space::design_table_of(csv, file, space_, {.cells = space::rule_of(quantity)}));
   return ReadTable{.table = std::move(table), .sha256 = std::move(sha256)};
 }
 

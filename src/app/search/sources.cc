@@ -35,7 +35,7 @@ Result<space::DesignTable> read_column(const SourcePlace& place, std::string_vie
                                        Quantity quantity) {
   FLEETFIT_ASSIGN(const auto from, table_column_from(text));
   return space::read_design_table(from.file, place.space,
-                                  {.columns = {from.column}, .cells = quantity});
+                                  {.columns = {from.column}, .cells = space::rule_of(quantity)});
 }
 
 space::Population known_designs(const space::DesignTable& table) {
