@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 
 #include "fleetfit/core/csv.h"
 #include "fleetfit/core/file.h"
@@ -87,10 +88,8 @@ TEST_F(DesignTableFile, TakesAnyFiniteNumberIfToldSo) {
 }
 
 TEST_F(DesignTableFile, RefusesWhatIsBeyondReasonForItsQuantity) {
-  const auto error_of = [&](const char* cell, CellRule rule) {
-    const auto table =
-        read(std::string("design,a\nnone-4,1\nnone-8,") + cell + "\n", {.cells = rule});
-    return table ? "" : table.error().message;
+  const auto error_of = [&](const std::string& cell, CellRule rule) {
+    return error("design,a\nnone-4,1\nnone-8," + cell + "\n", {.cells = rule});
   };
   EXPECT_EQ(error_of("1e20", CellRule::accuracy),
             "t.csv:3:8: column 'a': 1e20 is no accuracy: it has to be from 0 to 100");
