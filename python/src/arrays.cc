@@ -166,7 +166,7 @@ DoubleArray matrix_of(const space::DesignTable& table) {
 
 py::tuple read_table(const std::filesystem::path& file, const Space& space,
                      const std::vector<std::string>& columns, bool accuracies) {
-  const auto rule = accuracies ? space::CellRule::any : space::CellRule::positive;
+  const auto rule = accuracies ? space::CellRule::accuracy : space::CellRule::latency;
   const auto table = value_of(unlocked(
       [&] { return read_design_table(file, space, {.columns = columns, .cells = rule}); }));
   return py::make_tuple(designs_array(table.designs), table.columns, matrix_of(table));

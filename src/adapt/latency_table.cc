@@ -13,8 +13,8 @@
 #include "adapt/search/linear_posterior.h"
 #include "fleetfit/core/document_format.h"
 #include "fleetfit/core/json.h"
+#include "fleetfit/core/plausible.h"
 #include "fleetfit/core/random.h"
-#include "fleetfit/core/within_reason.h"
 #include "fleetfit/cost/cost.h"
 
 namespace fleetfit::adapt {
@@ -176,7 +176,7 @@ Result<std::vector<double>> branches_from(const core::JsonView& json, const elas
     return json.error(fmt::format("there are {} branches, the model has {} in this block",
                                   ms->size(), block.branches.size()));
   for (const double value : *ms)
-    if (!(value >= 0 && value <= core::kLongestMs))
+    if (!(value >= 0 && value <= core::kDayMs))
       return json.error(fmt::format("{} is no time", value));
   return ms;
 }
@@ -203,9 +203,8 @@ Result<LatencyTable> table_from(const core::JsonView& json,
   for (const auto& [key, field] : {std::pair{"overhead_ms", &LatencyTable::overhead_ms},
                                    std::pair{"error_percent", &LatencyTable::error_percent}}) {
     FLEETFIT_ASSIGN(table.*field, json.number(key));
-    if (!(std::abs(table.*field) <= core::kLongestMs))
-      return json.error(
-          fmt::format("{}: {:g} lies beyond ±{:g}", key, table.*field, core::kLongestMs));
+    if (!(std::abs(table.*field) <= core::kDayMs))
+      return json.error(fmt::format("{}: {:g} lies beyond ±{:g}", key, table.*field, core::kDayMs));
   }
   FLEETFIT_ASSIGN(const auto items, json.items("ms"));
   if (items.size() != models.size())

@@ -10,7 +10,7 @@
 #include "fleetfit/core/document_format.h"
 #include "fleetfit/core/fields.h"
 #include "fleetfit/core/json.h"
-#include "fleetfit/core/within_reason.h"
+#include "fleetfit/core/plausible.h"
 
 namespace fleetfit::adapt {
 namespace {
@@ -77,7 +77,7 @@ std::vector<PoolEntry> pool_entries(std::span<const JudgedSubnet> judged, std::s
 core::Fields fields_of(const PoolEntry*) {
   static constexpr core::Field kAll[] = {
       core::field<&PoolEntry::subnet>("subnet"),
-      core::field<&PoolEntry::latency_ms>("latency_ms").above(0).up_to(core::kLongestMs),
+      core::field<&PoolEntry::latency_ms>("latency_ms").above(0).up_to(core::kDayMs),
       core::field<&PoolEntry::relative>("relative").above(0),
       core::field<&PoolEntry::accuracy>("accuracy").between(0, 1),
       core::field<&PoolEntry::measured>("measured").may_be_missing()};
@@ -85,10 +85,11 @@ core::Fields fields_of(const PoolEntry*) {
 }
 
 core::Fields fields_of(const SubnetPool*) {
-  static constexpr core::Field kAll[] = {FLEETFIT_MEMBERS(SubnetPool, device, bundle_sha256),
-                                         core::field<&SubnetPool::budget_ms>("budget_ms").above(0).up_to(core::kLongestMs),
-                                         core::field<&SubnetPool::best>("best"),
-                                         core::field<&SubnetPool::entries>("entries").at_least(1)};
+  static constexpr core::Field kAll[] = {
+      FLEETFIT_MEMBERS(SubnetPool, device, bundle_sha256),
+      core::field<&SubnetPool::budget_ms>("budget_ms").above(0).up_to(core::kDayMs),
+      core::field<&SubnetPool::best>("best"),
+      core::field<&SubnetPool::entries>("entries").at_least(1)};
   return {.all = kAll};
 }
 

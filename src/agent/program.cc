@@ -76,7 +76,7 @@ std::string name_of_this_device() {
 
 void log_line(std::string_view text) {
   fmt::print(stderr, "{} {}\n", time_text(std::chrono::system_clock::now()),
-             core::one_line(std::string(text)));
+             core::message_line(text));
 }
 
 /// As it registers.

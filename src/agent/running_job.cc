@@ -8,6 +8,7 @@
 
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/program.h"
+#include "fleetfit/core/text.h"
 #include "fleetfit/core/time.h"
 
 namespace fleetfit::agent {
@@ -27,7 +28,7 @@ double seconds(std::chrono::nanoseconds time) {
 
 std::string shortened(std::string text) {
   text = core::one_line(std::move(text));
-  if (text.size() > kMostReason) text = text.substr(0, kMostReason) + "...";
+  if (text.size() > kMostReason) text = core::visible(text.substr(0, kMostReason)) + "...";
   return text;
 }
 

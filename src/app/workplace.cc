@@ -3,12 +3,29 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 
 #include "fleetfit/app/stores.h"
+#include "fleetfit/core/program.h"
+#include "fleetfit/store/gone.h"
+#include "fleetfit/study/tuning.h"
 #include "fleetfit/tune/patience.h"
 
 namespace fleetfit::app {
+namespace {
+
+// A new file would look like a store in which there is no such study.
+Status check_file_is_there(std::string_view store_url) {
+  constexpr std::string_view kFile = "sqlite:";
+  if (!store_url.starts_with(kFile)) return {};
+  const std::filesystem::path file(store_url.substr(kFile.size()));
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored)) return {};
+  return fail(ErrorCode::io, fmt::format("{}: {}", file.string(), store::kFileGone));
+}
+
+}  // namespace
 
 Result<Workplace> open_workplace(std::string_view store_url, const core::Clock& clock,
                                  Programs programs, store::StoreUse use) {
@@ -18,8 +35,8 @@ Result<Workplace> open_workplace(std::string_view store_url, const core::Clock& 
 
 Result<Workplace> open_workplace_patiently(std::string_view store_url, const core::Clock& clock,
                                            const std::stop_token& stop) {
-  tune::Patience patience([](std::string_view text) { fmt::print(stderr, "fleetfit: {}\n", text); },
-                          stop);
+  FLEETFIT_TRY(check_file_is_there(store_url));
+  tune::Patience patience(core::say, stop, {.most = study::kStorePatience});
   FLEETFIT_ASSIGN(auto store, patience.keep_trying([&] { return store::open_store(store_url); }));
   return Workplace{.store = std::move(store), .clock = clock, .programs = {.stop = stop}};
 }

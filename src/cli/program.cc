@@ -13,6 +13,7 @@
 #include "fleetfit/core/program.h"
 #include "fleetfit/core/progress.h"
 #include "fleetfit/core/scratch_folder.h"
+#include "fleetfit/core/text.h"
 #include "fleetfit/core/thread_pool.h"
 #include "fleetfit/core/version.h"
 
@@ -128,11 +129,14 @@ core::Progress& Context::progress() {
 }
 
 void Context::print(const nlohmann::ordered_json& document) const {
-  print(core::format_json(document));
+  const auto text =
+      core::format_json(document);  // is UTF-8; what is visible has no escapes of JSON
+  std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
 void Context::print(const std::string& text) const {
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  const auto shown = core::visible(text);
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
 }
 
 CLI::App& add_group(CLI::App& program, Context& context, const std::string& name,

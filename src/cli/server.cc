@@ -26,7 +26,7 @@ struct ServerFlags {
   double keep_events_days = 30;
 };
 
-void log_line(const std::string& message) { fmt::print(stderr, "fleetfit: {}\n", message); }
+void log_line(const std::string& message) { core::say(message); }
 
 Result<server::ListenOptions> listen_options(const ServerFlags& flags) {
   if (flags.certificate.empty() != flags.key.empty())

@@ -8,7 +8,7 @@
 
 #include "core/text_place.h"
 #include "fleetfit/core/file.h"
-#include "fleetfit/core/within_reason.h"
+#include "fleetfit/core/plausible.h"
 
 namespace fleetfit::core {
 namespace {

@@ -7,12 +7,20 @@
 #include <exception>
 #include <new>
 
+#include "fleetfit/core/text.h"
+
 namespace fleetfit::core {
 
+namespace {
+
+// What is longer is read by nobody, and is more likely the content of a file.
+constexpr std::size_t kLongestMessage = 1000;
+
+}  // namespace
+
 std::string one_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
-  return text;
+  std::ranges::replace_if(text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  return visible_in_line(text);
 }
 
 std::string last_line(std::string_view text) {
@@ -31,8 +39,18 @@ int exit_status(ErrorCode code) {
   }
 }
 
+std::string message_line(std::string_view message) {
+  return shortened(one_line(std::string(message)), kLongestMessage);
+}
+
+void say(std::string_view message) {
+  constexpr std::string_view kProgram = "fleetfit: ";
+  fmt::print(stderr, "{}{}\n", kProgram,
+             shortened(one_line(std::string(message)), kLongestMessage - kProgram.size()));
+}
+
 int report(const std::string& message, int status) {
-  fmt::print(stderr, "fleetfit: {}\n", one_line(message));
+  say(message);
   return status;
 }
 

@@ -21,13 +21,6 @@ constexpr nanoseconds kRedrawInterval = std::chrono::milliseconds(100);
 constexpr std::string_view kClearLine = "\r\x1b[K";
 constexpr std::size_t kBarWidth = 24;
 
-std::string without_controls(std::string_view text) {
-  std::string result(text);
-  std::ranges::replace_if(
-      result, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }, ' ');
-  return result;
-}
-
 // No more than `width` characters of UTF-8.
 std::string_view first_characters(std::string_view text, std::size_t width) {
   std::size_t characters = 0;
@@ -85,7 +78,7 @@ class ProgressBar final : public Progress {
     const std::scoped_lock lock(mutex_);
     switch (event.kind) {
       case ProgressKind::started:
-        tasks_.push_back({event.task, without_controls(event.name), without_controls(event.unit), 0,
+        tasks_.push_back({event.task, message_line(event.name), message_line(event.unit), 0,
                           event.total, clock_.now()});
         redraw();
         break;
@@ -94,7 +87,7 @@ class ProgressBar final : public Progress {
         break;
       case ProgressKind::message:
         clear();
-        options_.write(without_controls(event.text) + "\n");
+        options_.write(message_line(event.text) + "\n");
         redraw();
         break;
       case ProgressKind::finished:
@@ -154,8 +147,7 @@ int width_of_terminal(int fd) {
 class MessageLines final : public Progress {
  public:
   void receive(const ProgressEvent& event) override {
-    if (event.kind == ProgressKind::message)
-      fmt::print(stderr, "{}\n", one_line(std::string(event.text)));
+    if (event.kind == ProgressKind::message) fmt::print(stderr, "{}\n", message_line(event.text));
   }
 };
 

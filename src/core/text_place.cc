@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "fleetfit/core/text.h"
+
 namespace fleetfit::core {
 namespace {
 
@@ -24,15 +26,10 @@ std::string text_place(std::string_view name, std::string_view text, std::size_t
 
 std::string excerpt(std::string_view text) {
   constexpr std::size_t kLongest = 40;
-  std::string shown(text.substr(0, kLongest));
-  std::ranges::replace_if(
-      shown, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }, '?');
-  if (text.size() > kLongest) {
-    while (!shown.empty() && !starts_character(shown.back())) shown.pop_back();
-    if (!shown.empty() && static_cast<unsigned char>(shown.back()) > 0x7f) shown.pop_back();
-    shown += "...";
-  }
-  return shown;
+  if (text.size() <= kLongest) return visible_in_line(text);
+  auto end = kLongest;
+  while (end > 0 && !starts_character(text[end])) --end;
+  return visible_in_line(text.substr(0, end)) + "...";
 }
 
 }  // namespace fleetfit::core

@@ -11,8 +11,8 @@ namespace fleetfit::core {
 /// no width.
 std::string text_place(std::string_view name, std::string_view text, std::size_t offset);
 
-/// The text as it may stand in a message of one line: long ones are cut, and control
-/// characters become question marks.
+/// The text as it may stand in a message of one line: long ones are cut, and what is no readable
+/// text is shown as `visible_in_line` does.
 std::string excerpt(std::string_view text);
 
 }  // namespace fleetfit::core

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/plausible.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/space/design_index.h"
 
@@ -22,8 +23,6 @@ namespace {
 
 constexpr std::string_view kDeviceColumn = "device";
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
-constexpr double kLongestMs = 86'400'000;  // a day
-constexpr double kMostAmount = 1e18;
 constexpr std::size_t kNamedDevices = 10;
 
 constexpr std::array<std::pair<FeatureKind, std::string_view>, 4> kPrefixes = {
@@ -77,23 +76,15 @@ Result<std::vector<PlacedFeature>> read_columns(const core::CsvTable& csv, std::
   return columns;
 }
 
-/// What is wrong with a number, or nothing.
-std::optional<std::string_view> absurdity(FeatureKind kind, double value) {
-  if (is_latency(kind)) {
-    if (value <= 0) return "is no latency: it has to be positive";
-    if (value > kLongestMs) return "is no latency: it is longer than a day";
-    return std::nullopt;
-  }
-  if (value < 0) return "cannot be true: it is negative";
-  if (value > kMostAmount) return "cannot be true: it is larger than 1e18";
-  return std::nullopt;
+const core::PlausibleRange& plausible_range(FeatureKind kind) {
+  return is_latency(kind) ? core::kPlausibleLatencyMs : core::kPlausibleAmount;
 }
 
 Result<double> read_value(const core::CsvTable& csv, std::size_t row, std::size_t column,
                           FeatureKind kind) {
   FLEETFIT_ASSIGN(const auto value, csv.optional_number(row, column));
   if (!value) return kMissing;
-  if (const auto problem = absurdity(kind, *value)) {
+  if (const auto problem = core::absurdity(plausible_range(kind), *value)) {
     return csv.error_at(
         row, column,
         fmt::format("column '{}': {} {}", csv.header()[column], csv.cell(row, column), *problem));

@@ -9,14 +9,13 @@
 #include <utility>
 
 #include "fleetfit/core/csv.h"
+#include "fleetfit/core/plausible.h"
 #include "fleetfit/core/process_info.h"
 #include "fleetfit/measure/energy.h"
 #include "measure/kernel_file.h"
 
 namespace fleetfit::measure {
 namespace {
-
-constexpr double kMostMilliwatts = 1e9;
 
 namespace fs = std::filesystem;
 
@@ -102,7 +101,8 @@ Result<PowerPoint> point_of(const core::CsvTable& csv, std::size_t row, const Co
   FLEETFIT_ASSIGN(const auto frequency, whole(columns.frequency));
   FLEETFIT_ASSIGN(const auto power, csv.number(row, columns.power));
   if (power < 0) return csv.error_at(row, columns.power, "is a negative power");
-  if (power > kMostMilliwatts) return csv.error_at(row, columns.power, "is more than a megawatt");
+  if (const auto problem = core::absurdity(core::kPlausiblePowerMw, power))
+    return csv.error_at(row, columns.power, *problem);
   return PowerPoint{static_cast<int>(cpu), frequency, power};
 }
 

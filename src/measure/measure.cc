@@ -11,8 +11,8 @@
 #include <string_view>
 #include <thread>
 
+#include "fleetfit/core/plausible.h"
 #include "fleetfit/core/sleep.h"
-#include "fleetfit/core/within_reason.h"
 #include "fleetfit/measure/series.h"
 
 namespace fleetfit::measure {
@@ -283,7 +283,7 @@ class Course {
   void stop_meter(int runs) {
     const auto millijoules = subject_.energy->stop();
     if (!millijoules) return give_up_meter(millijoules.error());
-    if (!(*millijoules >= 0 && *millijoules <= core::kMostMillijoules))
+    if (!(*millijoules >= 0 && *millijoules <= core::kPlausibleEnergyMj.most))
       return give_up_meter({ErrorCode::device_failed,
                             fmt::format("the meter says {:g} mJ for {} runs", *millijoules, runs)});
     energy_mj_ += *millijoules;

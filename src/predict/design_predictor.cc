@@ -10,10 +10,10 @@
 
 #include "fleetfit/core/counting.h"
 #include "fleetfit/core/file.h"
-#include "fleetfit/core/scratch_folder.h"
+#include "fleetfit/core/plausible.h"
 #include "fleetfit/core/random.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/version.h"
-#include "fleetfit/core/within_reason.h"
 #include "fleetfit/cost/kernels.h"
 #include "fleetfit/predict/training_files.h"
 #include "predict/documents.h"

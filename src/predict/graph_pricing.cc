@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "fleetfit/core/within_reason.h"
+#include "fleetfit/core/plausible.h"
 #include "fleetfit/cost/features.h"
 #include "fleetfit/graph/quantize.h"
 

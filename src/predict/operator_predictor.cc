@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "fleetfit/core/within_reason.h"
+#include "fleetfit/core/plausible.h"
 #include "predict/uncertainty.h"
 
 namespace fleetfit::predict {
@@ -143,7 +143,7 @@ class NetworkPricer {
   // Lines that are fitted to many kernels give a small one now and then a little less than nothing,
   // which becomes the least that is known. What is far from any time is no such price.
   void look_at(std::size_t i, double price) {
-    if (std::abs(price) <= core::kLongestMs || !wrong_) return;
+    if (std::abs(price) <= core::kDayMs || !wrong_) return;
     wrong_ = refuse(fmt::format("kernel {} ({}): the predictor gives it {:g} ms, which is no time",
                                 i, kernels_[i].kind, price));
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "fleetfit/report/html.h"
@@ -16,14 +17,47 @@ constexpr double kRight = 24;
 constexpr double kTop = 16;
 constexpr double kBottom = 56;
 
+constexpr int kMostTicks = 12;
+
+double finite(double value) {
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  return std::clamp(value, -kLargest, kLargest);
+}
+
+/// A step of 1, 2 or 5 times a power of ten, of which at most ten fit between the two; 0 if they
+/// are too close for that.
+double step_between(double low, double high) {
+  constexpr double kMost = 10;
+  const double range = high - low;
+  const double part = std::isfinite(range) ? range / kMost : high / kMost - low / kMost;
+  if (part < std::numeric_limits<double>::min()) return 0;
+  double step = std::pow(10.0, std::floor(std::log10(part)));
+  for (const double factor : {2.0, 2.5, 2.0})
+    if (part / step > 1 + 1e-12) step *= factor;
+  return step;
+}
+
+/// What lies far outside of the frame is cut there; how far it is makes no difference.
+double near_the_frame(double share) {
+  constexpr double kFar = 100;
+  return std::clamp(share, -kFar, kFar);
+}
+
+bool can_be_drawn(const ChartPoint& p) { return std::isfinite(p.x) && std::isfinite(p.y); }
+
 }  // namespace
 
 std::vector<double> log_ticks(double low, double high) {
+  constexpr int kMostDecadesInDetail = 7;
   std::vector<double> ticks;
+  if (!(low > 0 && low <= high && std::isfinite(high))) return ticks;
   const int first = static_cast<int>(std::floor(std::log10(low)));
   const int last = static_cast<int>(std::ceil(std::log10(high)));
-  for (int power = first; power <= last; ++power) {
+  const int decades = last - first;
+  const int every = decades / kMostTicks + 1;
+  for (int power = first; power <= last; power += every) {
     for (const double digit : {1.0, 2.0, 5.0}) {
+      if (digit > 1 && decades > kMostDecadesInDetail) break;
       const double tick =
           power < 0 ? digit / std::pow(10.0, -power) : digit * std::pow(10.0, power);
       if (tick >= low && tick <= high) ticks.push_back(tick);
@@ -33,21 +67,37 @@ std::vector<double> log_ticks(double low, double high) {
 }
 
 std::vector<double> linear_ticks(double low, double high) {
-  constexpr double kMost = 10;
-  const double range = high - low;
-  double step = std::pow(10.0, std::floor(std::log10(range / kMost)));
-  for (const double factor : {2.0, 2.5, 2.0})
-    if (range / step > kMost) step *= factor;
   std::vector<double> ticks;
-  const auto first = static_cast<long>(std::ceil(low / step));
-  for (long i = first; static_cast<double>(i) * step <= high; ++i)
-    ticks.push_back(static_cast<double>(i) * step);
+  if (!(low <= high && std::isfinite(low) && std::isfinite(high))) return ticks;
+  const double step = step_between(low, high);
+  const double first = std::ceil(low / step);
+  // Numbers so close to each other have no multiples between them.
+  constexpr double kWholeNumbers = 0x1p52;
+  if (step == 0 || std::abs(first) > kWholeNumbers) return {low + 0.0};
+  for (int i = 0; i < kMostTicks; ++i) {
+    const double tick = std::max(low, (first + i) * step) + 0.0;  // no -0
+    if (tick > high) break;
+    ticks.push_back(tick);
+  }
   return ticks;
 }
 
 double Axis::share(double value) const {
-  if (scale == AxisScale::linear) return (value - low) / (high - low);
-  return std::log(value / low) / std::log(high / low);
+  if (!(low < high)) return 0.5;
+  if (scale == AxisScale::logarithmic) {
+    const double logs =
+        std::isfinite(high / low) ? std::log(high / low) : std::log(high) - std::log(low);
+    if (!(logs > 0)) return 0.5;
+    const double least = std::numeric_limits<double>::denorm_min();
+    const double from_low = std::max(value, least) / low;
+    return near_the_frame((std::isfinite(from_low) && from_low > 0
+                               ? std::log(from_low)
+                               : std::log(std::max(value, least)) - std::log(low)) /
+                          logs);
+  }
+  const double range = high - low;
+  return near_the_frame(std::isfinite(range) ? (value - low) / range
+                                             : (value / 2 - low / 2) / (high / 2 - low / 2));
 }
 
 std::vector<double> Axis::ticks() const {
@@ -76,16 +126,23 @@ Axis axis_for(std::string label, std::vector<double> values) {
   if (low > 0 && high / low > 100) {
     axis.scale = AxisScale::logarithmic;
     axis.low = low / 1.2;
-    axis.high = high * 1.2;
+    axis.high = finite(high * 1.2);
     return axis;
   }
-  const double margin = high > low ? 0.06 * (high - low) : std::max(0.05 * std::abs(low), 0.05);
-  axis.low = low >= 0 ? std::max(0.0, low - margin) : low - margin;
-  axis.high = high + margin;
+  const double margin =
+      high > low ? 0.06 * high - 0.06 * low : std::max(0.05 * std::abs(low), 0.05);
+  axis.low = low >= 0 ? std::max(0.0, low - margin) : finite(low - margin);
+  axis.high = finite(high + margin);
   return axis;
 }
 
-Chart::Chart(Axis x, Axis y, ChartSize size) : x_(std::move(x)), y_(std::move(y)), size_(size) {}
+Chart::Chart(Axis x, Axis y, ChartSize size) : x_(std::move(x)), y_(std::move(y)), size_(size) {
+  for (auto* axis : {&x_, &y_}) {
+    axis->low = finite(axis->low);
+    axis->high = finite(axis->high);
+    if (!(axis->low > 0)) axis->scale = AxisScale::linear;
+  }
+}
 
 double Chart::column(double x) const {
   return kLeft + x_.share(x) * (size_.width - kLeft - kRight);
@@ -98,7 +155,8 @@ double Chart::row(double y) const {
 void Chart::line(std::span<const ChartPoint> points, std::string_view style,
                  std::string_view title) {
   std::string places;
-  for (const auto& p : points) places += fmt::format("{:.1f},{:.1f} ", column(p.x), row(p.y));
+  for (const auto& p : points)
+    if (can_be_drawn(p)) places += fmt::format("{:.1f},{:.1f} ", column(p.x), row(p.y));
   marks_ += fmt::format("<polyline class=\"{}\" points=\"{}\"><title>{}</title></polyline>\n",
                         style, places, escape_html(title));
 }
@@ -115,6 +173,7 @@ void Chart::steps(std::span<const ChartPoint> points, std::string_view style,
 
 void Chart::point(const ChartPoint& at, std::string_view style, std::string_view title,
                   std::string_view data) {
+  if (!can_be_drawn(at)) return;
   marks_ += fmt::format(
       "<circle class=\"{}\" data-name=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"><title>{}</title>"
       "</circle>\n",
@@ -122,6 +181,7 @@ void Chart::point(const ChartPoint& at, std::string_view style, std::string_view
 }
 
 void Chart::text(const ChartPoint& at, std::string_view words) {
+  if (!can_be_drawn(at)) return;
   labels_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", column(at.x) + 6,
                          row(at.y) - 6, escape_html(words));
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "fleetfit/report/html.h"
 
@@ -20,14 +21,14 @@ double room_for(std::span<const std::string> names) {
 }
 
 std::string cell_svg(const HeatCell& cell, double x, double y) {
+  const double strength = std::isfinite(cell.strength) ? std::clamp(cell.strength, 0.0, 1.0) : 0;
   return fmt::format(
       "<g><title>{}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" "
       "style=\"fill:var(--{});fill-opacity:{:.3f}\" stroke=\"var(--page)\"/>"
       "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" style=\"font-size:10px;fill:var(--ink)\">"
       "{}</text></g>\n",
       escape_html(cell.title), x, y, kCell, kCell, cell.stands_out ? "three" : "one",
-      0.06 + 0.8 * cell.strength * cell.strength, x + kCell / 2, y + kCell / 2 + 4,
-      escape_html(cell.words));
+      0.06 + 0.8 * strength * strength, x + kCell / 2, y + kCell / 2 + 4, escape_html(cell.words));
 }
 
 std::string names_svg(std::span<const std::string> names, double room) {

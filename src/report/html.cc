@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "fleetfit/core/text.h"
+
 namespace fleetfit::report {
 namespace {
 
@@ -91,7 +93,7 @@ std::string_view class_of(const Column& column) {
 
 std::string escape_html(std::string_view text) {
   std::string escaped;
-  for (const char c : text) {
+  for (const char c : core::visible(text)) {
     switch (c) {
       case '&':
         escaped += "&amp;";
@@ -159,15 +161,19 @@ std::string facts(std::span<const Fact> facts) {
 
 std::string meter(double share, std::string_view style) {
   return fmt::format(R"(<span class="meter {}" style="width:{:.2f}em"></span>)", style,
-                     10 * std::clamp(share, 0.0, 1.0));
+                     std::isfinite(share) ? 10 * std::clamp(share, 0.0, 1.0) : 0);
 }
 
 std::string gauge(double share) {
   if (!std::isfinite(share)) return "";
   constexpr double kShown = 1.25;  // of the limit; what is more looks the same
+  constexpr double kManyTimes = 1000;
+  constexpr double kMost = 1e300;  // a hundred times that is a number
   return fmt::format(
-      R"(<span class="gauge"><span class="{}" style="width:{:.1f}%"></span></span> {:.1f} %)",
-      share <= 1 ? "fill" : "fill over", 100 * std::min(share, kShown) / kShown, 100 * share);
+      R"(<span class="gauge"><span class="{}" style="width:{:.1f}%"></span></span> {} %)",
+      share <= 1 ? "fill" : "fill over", 100 * std::clamp(share, 0.0, kShown) / kShown,
+      std::abs(share) < kManyTimes ? fmt::format("{:.1f}", 100 * share)
+                                   : fmt::format("{:.3g}", std::clamp(share, -kMost, kMost) * 100));
 }
 
 std::string line_in_legend(std::string_view style, std::string_view words) {

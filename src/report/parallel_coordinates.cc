@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "fleetfit/report/html.h"
 
 namespace fleetfit::report {
@@ -13,7 +16,12 @@ constexpr double kPlotTop = 44;
 constexpr double kPlotBottom = 340;
 constexpr double kPlotSide = 60;
 
-double height_at(double share) { return kPlotBottom - share * (kPlotBottom - kPlotTop); }
+// What is no number, or far off, is beside its axis.
+double height_at(double share) {
+  constexpr double kOff = 0.25;
+  const double shown = std::isfinite(share) ? std::clamp(share, -kOff, 1 + kOff) : -kOff;
+  return kPlotBottom - shown * (kPlotBottom - kPlotTop);
+}
 
 double column_of(std::size_t axis, std::size_t axes) {
   return kPlotSide +

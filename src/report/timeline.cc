@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "fleetfit/report/chart.h"
@@ -44,8 +45,11 @@ std::string name_svg(const std::string& name, std::size_t row) {
 }
 
 std::string bar_svg(const TimelineBar& bar, double seconds) {
-  const double x = kForNames + kForBars * bar.start_s / seconds;
-  const double width = kForBars * bar.length_s / seconds;
+  const auto share = [seconds](double of) {
+    return std::isfinite(of / seconds) ? std::clamp(of / seconds, 0.0, 1.0) : 0;
+  };
+  const double x = kForNames + kForBars * share(bar.start_s);
+  const double width = kForBars * share(bar.length_s);
   return fmt::format(
       "<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" rx=\"1.5\">"
       "<title>{}</title></rect>\n",

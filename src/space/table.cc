@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <optional>
 
+#include "fleetfit/core/plausible.h"
 #include "fleetfit/space/design_index.h"
 
 namespace fleetfit::space {
@@ -77,15 +79,34 @@ Result<Population> read_designs(const CsvTable& csv, const Space& space,
   return index.designs();
 }
 
+/// Nothing if any number will do.
+const core::PlausibleRange* plausible_range(CellRule rule) {
+  switch (rule) {
+    case CellRule::latency:
+      return &core::kPlausibleLatencyMs;
+    case CellRule::energy:
+      return &core::kPlausibleEnergyMj;
+    case CellRule::memory:
+      return &core::kPlausibleMemoryMb;
+    case CellRule::accuracy:
+      return &core::kPlausibleAccuracy;
+    case CellRule::any:
+      break;
+  }
+  return nullptr;
+}
+
 Result<std::vector<double>> read_values(const CsvTable& csv, std::size_t column, CellRule rule) {
+  const auto* range = plausible_range(rule);
   std::vector<double> values(csv.rows(), kMissing);
   for (std::size_t row = 0; row < csv.rows(); ++row) {
     FLEETFIT_ASSIGN(const auto value, csv.optional_number(row, column));
     if (!value) continue;
-    if (rule == CellRule::positive && *value <= 0) {
-      return csv.error_at(row, column,
-                          fmt::format("column '{}': {} is not positive", csv.header()[column],
-                                      csv.cell(row, column)));
+    const auto problem = range == nullptr ? std::nullopt : core::absurdity(*range, *value);
+    if (problem) {
+      return csv.error_at(
+          row, column,
+          fmt::format("column '{}': {} {}", csv.header()[column], csv.cell(row, column), *problem));
     }
     values[row] = *value;
   }
@@ -115,6 +136,20 @@ class TableSource final : public Source {
 };
 
 }  // namespace
+
+CellRule rule_of(Quantity quantity) {
+  switch (quantity) {
+    case Quantity::latency_ms:
+      return CellRule::latency;
+    case Quantity::energy_mj:
+      return CellRule::energy;
+    case Quantity::memory_mb:
+      return CellRule::memory;
+    case Quantity::accuracy:
+      break;
+  }
+  return CellRule::accuracy;
+}
 
 Result<std::size_t> DesignTable::find_column(std::string_view column) const {
   const auto found = std::ranges::find(columns, column);

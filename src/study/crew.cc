@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "fleetfit/core/process_info.h"
+#include "fleetfit/core/program.h"
 #include "fleetfit/study/tuning.h"
 #include "fleetfit/tune/patience.h"
 #include "fleetfit/tune/worker.h"
@@ -56,8 +57,6 @@ class ParentWatch {
   std::stop_callback<PassOn> passed_on_;
   std::jthread thread_;
 };
-
-void say(std::string_view text) { fmt::print(stderr, "fleetfit: {}\n", text); }
 
 std::chrono::nanoseconds ran(const tune::WorkerStatus& status, std::chrono::nanoseconds lived) {
   return status.ran ? std::chrono::nanoseconds(*status.ran) : lived;
@@ -172,7 +171,7 @@ Status work_on_study(const StudyPlace& place, const WorkRequest& request,
   study.seed = record->seed;
   FLEETFIT_ASSIGN(auto command, trial_command(study.workload));
 
-  tune::WorkerHooks hooks{.say = say};
+  tune::WorkerHooks hooks{.say = core::say};
   const auto tuner = place.inference ? place.inference(study) : nullptr;
   if (tuner)
     hooks.structure_of = [&tuner](const auto& model) { return tuner->structure_of(model); };
@@ -182,7 +181,8 @@ Status work_on_study(const StudyPlace& place, const WorkRequest& request,
                               .command = std::move(command),
                               .folder = folder_of_study(request.folder, *record),
                               .lease = request.lease,
-                              .idle_limit = request.idle_limit},
+                              .idle_limit = request.idle_limit,
+                              .store_patience = request.store_patience},
                              hooks, watch.token());
 }
 
@@ -226,7 +226,7 @@ Result<std::unique_ptr<StudyLead>> StudyLead::take(store::StudyStore& store,
   if (::flock(lead->lock_.get(), LOCK_EX | LOCK_NB) != 0)
     return tuned_by_another(lead->wish_.study);
 
-  tune::Patience patience(say, stop);
+  tune::Patience patience(say, stop, lead->wish_.patience);
   const auto give_up_at = clock.now() + 3 * lead->wish_.lease;
   for (bool said = false;; said = true) {
     FLEETFIT_ASSIGN(const auto taken,

@@ -18,6 +18,7 @@
 #include "fleetfit/core/result.h"
 #include "fleetfit/store/study_store.h"
 #include "fleetfit/tune/executor.h"
+#include "fleetfit/tune/patience.h"
 
 namespace fleetfit::study {
 
@@ -79,6 +80,7 @@ class StudyLead {
     std::string study = {};
     std::filesystem::path folder = {};  ///< of the study; is there
     std::chrono::milliseconds lease{10'000};
+    tune::PatienceOptions patience = {};
   };
 
   /// Waits for a lease of another machine to run out, saying so. Fails with `invalid_input` if

@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "fleetfit/core/companion.h"
+#include "fleetfit/core/program.h"
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/tune/executor.h"
 #include "fleetfit/tune/patience.h"
@@ -73,11 +74,12 @@ class Tuning {
   Result<TuneSummary> run(std::vector<std::string> command, const std::stop_token& stop) {
     FLEETFIT_TRY(core::create_folder(folder_));
     const auto say = [this](std::string_view text) { progress_.say(text); };
-    FLEETFIT_ASSIGN(
-        const auto lead,
-        StudyLead::take(store_, place_.clock,
-                        {.study = study_.name, .folder = folder_, .lease = request_.lease}, say,
-                        stop));
+    FLEETFIT_ASSIGN(const auto lead, StudyLead::take(store_, place_.clock,
+                                                     {.study = study_.name,
+                                                      .folder = folder_,
+                                                      .lease = request_.lease,
+                                                      .patience = patience_options()},
+                                                     say, stop));
 
     const auto tuner = study_.inference && place_.inference ? place_.inference(study_) : nullptr;
     std::optional<BackgroundInference> inference;
@@ -94,6 +96,19 @@ class Tuning {
   }
 
  private:
+  tune::PatienceOptions patience_options() const {
+    return {.most = request_.store_patience, .warn = parts_.warn};
+  }
+
+  // What breaks now is not what the user wrote, whatever it is.
+  tl::unexpected<Error> store_failed(const Error& error) const {
+    return fail(
+        core::exit_status(error.code) == core::kFailed ? error.code : ErrorCode::io,
+        fmt::format("{}; checkpoints and logs are kept in {}, and as soon as the store is there "
+                    "as it was, the same command with --resume goes on",
+                    error.message, folder_.string()));
+  }
+
   // One more than there are workers, so that none waits for the tuner. A single worker does wait:
   // what is proposed then depends on what has ended alone, not on who was quicker, and the same
   // seed gives the same study.
@@ -102,7 +117,8 @@ class Tuning {
   Crew::Options crew_options() const {
     auto command = request_.worker_command;
     command.insert(command.end(), {"--folder", request_.folder.string(), "--lease-ms",
-                                   std::to_string(request_.lease.count())});
+                                   std::to_string(request_.lease.count()), "--store-patience-ms",
+                                   std::to_string(request_.store_patience.count())});
     return {.workers = request_.workers,
             .command = std::move(command),
             .cores = share_cores(available_cores(), request_.workers)};
@@ -111,7 +127,8 @@ class Tuning {
   /// Says whether all is done; otherwise it was stopped.
   Result<bool> conduct(Conductor& conductor, Crew& crew, const StudyLead& lead,
                        const std::stop_token& stop) {
-    tune::Patience patience([this](std::string_view text) { progress_.say(text); }, stop);
+    tune::Patience patience([this](std::string_view text) { progress_.say(text); }, stop,
+                            patience_options());
     // A single worker waits for each decision.
     auto pause =
         request_.workers == 1 && !store_.hears_of_changes()
@@ -124,11 +141,13 @@ class Tuning {
                     fmt::format("another machine has taken the study '{}' over", study_.name));
       const auto step = patience.keep_trying([&] { return conductor.step(); });
       if (!step && stop.stop_requested()) return false;
-      FLEETFIT_TRY(step);
+      if (!step) return store_failed(step.error());
       if (*step == Conductor::Step::done) return true;
       FLEETFIT_TRY(crew.look_after());
       release_trials_of_the_dead(conductor);
-      keep_note(conductor, patience);
+      const auto noted = keep_note(conductor, patience);
+      if (!noted && stop.stop_requested()) return false;
+      if (!noted) return store_failed(noted.error());
       if (*step == Conductor::Step::moved) {
         pause.something_happened();
       } else {
@@ -157,13 +176,13 @@ class Tuning {
 
   // Often enough that the tuner, which else may only read for long, says when the store cannot be
   // written any more.
-  void keep_note(Conductor& conductor, tune::Patience& patience) {
+  Status keep_note(Conductor& conductor, tune::Patience& patience) {
     constexpr std::chrono::seconds kBetween{2};
-    if (place_.clock.now() - began_ < kBetween) return;
+    if (place_.clock.now() - began_ < kBetween) return {};
     const double more = take_time();
     const auto energy = conductor.take_energy();
-    static_cast<void>(patience.keep_trying(
-        [&] { return store_.update_study(study_.name, more, energy, false); }));
+    return patience.keep_trying(
+        [&] { return store_.update_study(study_.name, more, energy, false); });
   }
 
   double take_time() {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "fleetfit/core/plausible.h"
 #include "fleetfit/core/statistics.h"
-#include "fleetfit/core/within_reason.h"
 #include "fleetfit/space/design.h"
 #include "transfer/correction.h"
 
@@ -306,7 +306,7 @@ class AdaptedSource final : public space::Source {
     adapted_.predict_ms(designs, out);
     // Right up to a monotone distortion, and so also a little below 0.
     const auto wrong =
-        std::ranges::find_if_not(out, [](double ms) { return std::abs(ms) <= core::kLongestMs; });
+        std::ranges::find_if_not(out, [](double ms) { return std::abs(ms) <= core::kDayMs; });
     if (wrong == out.end()) return {};
     const auto design = designs[static_cast<std::size_t>(wrong - out.begin())];
     const auto& report = adapted_.report();

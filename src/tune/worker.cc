@@ -11,6 +11,7 @@
 
 #include "fleetfit/core/json.h"
 #include "fleetfit/core/random.h"
+#include "fleetfit/store/gone.h"
 #include "fleetfit/tune/patience.h"
 #include "fleetfit/tune/training_energy.h"
 
@@ -65,6 +66,7 @@ class Heartbeat {
     while (sleep_unless_stopped(period_, end)) {
       // A store that refuses refuses others, too: nobody takes the trial meanwhile.
       const auto hold = store_.renew(claim_, clock_.end_of_lease(), progress());
+      if (!hold && store::cannot_come_back(hold.error())) interrupt(Interruption::worker_stopped);
       if (!hold) continue;
       if (*hold == Hold::stop_requested) interrupt(Interruption::stop_requested);
       if (*hold == Hold::lost) interrupt(Interruption::lost);
@@ -140,7 +142,7 @@ class Worker {
         stop_(stop),
         clock_(clock, options.lease),
         levels_(levels(study.budget)),
-        patience_(hooks.say, stop),
+        patience_(hooks.say, stop, {.most = options.store_patience}),
         meter_(clock) {}
 
   Status work() {
@@ -331,23 +333,6 @@ class Worker {
 };
 
 }  // namespace
-
-core::GrowingPause pause_between_questions(const store::StudyStore& store) {
-  return {milliseconds(5), milliseconds(store.hears_of_changes() ? 1000 : 100)};
-}
-
-bool Patience::waited(const Error& error) {
-  if (!waiting_ && say_)
-    say_(fmt::format("waiting until the store can be used again: {}", error.message));
-  waiting_ = true;
-  return sleep_unless_stopped(pause_.take(), stop_);
-}
-
-void Patience::answered() {
-  if (waiting_ && say_) say_("the store can be used again");
-  waiting_ = false;
-  pause_.something_happened();
-}
 
 LeaseClock::LeaseClock(const core::Clock& clock, milliseconds lease)
     : clock_(clock), lease_(lease), last_now_(clock.now()), last_date_(clock.date()) {}

@@ -7,7 +7,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "fleetfit/core/within_reason.h"
+#include "fleetfit/core/plausible.h"
+#include "fleetfit/core/program.h"
 
 namespace fleetfit::yaml {
 namespace {
@@ -76,9 +77,7 @@ std::string one_line(std::string_view text, std::size_t longest) {
   while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) {
     --end;
   }
-  std::string line(text.substr(0, end));
-  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
-  std::ranges::replace_if(line, is_control, ' ');
+  auto line = core::one_line(std::string(text.substr(0, end)));
   return end < text.size() ? line + "…" : line;
 }
 

@@ -3,7 +3,6 @@ import base64
 import json
 import pathlib
 import signal
-import struct
 import subprocess
 import tempfile
 import time
@@ -12,12 +11,7 @@ import urllib.request
 
 import cli
 import tiny_bundle
-from tiny_bundle import CLASSES, IMAGES, SIZE
-
-def npy(values, shape):
-    header = str({"descr": "<f4", "fortran_order": False, "shape": tuple(shape)}).encode()
-    header += b" " * (63 - (10 + len(header)) % 64) + b"\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + struct.pack(f"<{len(values)}f", *values)
+from tiny_bundle import CLASSES, IMAGES, SIZE, npy
 
 
 class RunCase(cli.Case):

@@ -7,6 +7,13 @@ import cli
 SIZE, CLASSES, IMAGES = 8, 3, 300
 
 
+def npy(values, shape):
+    """Numbers as the octets of a .npy file of float32."""
+    header = str({"descr": "<f4", "fortran_order": False, "shape": tuple(shape)}).encode()
+    header += b" " * (63 - (10 + len(header)) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + struct.pack(f"<{len(values)}f", *values)
+
+
 def write_idx(folder):
     """A data set of small grey images in MNIST's files."""
     for part in ("train", "t10k"):

@@ -55,6 +55,64 @@ class TuneCase(cli.Case):
         return outcome
 
 
+class LostStore(TuneCase):
+    def lose(self, lose, *flags):
+        """Starts a study of some minutes, takes its store away when it has results, and gives how the tuner ended."""
+        environment = {**os.environ, "TUNE_TEST_SLEEP": "0.1"}
+        file = self.write(STUDY.replace("values: [1, 2, 3, 4]", "values: [%s]" % ", ".join(map(str, range(1, 200)))).replace("max_trials: 8", "max_trials: 150"))
+        tuner = subprocess.Popen([cli.program(), *self.store, "tune", str(file), "--workers", "2", *flags], cwd=self.folder, env=environment,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(tuner.kill)
+        database = self.folder / "store.db"
+
+        def ended():
+            with sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=10) as store:
+                return store.execute("SELECT count(*) FROM levels").fetchone()[0]
+
+        while not database.exists():
+            self.assertIsNone(tuner.poll())
+            time.sleep(0.05)
+        while True:
+            self.assertIsNone(tuner.poll())
+            try:
+                if ended() > 1:
+                    break
+            except sqlite3.OperationalError:
+                pass  # its tables are being made
+            time.sleep(0.05)
+        lose(database)
+        _, stderr = tuner.communicate(timeout=90)
+        self.assertEqual(tuner.returncode, 1, stderr)
+        return stderr
+
+    def expect_one_line(self, stderr):
+        errors = [line for line in stderr.splitlines() if "was removed or replaced" in line and "checkpoints and logs are kept in" in line]
+        self.assertEqual(len(errors), 1, stderr)
+        self.assertIn("--resume goes on", errors[0])
+
+    def test_that_is_deleted_ends_the_study_also_quietly(self):
+        def delete(database):
+            for file in self.folder.glob("store.db*"):
+                if file.is_file():
+                    file.unlink()
+
+        for flags in ([], ["--quiet"]):
+            self.expect_one_line(self.lose(delete, *flags))
+            self.assertFalse((self.folder / "store.db").exists(), "a worker has made a new store")
+
+    def test_that_is_replaced_ends_the_study(self):
+        def replace(database):
+            other = self.folder / "other.db"
+            other.write_bytes(database.read_bytes())
+            other.replace(database)
+
+        self.expect_one_line(self.lose(replace))
+
+    def test_patience_has_units_and_bounds(self):
+        for wrong in ("1y", "-1s", "soon", "nan", "1e9h"):
+            self.refuse(*self.store, "tune", self.file, "--store-patience", wrong, naming="store-patience")
+
+
 class Tune(TuneCase):
     def test_finds_the_best_and_says_what_study_best_says(self):
         outcome = self.tune("--workers", "2", "--json")

@@ -83,7 +83,7 @@ TEST(Csv, LinesInsideQuotesCountForThePlaceOfLaterErrors) {
   EXPECT_EQ(table.number(0, 1).error().message,
             "t.csv:4:4: column 'b': expected a number, found 'x'");
   EXPECT_EQ(table.numbers("a").error().message,
-            "t.csv:2:2: column 'a': expected a number, found '1?2?3'");
+            "t.csv:2:2: column 'a': expected a number, found '1\\n2\\n3'");
 }
 
 TEST(Csv, NumbersAreFiniteDecimalsAndNothingElse) {

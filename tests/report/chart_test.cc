@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -48,6 +49,88 @@ TEST(AxisFor, LeavesOutTheFewThatLieFarOff) {
   const auto axis = axis_for("x", values);
   EXPECT_TRUE(axis.holds(139));
   EXPECT_FALSE(axis.holds(2000));
+}
+
+const std::vector<double> kExtremes = {-std::numeric_limits<double>::max(),
+                                       -1e308,
+                                       -1,
+                                       -std::numeric_limits<double>::min(),
+                                       -std::numeric_limits<double>::denorm_min(),
+                                       -0.0,
+                                       0.0,
+                                       std::numeric_limits<double>::denorm_min(),
+                                       1e-320,
+                                       std::numeric_limits<double>::min(),
+                                       1e-300,
+                                       1,
+                                       1 + std::numeric_limits<double>::epsilon(),
+                                       1e15,
+                                       1e15 + 1,
+                                       1e308,
+                                       std::numeric_limits<double>::max()};
+
+void expect_few_in_order(const std::vector<double>& ticks, double low, double high) {
+  SCOPED_TRACE(testing::Message() << low << " to " << high);
+  EXPECT_LE(ticks.size(), 24U);
+  for (std::size_t i = 0; i < ticks.size(); ++i) {
+    EXPECT_TRUE(ticks[i] >= low && ticks[i] <= high) << ticks[i];
+    EXPECT_FALSE(ticks[i] == 0 && std::signbit(ticks[i]));
+    if (i > 0) {
+      EXPECT_GT(ticks[i], ticks[i - 1]);
+    }
+  }
+}
+
+TEST(Ticks, AreFewForAnyFiniteRange) {
+  for (const double low : kExtremes)
+    for (const double high : kExtremes) {
+      expect_few_in_order(linear_ticks(low, high), low, high);
+      expect_few_in_order(log_ticks(low, high), low, high);
+      if (low <= high) {
+        EXPECT_FALSE(linear_ticks(low, high).empty()) << low << " to " << high;
+      }
+    }
+}
+
+TEST(LinearTicks, AreThereIfTheRangeIsInfinite) {
+  EXPECT_THAT(linear_ticks(-1e308, 1e308),
+              ElementsAre(DoubleEq(-1e308), DoubleEq(-8e307), DoubleEq(-6e307), DoubleEq(-4e307),
+                          DoubleEq(-2e307), 0, DoubleEq(2e307), DoubleEq(4e307), DoubleEq(6e307),
+                          DoubleEq(8e307), DoubleEq(1e308)));
+}
+
+TEST(AxisFor, BearsAnyFiniteValues) {
+  for (const double a : kExtremes)
+    for (const double b : kExtremes) {
+      const auto axis = axis_for("x", {a, b});
+      SCOPED_TRACE(testing::Message() << a << " and " << b);
+      EXPECT_TRUE(std::isfinite(axis.low) && std::isfinite(axis.high) && axis.low < axis.high);
+      EXPECT_LE(axis.ticks().size(), 24U);
+      for (const double value : {a, b}) {
+        EXPECT_TRUE(axis.holds(value));
+        EXPECT_GE(axis.share(value), 0);
+        EXPECT_LE(axis.share(value), 1);
+      }
+    }
+}
+
+TEST(Chart, IsShortWhateverTheValues) {
+  for (const double a : kExtremes)
+    for (const double b : kExtremes)
+      for (const auto scale : {AxisScale::linear, AxisScale::logarithmic}) {
+        Chart chart({"x", a, b, scale}, axis_for("y", {a, b}));
+        const std::vector<ChartPoint> points = {
+            {a, b}, {b, a}, {1e308, -1e308}, {std::numeric_limits<double>::quiet_NaN(), 1}};
+        chart.line(points, "line", "");
+        for (const auto& point : points) {
+          chart.point(point, "hollow", "", "");
+          chart.text(point, "words");
+        }
+        const auto svg = chart.svg();
+        EXPECT_LT(svg.size(), 16'000U);
+        EXPECT_THAT(svg, testing::Not(testing::AnyOf(HasSubstr("nan"), HasSubstr("inf"))))
+            << a << " to " << b;
+      }
 }
 
 TEST(Extent, PassesOverWhatIsNotFinite) {

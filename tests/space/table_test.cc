@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 
 #include "fleetfit/core/csv.h"
 #include "fleetfit/core/file.h"
@@ -84,6 +85,22 @@ TEST_F(DesignTableFile, TakesAnyFiniteNumberIfToldSo) {
   const auto table = read("design,a\nnone-4,-1\nnone-8,0\n", {.cells = CellRule::any});
   ASSERT_TRUE(table) << table.error().message;
   EXPECT_EQ(table->values[0], (std::vector<double>{-1, 0}));
+}
+
+TEST_F(DesignTableFile, RefusesWhatIsBeyondReasonForItsQuantity) {
+  const auto error_of = [&](const std::string& cell, CellRule rule) {
+    return error("design,a\nnone-4,1\nnone-8," + cell + "\n", {.cells = rule});
+  };
+  EXPECT_EQ(error_of("1e20", CellRule::accuracy),
+            "t.csv:3:8: column 'a': 1e20 is no accuracy: it has to be from 0 to 100");
+  EXPECT_EQ(error_of("1e20", CellRule::latency),
+            "t.csv:3:8: column 'a': 1e20 is no latency: it is longer than a day");
+  for (const auto rule :
+       {CellRule::accuracy, CellRule::latency, CellRule::energy, CellRule::memory}) {
+    EXPECT_NE(error_of("1e308", rule), "");
+    EXPECT_NE(error_of("-1", rule), "");
+    EXPECT_EQ(error_of("99.5", rule), "");
+  }
 }
 
 TEST_F(DesignTableFile, IsASourceThatKnowsItsDesignsAlone) {

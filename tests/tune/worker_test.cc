@@ -1,4 +1,5 @@
 #include "fleetfit/tune/worker.h"
+#include "fleetfit/store/gone.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -237,6 +238,39 @@ TEST(Patience, SaysOnceThatItWaitsAndOnceThatItGoesOn) {
   });
   EXPECT_EQ(answer.value(), 7);
   EXPECT_THAT(said, testing::ElementsAre(HasSubstr("disk full"), HasSubstr("again")));
+}
+
+TEST(Patience, EndsWithItsBound) {
+  Patience patience({}, {}, {.most = std::chrono::milliseconds(0)});
+  const auto answer = patience.keep_trying(
+      []() -> Result<int> { return fail(ErrorCode::io, "another process has kept it locked"); });
+  EXPECT_EQ(answer.error().code, ErrorCode::io);
+  EXPECT_THAT(answer.error().message, HasSubstr("kept it locked; it did not come back within 0 s"));
+}
+
+TEST(Patience, WarnsOnceAlsoThoseWhoWantToSeeNothing) {
+  int warnings = 0;
+  Patience patience({}, {}, {.warn = [&](std::string_view) { ++warnings; }});
+  int calls = 0;
+  const auto answer = patience.keep_trying([&]() -> Result<int> {
+    if (++calls < 4) return fail(ErrorCode::io, "disk full");
+    return 7;
+  });
+  EXPECT_EQ(answer.value(), 7);
+  EXPECT_EQ(warnings, 1);
+}
+
+TEST(Patience, DoesNotWaitForAStoreThatIsGone) {
+  for (const auto reason : {store::kFileGone, store::kDatabaseGone, store::kSchemaGone}) {
+    Patience patience([](std::string_view text) { ADD_FAILURE() << text; }, {});
+    int calls = 0;
+    const auto answer = patience.keep_trying([&]() -> Result<int> {
+      ++calls;
+      return fail(ErrorCode::io, "store.db: " + std::string(reason));
+    });
+    EXPECT_FALSE(answer);
+    EXPECT_EQ(calls, 1);
+  }
 }
 
 TEST(Patience, DoesNotWaitForWhatWillNotMend) {

@@ -4,6 +4,7 @@ import {GridComponent, MarkLineComponent, ParallelComponent, TooltipComponent} f
 import {init, use, type ECharts, type EChartsCoreOption} from 'echarts/core';
 import {CanvasRenderer} from 'echarts/renderers';
 import {useEffect, useRef} from 'preact/hooks';
+import {drawable} from './range';
 import {useTheme} from './theme';
 
 use([BarChart, LineChart, ParallelChart, ScatterChart, GridComponent, MarkLineComponent, ParallelComponent, TooltipComponent, CanvasRenderer]);
@@ -78,6 +79,12 @@ export function axis(p: Palette, name: string, more: Record<string, unknown> = {
   };
 }
 
+/** The option with data that can be drawn. */
+function withDrawableData(option: EChartsCoreOption): EChartsCoreOption {
+  const series = [option.series ?? []].flat() as {data?: unknown}[];
+  return {...option, series: series.map((one) => ({...one, data: drawable(one.data)}))};
+}
+
 export function Chart(props: {label: string; option: (p: Palette) => EChartsCoreOption; keys: unknown[]; height?: number; onPick?: (data: unknown) => void}) {
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<ECharts | null>(null);
@@ -103,7 +110,7 @@ export function Chart(props: {label: string; option: (p: Palette) => EChartsCore
       {
         animation: false,
         textStyle: {fontFamily: p.font},
-        ...props.option(p),
+        ...withDrawableData(props.option(p)),
       },
       {notMerge: true},
     );

@@ -7,7 +7,7 @@ export function digits(value: number, significant = 3): string {
   if (!Number.isFinite(value)) return '–';
   if (value === 0) return '0';
   const size = Math.floor(Math.log10(Math.abs(value)));
-  if (size < -4) return value.toExponential(significant - 1);
+  if (size < -4 || size > 12) return value.toExponential(significant - 1);
   const decimals = Math.max(0, significant - 1 - size);
   return group(value.toFixed(Math.min(decimals, 6)));
 }
@@ -15,7 +15,7 @@ export function digits(value: number, significant = 3): string {
 /** A number on an axis, or one that somebody has chosen: no more digits than it needs. */
 export function tick(value: number): string {
   if (value === 0) return '0';
-  if (Math.abs(value) < 1e-3) return String(Number(value.toPrecision(3)).toExponential()).replace('e-0', 'e-');
+  if (Math.abs(value) < 1e-3 || Math.abs(value) >= 1e13) return Number(value.toPrecision(3)).toExponential();
   return group(String(Number(value.toPrecision(4))));
 }
 

@@ -19,14 +19,15 @@ struct ChartPoint {
 
 enum class AxisScale : std::uint8_t { logarithmic, linear };
 
-/// An axis; both ends of a logarithmic one are positive.
+/// An axis; both ends of a logarithmic one are positive. Any finite ends will do, also equal ones
+/// and those whose difference is no finite number.
 struct Axis {
   std::string label;
   double low = 1;
   double high = 10;
   AxisScale scale = AxisScale::logarithmic;
 
-  /// Where a value lies: 0 at the low end, 1 at the high one.
+  /// Where a value lies: 0 at the low end, 1 at the high one, finite for finite values.
   double share(double value) const;
   /// Values to be marked.
   std::vector<double> ticks() const;
@@ -49,10 +50,12 @@ struct Extent {
   }
 };
 
-/// Values of the form 1, 2 or 5 times a power of ten from low to high.
+/// Values of the form 1, 2 or 5 times a power of ten from low to high, of many decades only powers
+/// of ten: never more than 24.
 std::vector<double> log_ticks(double low, double high);
 
-/// At most ten multiples of 1, 2 or 5 times a power of ten from low to high.
+/// At most twelve multiples of 1, 2 or 5 times a power of ten from low to high; numbers so close
+/// that there are none get `low`.
 std::vector<double> linear_ticks(double low, double high);
 
 /// Of the whole chart, in units of which a page is about 960 wide.
@@ -62,7 +65,8 @@ struct ChartSize {
 };
 
 /// A chart, by default on logarithmic axes. What is added is drawn in that order and cut at the
-/// frame; `style` is a CSS class of the page, `title` is shown while the pointer is over it.
+/// frame; points that are not finite are left out. `style` is a CSS class of the page, `title` is
+/// shown while the pointer is over it.
 class Chart {
  public:
   Chart(Axis x, Axis y, ChartSize size = {});

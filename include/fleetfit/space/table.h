@@ -11,6 +11,7 @@
 #include "fleetfit/core/csv.h"
 #include "fleetfit/core/result.h"
 #include "fleetfit/space/design.h"
+#include "fleetfit/space/quantity.h"
 #include "fleetfit/space/source.h"
 #include "fleetfit/space/space.h"
 
@@ -28,16 +29,22 @@ struct DesignTable {
   Result<std::size_t> find_column(std::string_view column) const;
 };
 
+/// What the cells of a table are; `core/plausible.h` says what they may be.
 enum class CellRule : std::uint8_t {
-  positive,  ///< latencies, energies
-  any,       ///< any finite number, as accuracies are
+  latency,
+  energy,
+  memory,
+  accuracy,
+  any,  ///< any finite number
 };
+
+CellRule rule_of(Quantity quantity);
 
 struct TableOptions {
   /// Those to read, in this order. Empty: all that hold numbers, but for the design's own columns
   /// and for a number of the row (a column whose name ends in "index").
   std::vector<std::string> columns = {};
-  CellRule cells = CellRule::positive;
+  CellRule cells = CellRule::latency;
 };
 
 /// Reads a CSV file with the space's key columns and a column for each device or measure. Fails

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -23,6 +24,10 @@
 /// (docs/tuning.md). Any of them may be killed at any time.
 namespace fleetfit::study {
 
+/// How long a store may be away. A server or a file system is back by then, or somebody has to look
+/// at it.
+inline constexpr std::chrono::minutes kStorePatience{10};
+
 struct TuneRequest {
   tune::Study study = {};
   std::string definition = {};  ///< the study file's text
@@ -32,6 +37,7 @@ struct TuneRequest {
   std::vector<std::string> worker_command = {};
   std::filesystem::path folder = {};  ///< of all studies of the store: checkpoints and logs
   std::chrono::milliseconds lease{10'000};
+  std::chrono::milliseconds store_patience = kStorePatience;
 };
 
 struct TuneSummary {
@@ -43,6 +49,8 @@ struct TuneSummary {
 struct TuningParts {
   tune::Executor& executor;
   core::Progress& progress;
+  /// Hears what goes wrong while nobody wants to see progress; empty: `progress` does.
+  std::function<void(std::string_view)> warn = {};
 };
 
 /// Creates the study, or goes on with it, until it is done or `stop` asks for it. Whatever was
@@ -50,7 +58,8 @@ struct TuningParts {
 ///
 /// Fails with `invalid_input` if there is a study of that name and `resume` is not set, if the file
 /// has changed since it was begun, if another process tunes it, and if the store is not one that
-/// workers can open.
+/// workers can open. A store that is gone, or away for longer than `store_patience`, ends it with
+/// `io`.
 Result<TuneSummary> tune_study(const StudyPlace& place, const TuneRequest& request,
                                const TuningParts& parts, const std::stop_token& stop);
 
@@ -77,6 +86,7 @@ struct WorkRequest {
   std::string as = "worker";  ///< the beginning of its name
   std::filesystem::path folder = {};
   std::chrono::milliseconds lease{10'000};
+  std::chrono::milliseconds store_patience = kStorePatience;
   /// Ends when there was nothing to do for so long.
   std::optional<std::chrono::seconds> idle_limit = std::nullopt;
   /// A descriptor whose end of input means that the process which started the worker has ended; -1:

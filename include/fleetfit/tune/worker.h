@@ -31,6 +31,8 @@ struct WorkerOptions {
   std::chrono::milliseconds lease{10'000};
   /// Ends when there was nothing to take for so long; absent: never.
   std::optional<std::chrono::seconds> idle_limit = std::nullopt;
+  /// How long the store may be away; absent: for ever.
+  std::optional<std::chrono::milliseconds> store_patience = std::nullopt;
   /// A trial whose workers die so often while they run it fails.
   std::int64_t max_deaths = 20;
   TrialProcessOptions process = {};
@@ -45,7 +47,7 @@ struct WorkerHooks {
 
 /// Comes back when the study is done, or when `stop` asks for it: then the trial that it runs is
 /// stopped and given back. A store or folder that cannot be written is waited for. Fails if the
-/// study is not there (any more) or the store is damaged.
+/// study is not there (any more), if the store is damaged or gone, and if it is away for too long.
 Status work_on_study(store::StudyStore& store, const Study& study, const core::Clock& clock,
                      const WorkerOptions& options, const WorkerHooks& hooks,
                      const std::stop_token& stop);

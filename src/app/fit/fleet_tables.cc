@@ -28,7 +28,7 @@ Status FleetTables::read() {
                                        std::pair{Quantity::energy_mj, &fleet_.energy_table},
                                        std::pair{Quantity::memory_mb, &fleet_.memory_table}}) {
     if (file->empty()) continue;
-    FLEETFIT_ASSIGN(auto table, read_table(fleet_.located(*file)));
+    FLEETFIT_ASSIGN(auto table, read_table(fleet_.located(*file), quantity));
     tables_.emplace(quantity, std::move(table));
   }
   return {};
@@ -80,11 +80,13 @@ bool FleetTables::ReadTable::is_known(std::size_t column) const {
   return static_cast<double>(filled) >= kFilledShare * static_cast<double>(values.size());
 }
 
-Result<FleetTables::ReadTable> FleetTables::read_table(const std::string& file) const {
+Result<FleetTables::ReadTable> FleetTables::read_table(const std::string& file,
+                                                       space::Quantity quantity) const {
   FLEETFIT_ASSIGN(auto text, core::read_file(file));
   auto sha256 = core::sha256_hex(text);
   FLEETFIT_ASSIGN(auto csv, core::parse_csv(std::move(text), file));
-  FLEETFIT_ASSIGN(auto table, space::design_table_of(csv, file, space_));
+  FLEETFIT_ASSIGN(auto table,
+                  space::design_table_of(csv, file, space_, {.cells = space::rule_of(quantity)}));
   return ReadTable{.table = std::move(table), .sha256 = std::move(sha256)};
 }
 
@@ -101,7 +103,7 @@ Result<FleetTables::Column> FleetTables::column_of(const fit::FleetDevice& writt
     return Column{&tables_.at(quantity), name};
   auto known = others_.find(file);
   if (known == others_.end()) {
-    FLEETFIT_ASSIGN(auto table, read_table(file));
+    FLEETFIT_ASSIGN(auto table, read_table(file, space::Quantity::latency_ms));
     known = others_.emplace(file, std::move(table)).first;
   }
   return Column{&known->second, name};

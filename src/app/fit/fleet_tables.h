@@ -55,7 +55,7 @@ class FleetTables {
     std::string name;
   };
 
-  Result<ReadTable> read_table(const std::string& file) const;
+  Result<ReadTable> read_table(const std::string& file, space::Quantity quantity) const;
   Result<Column> column_of(const fit::FleetDevice& written, space::Quantity quantity);
   void list_cells(const ReadTable& table, std::size_t column, DeviceCells& cells) const;
   Result<std::vector<std::size_t>> references_of(const fit::FleetDevice& written,

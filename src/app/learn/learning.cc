@@ -10,9 +10,9 @@
 
 #include "app/learn/learning_samples.h"
 #include "fleetfit/core/clock.h"
+#include "fleetfit/core/plausible.h"
 #include "fleetfit/core/random.h"
 #include "fleetfit/core/report_fields.h"
-#include "fleetfit/core/within_reason.h"
 #include "fleetfit/learned/lessons.h"
 #include "fleetfit/learned/samples.h"
 

@@ -79,8 +79,9 @@ Result<OpenedSource> open_device(const LearnData& data, const SourcePlace& place
 
 Status open_energy(const LearnData& data, const space::Space& space, LearnSources& sources) {
   if (data.energy_table.empty()) return {};
-  FLEETFIT_ASSIGN(const auto table,
-                  space::read_design_table(data.energy_table, space, {.columns = sources.devices}));
+  FLEETFIT_ASSIGN(const auto table, space::read_design_table(data.energy_table, space,
+                                                             {.columns = sources.devices,
+                                                              .cells = space::CellRule::energy}));
   for (std::size_t i = 0; i < sources.devices.size(); ++i)
     sources.energy.push_back({.source = space::table_source(table, i), .is_measured = true});
   return {};

@@ -164,17 +164,13 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::array kQuantities = {std::string_view("latency_ms"), std::string_view("energy_mj"),
                                     std::string_view("memory_mb"), std::string_view("accuracy")};
 
-space::CellRule cell_rule(Quantity quantity) {
-  return quantity == Quantity::accuracy ? space::CellRule::any : space::CellRule::positive;
-}
-
 std::string file_name(const std::filesystem::path& path) { return path.filename().string(); }
 
 Result<space::DesignTable> read_column(const SourcePlace& place, std::string_view text,
                                        Quantity quantity) {
   FLEETFIT_ASSIGN(const auto from, table_column_from(text));
   return space::read_design_table(from.file, place.space,
-                                  {.columns = {from.column}, .cells = cell_rule(quantity)});
+                                  {.columns = {from.column}, .cells = space::rule_of(quantity)});
 }
 
 space::Population known_designs(const space::DesignTable& table) {

@@ -2,17 +2,22 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/program.h"
 #include "cli/tune/study_workers.h"
 #include "fleetfit/app/inference_tuning.h"
 #include "fleetfit/core/file.h"
+#include "fleetfit/core/program.h"
 #include "fleetfit/study/studies.h"
 #include "fleetfit/study/tuning.h"
 
 namespace fleetfit::cli {
 namespace {
+
+using Say = std::function<void(std::string_view)>;
 
 struct TuneFlags {
   std::string file;
@@ -20,6 +25,7 @@ struct TuneFlags {
   std::size_t workers = 1;
   StudyWorkers where;
   double lease_s = 10;
+  double store_patience_s = std::chrono::duration<double>(study::kStorePatience).count();
   std::string report;
 };
 
@@ -30,6 +36,8 @@ Result<study::TuneRequest> request_of(const Context& context, const TuneFlags& f
   request->resume = flags.resume;
   request->workers = flags.workers;
   request->lease = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * flags.lease_s));
+  request->store_patience =
+      std::chrono::milliseconds(static_cast<std::int64_t>(1000 * flags.store_patience_s));
   return request;
 }
 
@@ -62,9 +70,12 @@ Result<Verdict> run(Context& context, const TuneFlags& flags, const std::stop_to
   FLEETFIT_ASSIGN(const auto request, request_of(context, flags));
   FLEETFIT_ASSIGN(auto workplace, context.open_workplace());
   const auto executor = make_executor(context, flags.where, request, workplace.clock);
-  FLEETFIT_ASSIGN(const auto summary,
-                  study::tune_study(app::study_place(workplace), request,
-                                    {.executor = *executor, .progress = context.progress()}, stop));
+  const bool is_silent = context.flags.quiet || context.flags.json;
+  FLEETFIT_ASSIGN(const auto summary, study::tune_study(app::study_place(workplace), request,
+                                                        {.executor = *executor,
+                                                         .progress = context.progress(),
+                                                         .warn = is_silent ? core::say : Say{}},
+                                                        stop));
   if (!flags.report.empty()) {
     FLEETFIT_TRY(study::report_study(workplace.store->studies(), request.study.name, flags.report));
   }
@@ -95,6 +106,14 @@ void add_tune(CLI::App& program, Context& context) {
                    "Seconds without a sign of life after which a worker of another machine is "
                    "taken for dead")
       ->check(CLI::Range(0.1, 3600.0));
+  constexpr double kMonthS = 30 * 24 * 3600;
+  verb->add_option("--store-patience", flags->store_patience_s,
+                   "How long a store that cannot be used is waited for: 90s, 10m, 2h")
+      ->transform(
+          CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}},
+                                CLI::AsNumberWithUnit::CASE_SENSITIVE, "TIME"))
+      ->check(CLI::Range(0.0, kMonthS))
+      ->default_str("10m");
   context.on(verb,
              [flags, &context](const std::stop_token& stop) { return run(context, *flags, stop); });
 }
@@ -127,6 +146,7 @@ struct WorkFlags {
   std::string as = "worker";
   std::string folder;
   std::int64_t lease_ms = 10'000;
+  std::int64_t store_patience_ms = std::chrono::milliseconds(study::kStorePatience).count();
   std::int64_t idle_limit_s = 0;
   bool until_input_ends = false;
 };
@@ -138,6 +158,7 @@ Result<Verdict> work(const Context& context, const WorkFlags& flags, const std::
                              .as = flags.as,
                              .folder = flags.folder,
                              .lease = std::chrono::milliseconds(flags.lease_ms),
+                             .store_patience = std::chrono::milliseconds(flags.store_patience_ms),
                              .parent = flags.until_input_ends ? STDIN_FILENO : -1};
   if (flags.idle_limit_s > 0) request.idle_limit = std::chrono::seconds(flags.idle_limit_s);
   if (flags.folder.empty()) {
@@ -179,6 +200,9 @@ void add_study_work(CLI::App& study, Context& context) {
   verb->add_option("--folder", flags->folder, "Where checkpoints and logs are kept");
   verb->add_option("--lease-ms", flags->lease_ms, "As `fleetfit tune` was told")
       ->check(CLI::Range(100, 3'600'000));
+  verb->add_option("--store-patience-ms", flags->store_patience_ms,
+                   "How long the store may be away")
+      ->check(CLI::NonNegativeNumber);
   verb->add_option("--idle-limit", flags->idle_limit_s,
                    "End after so many seconds with nothing to do; 0: never")
       ->check(CLI::Range(0, 1'000'000));

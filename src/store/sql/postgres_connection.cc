@@ -9,6 +9,7 @@
 
 #include "fleetfit/core/program.h"
 #include "fleetfit/core/sha256.h"
+#include "fleetfit/store/gone.h"
 
 namespace fleetfit::store {
 namespace {
@@ -137,6 +138,13 @@ std::string on_one_line(std::string text) {
   return text;
 }
 
+// libpq has no code for why a connection was refused. A server that says it in another language is
+// waited for.
+bool says_no_database(const PGconn* connection) {
+  const auto words = fmt::format("database \"{}\" does not exist", PQdb(connection));
+  return std::string_view(PQerrorMessage(connection)).find(words) != std::string_view::npos;
+}
+
 void say_nothing(void* /*nobody*/, const char* /*message*/) {}
 
 std::string_view state_of(const PGresult* answer) {
@@ -160,6 +168,8 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::open(
   std::unique_ptr<PostgresConnection> opened(
       new PostgresConnection(address, PQconnectdbParams(keys.data(), values.data(), 1)));
   PGconn* connection = opened->connection_.get();
+  if (PQstatus(connection) != CONNECTION_OK && says_no_database(connection))
+    return opened->failure(ErrorCode::io, kDatabaseGone);
   if (PQstatus(connection) != CONNECTION_OK)
     return opened->failure(
         ErrorCode::io, on_one_line(fmt::format("cannot connect: {}", PQerrorMessage(connection))));
@@ -368,6 +378,8 @@ tl::unexpected<Error> PostgresConnection::failure_of(const PGresult* answer) con
   const auto message = on_one_line(primary == nullptr ? "it refused" : primary);
   const auto is_of = [&](std::string_view kind) { return state.starts_with(kind); };
   if (state == "55P03") return failure(ErrorCode::io, "another process has kept it locked for 30s");
+  if (state == "3D000") return failure(ErrorCode::io, kDatabaseGone);
+  if (state == "3F000") return failure(ErrorCode::io, kSchemaGone);
   if (state == "42501")
     return failure(ErrorCode::io, fmt::format("there is no permission ({})", message));
   if (state == "42P01" || state == "42703" || state == "42883")

@@ -11,6 +11,7 @@
 
 #include "fleetfit/core/file_descriptor.h"
 #include "fleetfit/core/program.h"
+#include "fleetfit/store/gone.h"
 
 namespace fleetfit::store {
 namespace {
@@ -233,7 +234,7 @@ Status SqliteConnection::check_still_there() {
   int has_moved = 0;
   sqlite3_file_control(database_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
   if (has_moved == 0) return {};
-  return failure(ErrorCode::io, "it was removed or replaced while it was in use");
+  return failure(ErrorCode::io, kFileGone);
 }
 
 Result<SqliteConnection::Statement> SqliteConnection::prepare(std::string_view sql,
@@ -299,6 +300,8 @@ tl::unexpected<Error> SqliteConnection::failure() const {
   sqlite3* database = database_.get();
   const std::string message =
       core::one_line(sqlite3_errmsg(database));  // may quote the file's content
+  if (sqlite3_extended_errcode(database) == SQLITE_READONLY_DBMOVED)
+    return failure(ErrorCode::io, kFileGone);
   switch (sqlite3_extended_errcode(database) & 0xff) {
     case SQLITE_NOTADB:
       return failure(ErrorCode::invalid_input, kNoDatabase);

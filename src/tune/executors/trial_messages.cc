@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/core/json.h"
+#include "fleetfit/core/plausible.h"
 #include "fleetfit/core/program.h"
-#include "fleetfit/core/within_reason.h"
 
 namespace fleetfit::tune {
 namespace {
