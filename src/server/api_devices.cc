@@ -4,6 +4,7 @@
 #include <set>
 
 #include "fleetfit/app/tokens.h"
+#include "fleetfit/core/fields.h"
 #include "fleetfit/fleet/messages.h"
 #include "server/api_json.h"
 #include "server/api_state.h"
@@ -68,7 +69,8 @@ Result<Json> newest_measurements(ApiState& state,
   }
   std::ranges::stable_sort(all, std::ranges::greater(), &store::MeasurementRecord::started);
   auto list = Json::array();
-  for (std::size_t i = 0; i < std::min(kMost, all.size()); ++i) list.push_back(to_json(all[i]));
+  for (std::size_t i = 0; i < std::min(kMost, all.size()); ++i)
+    list.push_back(core::to_json(all[i]));
   return list;
 }
 
