@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/forwarded.h"
+#include "server/clients/forwarded.h"
 
 namespace fleetfit::server {
 namespace {

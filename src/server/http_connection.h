@@ -15,7 +15,7 @@
 #include "fleetfit/server/client_limits.h"
 #include "fleetfit/server/http_api.h"
 #include "fleetfit/server/network.h"
-#include "server/client_ledger.h"
+#include "server/clients/client_ledger.h"
 #include "server/http_head.h"
 #include "server/socket.h"
 #include "server/upload_file.h"

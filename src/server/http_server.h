@@ -4,9 +4,9 @@
 #include <string>
 
 #include "fleetfit/server/fleet_http.h"
-#include "server/fair_queue.h"
+#include "server/clients/fair_queue.h"
+#include "server/clients/roster.h"
 #include "server/http_connection.h"
-#include "server/roster.h"
 #include "server/socket.h"
 
 namespace fleetfit::server {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/forwarded.h"
+#include "server/clients/forwarded.h"
 
 namespace fleetfit::server {
 namespace {

@@ -3,8 +3,8 @@
 #include <thread>
 #include <vector>
 
-#include "server/client_ledger.h"
-#include "server/fair_queue.h"
+#include "server/clients/client_ledger.h"
+#include "server/clients/fair_queue.h"
 #include "server/shared_answers.h"
 
 namespace fleetfit::server {

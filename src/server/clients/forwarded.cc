@@ -1,4 +1,4 @@
-#include "server/forwarded.h"
+#include "server/clients/forwarded.h"
 
 #include <algorithm>
 #include <optional>

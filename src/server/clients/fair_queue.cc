@@ -1,4 +1,4 @@
-#include "server/fair_queue.h"
+#include "server/clients/fair_queue.h"
 
 #include <utility>
 

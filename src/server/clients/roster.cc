@@ -1,4 +1,4 @@
-#include "server/roster.h"
+#include "server/clients/roster.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "server/client_ledger.h"
+#include "server/clients/client_ledger.h"
 
 #include "fleetfit/server/network.h"
 
