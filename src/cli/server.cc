@@ -24,6 +24,8 @@ struct ServerFlags {
   std::string key;
   std::string files = "fleetfit-files";
   double keep_events_days = 30;
+  std::vector<std::string> trusted_proxies;
+  std::size_t connections_of_address = server::ClientLimits().connections;
 };
 
 void log_line(const std::string& message) { core::say(message); }
@@ -38,10 +40,19 @@ Result<server::ListenOptions> listen_options(const ServerFlags& flags) {
                             "needed",
                             flags.listen));
   }
+  std::vector<server::Network> proxies;
+  for (const auto& text : flags.trusted_proxies) {
+    FLEETFIT_ASSIGN(auto proxy, core::within("--trusted-proxy", server::parse_network(text)));
+    proxies.push_back(proxy);
+  }
+  server::ClientLimits limits{.connections = flags.connections_of_address,
+                              .requests = flags.connections_of_address};
   return server::ListenOptions{.address = std::move(address),
                                .certificate = flags.certificate,
                                .key = flags.key,
                                .incoming = std::filesystem::path(flags.files) / "incoming",
+                               .limits = limits,
+                               .trusted_proxies = std::move(proxies),
                                .log = log_line};
 }
 
@@ -169,6 +180,13 @@ void add_server(CLI::App& program, Context& context) {
   verb->add_option("--keep-events", flags->keep_events_days, "Forget events after so many days")
       ->type_name("DAYS")
       ->check(CLI::PositiveNumber);
+  verb->add_option("--trusted-proxy", flags->trusted_proxies,
+                   "Proxies whose X-Forwarded-For or Forwarded says which address asks")
+      ->type_name("ADDRESS[/BITS]");
+  verb->add_option("--address-connections", flags->connections_of_address,
+                   "How many connections one address may have, and requests on their way")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{100'000}));
   verb->footer(
       "Stops at SIGINT or SIGTERM, after the requests that it has. docs/fleet.md describes the "
       "API.\n\nExample:\n"

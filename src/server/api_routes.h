@@ -67,6 +67,7 @@ struct Route {
   std::string_view query;
   Body body;
   RouteFunction function;
+  bool is_shared = false;  ///< who may ask gets the same as everybody else
 };
 
 std::span<const Route> routes();

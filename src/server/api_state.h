@@ -16,6 +16,7 @@
 #include "fleetfit/store/fleet_store.h"
 #include "server/api_routes.h"
 #include "server/latency_index.h"
+#include "server/shared_answers.h"
 
 /// What a server knows beside its store. Every class here is safe to use from many threads.
 namespace fleetfit::server {
@@ -109,6 +110,7 @@ class ApiState {
   Sessions& sessions() { return sessions_; }
   Presence& presence() { return presence_; }
   LatencyIndex& latencies() { return latencies_; }
+  SharedAnswers& shared_answers() { return shared_answers_; }
   /// Held while results are kept, so that the same one sent twice at once is not kept twice.
   std::mutex& results_mutex() { return results_mutex_; }
   /// Held while a device is registered, so that a token does not register more than it may by doing
@@ -140,6 +142,7 @@ class ApiState {
   Sessions sessions_;
   Presence presence_;
   LatencyIndex latencies_;
+  SharedAnswers shared_answers_;
   std::mutex results_mutex_;
   std::mutex registration_mutex_;
 };

@@ -235,7 +235,11 @@ ApiReply Api::answer_route(const ApiRequest& request, Admitted admitted) {
                   .query = *std::move(query),
                   .names = std::move(admitted.found.names),
                   .now = admitted.now};
-  auto reply = route.function(state_, call);
+  const auto compute = [&] { return route.function(state_, call); };
+  auto reply = route.is_shared
+                   ? state_.shared_answers().get(fmt::format("{}?{}", request.path, request.query),
+                                                 request.since, compute)
+                   : compute();
   return reply ? *std::move(reply) : failure(reply.error());
 }
 

@@ -8,14 +8,21 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/clients/forwarded.h"
+
 namespace fleetfit::server {
 namespace {
 
 constexpr std::size_t kPiece = std::size_t{64} << 10;
-constexpr std::size_t kMostUnsent = std::size_t{4} << 20;
 constexpr auto kSignOfLife = std::chrono::seconds(15);
 constexpr auto kCheckToken = std::chrono::seconds(60);
 constexpr int kMostSteps = 200;  // then others have their turn
+
+/// An empty value of a standard type that has just been assigned keeps the memory that it had.
+template <class T>
+void free_memory_of(T& value) {
+  const T ended = std::exchange(value, T());
+}
 
 }  // namespace
 
@@ -24,6 +31,7 @@ ApiRequest request_of(const HttpHead& head, const std::string& peer) {
           .path = head.path,
           .query = head.query,
           .host = std::string(head.header("host")),
+          .origin = std::string(head.header("origin")),
           .authorization = std::string(head.header("authorization")),
           .cookie = std::string(head.header("cookie")),
           .content_type = std::string(head.header("content-type")),
@@ -43,12 +51,30 @@ HttpConnection::HttpConnection(Socket socket, std::string peer, HttpSurroundings
       last_sign_(now),
       last_check_(now) {}
 
-HttpConnection::~HttpConnection() {
-  if (counts_as_stream_) --surroundings_.streams;
+Standing HttpConnection::standing() const {
+  switch (phase_) {
+    case Phase::head:
+      return in_.empty() ? Standing::idle : Standing::unfinished;
+    case Phase::reply:
+      return Standing::busy;
+    case Phase::stream:
+      return Standing::stream;
+    case Phase::handshake:
+    case Phase::body:
+    case Phase::drain:
+      break;
+  }
+  return Standing::unfinished;
 }
 
-Want HttpConnection::advance(Moment now) {
+void HttpConnection::give_up() {
+  if (unsent_bytes() > 0) socket_.drop_unsent();
+  close();
+}
+
+Want HttpConnection::advance(Moment now, Moment since) {
   now_ = now;
+  since_ = since;
   Step step = Step::go_on;
   if (now > deadline_.load()) step = late();
   for (int i = 0; i < kMostSteps && step == Step::go_on; ++i) step = take_step();
@@ -107,6 +133,7 @@ HttpConnection::Step HttpConnection::shake_hands() {
 
 HttpConnection::Step HttpConnection::read_head() {
   if (const auto length = head_length(in_)) return start_request(*length);
+  if (cannot_be_head(in_)) return refuse(400, "a line of the head is broken");
   if (in_.size() >= kMostHeadBytes) return refuse(431, "the head of the request is too large");
   const bool is_first = in_.empty();
   const auto io = socket_.read(in_, kMostHeadBytes);
@@ -124,9 +151,13 @@ HttpConnection::Step HttpConnection::start_request(std::size_t head_bytes) {
   in_.erase(0, head_bytes);
   request_ = {};
   if (!head) return refuse(head.error().status, head.error().message);
-  request_ = request_of(*head, peer_);
+  const auto address = asking_address(*head, peer_, surroundings_.trusted_proxies);
+  request_ = request_of(*head, address);
   request_.body_bytes = head->content_length;
+  request_.since = std::exchange(since_, std::nullopt);
   keep_alive_ = head->keep_alive;
+  claim_ = surroundings_.ledger.claim(address);
+  if (!claim_) return refuse_for_now("too many requests of this address are on their way");
   auto admission = surroundings_.api.admit(request_);
   if (admission.refused && head->content_length > 0) return end_with(*admission.refused);
   if (head->content_length > admission.most_bytes) {
@@ -141,6 +172,8 @@ HttpConnection::Step HttpConnection::start_body(const HttpHead& head, const Admi
   body_left_ = head.content_length;
   phase_ = Phase::body;
   allow(admission.to_file ? surroundings_.patience.pause : surroundings_.patience.body);
+  if (!admission.to_file && !claim_->take(head.content_length))
+    return refuse_for_now("too much is on its way");
   if (head.expects_continue && in_.empty()) out_ += "HTTP/1.1 100 Continue\r\n\r\n";
   if (!admission.to_file) return Step::go_on;
   auto upload = UploadFile::create(surroundings_.incoming);
@@ -189,7 +222,16 @@ HttpConnection::Step HttpConnection::answer() {
     std::error_code ignored;
     std::filesystem::remove(request_.upload->file, ignored);
   }
+  // What was done for small answers is done; a large one can be asked for again.
+  if (reply.body.size() > kPiece && !claim_->take(reply.body.size()))
+    return refuse_for_now("too much is on its way");
   return send(reply);
+}
+
+HttpConnection::Step HttpConnection::refuse_for_now(std::string_view message) {
+  auto reply = surroundings_.api.refuse(503, "too_many", message);
+  reply.headers.emplace_back("Retry-After", "1");
+  return end_with(reply);
 }
 
 HttpConnection::Step HttpConnection::refuse(int status, std::string_view message) {
@@ -231,15 +273,14 @@ HttpConnection::Step HttpConnection::send_file(const ApiReply& reply) {
 
 HttpConnection::Step HttpConnection::start_stream(const ApiReply& reply) {
   keep_alive_ = false;
-  if (++surroundings_.streams > surroundings_.most_streams) {
-    --surroundings_.streams;
+  if (!claim_->become_stream()) {
     auto busy = surroundings_.api.refuse(503, "too_many", "there are too many streams of events");
     busy.headers.emplace_back("Retry-After", "30");
     return send(busy);
   }
-  counts_as_stream_ = true;
   out_ += format_head(reply, std::nullopt, {.keep_alive = false, .secure = surroundings_.secure});
   out_ += "retry: 3000\n\n";
+  socket_.hold_at_most(surroundings_.limits.stream_bytes);
   last_event_ = *reply.events_after;
   last_sign_ = now_;
   last_check_ = now_;
@@ -255,6 +296,10 @@ Io HttpConnection::flush() {
     if (io == Io::wait_to_read) return Io::closed;  // nobody renegotiates
     if (io != Io::done) return io;
     written_ += count;
+    if (written_ > kPiece && written_ > out_.size() / 2) {
+      out_.erase(0, written_);
+      written_ = 0;
+    }
     if (phase_ == Phase::reply || phase_ == Phase::stream) allow(surroundings_.patience.pause);
   }
   out_.clear();
@@ -283,8 +328,10 @@ HttpConnection::Step HttpConnection::write_reply() {
 HttpConnection::Step HttpConnection::end_reply() {
   file_.close();
   busy_ = false;
-  request_ = {};
-  if (out_.capacity() > kPiece) out_ = {};
+  claim_.reset();
+  free_memory_of(request_);
+  free_memory_of(out_);
+  if (in_.empty()) free_memory_of(in_);
   if (keep_alive_) {
     phase_ = Phase::head;
     allow(in_.empty() ? surroundings_.patience.idle : surroundings_.patience.head);
@@ -316,13 +363,16 @@ HttpConnection::Step HttpConnection::write_stream() {
 }
 
 void HttpConnection::push(const std::vector<StreamedEvent>& events, Moment now) {
+  now_ = now;
   for (const auto& event : events) {
     if (event.id <= last_event_) continue;
+    if (!takes_events() && flush() == Io::closed) closed_ = true;
+    if (!takes_events() || closed_) return;
     out_ += fmt::format("id: {}\ndata: {}\n\n", event.id, event.json);
     last_event_ = event.id;
     last_sign_ = now;
   }
-  if (out_.size() - written_ > kMostUnsent) closed_ = true;
+  if (flush() == Io::closed) closed_ = true;  // what stays is what the other end does not take
 }
 
 void HttpConnection::look_after_stream(Moment now) {

@@ -2,17 +2,20 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "fleetfit/server/client_limits.h"
 #include "fleetfit/server/http_api.h"
+#include "fleetfit/server/network.h"
+#include "server/clients/client_ledger.h"
 #include "server/http_head.h"
 #include "server/socket.h"
 #include "server/upload_file.h"
@@ -24,24 +27,23 @@ using Moment = std::chrono::steady_clock::time_point;
 /// What the head of a request says, for the API.
 ApiRequest request_of(const HttpHead& head, const std::string& peer);
 
-/// How long who asks may take.
-struct Patience {
-  std::chrono::milliseconds handshake = std::chrono::seconds(10);
-  std::chrono::milliseconds idle = std::chrono::seconds(75);  ///< between two requests
-  std::chrono::milliseconds head = std::chrono::seconds(10);
-  std::chrono::milliseconds body = std::chrono::seconds(30);
-  std::chrono::milliseconds pause = std::chrono::seconds(30);  ///< of an upload or of an answer
-  std::chrono::milliseconds drain = std::chrono::seconds(2);
-};
-
 /// What connections work with. Borrows the API.
 struct HttpSurroundings {
   HttpApi& api;
   std::filesystem::path incoming = {};  ///< folder for uploads
   bool secure = false;
   Patience patience = {};
-  std::size_t most_streams = 300;
-  std::atomic<std::size_t> streams = 0;
+  ClientLimits limits = {};
+  std::vector<Network> trusted_proxies = {};
+  ClientLedger ledger{limits};
+};
+
+/// What would be lost if a connection were given up.
+enum class Standing : std::uint8_t {
+  idle,        ///< waits between two requests
+  unfinished,  ///< no request is here yet
+  busy,        ///< a request is being answered
+  stream
 };
 
 /// What a connection waits for.
@@ -54,13 +56,14 @@ class HttpConnection {
   HttpConnection(Socket socket, std::string peer, HttpSurroundings& surroundings, Moment now);
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
-  ~HttpConnection();
+  ~HttpConnection() = default;
 
   std::mutex& mutex() { return mutex_; }
   int fd() const { return socket_.fd(); }
 
-  /// Does all that can be done now.
-  Want advance(Moment now);
+  /// Does all that can be done now. What is read first has begun to come by `since`.
+  Want advance(Moment now, Moment since);
+  Standing standing() const;
 
   /// When it has taken too long; `advance` then ends it.
   Moment deadline() const { return deadline_.load(); }
@@ -69,11 +72,16 @@ class HttpConnection {
 
   bool is_closed() const { return closed_; }
   void close() { closed_ = true; }
+  /// Without waiting for what the other end does not take.
+  void give_up();
 
   /// Of a stream of events.
   bool is_stream() const { return phase_ == Phase::stream; }
   std::int64_t last_event() const { return last_event_; }
+  /// As many of them as may wait to be sent; the others are to be pushed again later.
   void push(const std::vector<StreamedEvent>& events, Moment now);
+  std::uint64_t unsent_bytes() const { return out_.size() - written_; }
+  bool takes_events() const { return unsent_bytes() < surroundings_.limits.stream_bytes; }
   /// Sends a sign of life if nothing was sent for a while, and ends the stream when the token may
   /// not be used any more.
   void look_after_stream(Moment now);
@@ -93,6 +101,7 @@ class HttpConnection {
   Step start_body(const HttpHead& head, const Admission& admission);
   Step take_body();
   Step answer();
+  Step refuse_for_now(std::string_view message);
   Step refuse(int status, std::string_view message);
   Step end_with(const ApiReply& reply);
   Step send(const ApiReply& reply);
@@ -119,13 +128,14 @@ class HttpConnection {
   std::string out_;
   std::size_t written_ = 0;  // of out_
   ApiRequest request_;
+  std::unique_ptr<ClientLedger::Claim> claim_;  // of the request
+  std::optional<Moment> since_;                 // of what was not read yet
   bool keep_alive_ = true;
   std::uint64_t body_left_ = 0;
   std::unique_ptr<UploadFile> upload_;
   core::FileDescriptor file_;  // whose content is sent
   std::uint64_t file_left_ = 0;
 
-  bool counts_as_stream_ = false;
   std::int64_t last_event_ = 0;
   Moment last_sign_;
   Moment last_check_;

@@ -17,11 +17,14 @@ tl::unexpected<HttpProblem> refuse(int status, std::string message) {
   return tl::unexpected(HttpProblem{status, std::move(message)});
 }
 
-bool is_token_character(char c) {
-  constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
+/// A letter, a digit or one of the others.
+bool is_one_of(char c, std::string_view others) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         kOthers.find(c) != std::string_view::npos;
+         others.find(c) != std::string_view::npos;
 }
+
+bool is_token_character(char c) { return is_one_of(c, "!#$%&'*+-.^_`|~"); }
+bool is_host_character(char c) { return is_one_of(c, ".-_:[]"); }
 
 bool is_visible(char c) { return c > ' ' && c < 0x7f; }
 
@@ -55,6 +58,13 @@ tl::expected<void, HttpProblem> read_target(std::string_view target, HttpHead& h
   return {};
 }
 
+bool is_version(std::string_view text) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  constexpr std::size_t kLength = 8;  // "HTTP/1.1"
+  return text.size() == kLength && text.starts_with("HTTP/") && is_digit(text[5]) &&
+         text[6] == '.' && is_digit(text[7]);
+}
+
 tl::expected<void, HttpProblem> read_request_line(std::string_view line, HttpHead& head) {
   const auto first = line.find(' ');
   const auto last = line.rfind(' ');
@@ -67,11 +77,22 @@ tl::expected<void, HttpProblem> read_request_line(std::string_view line, HttpHea
   }
   const auto version = line.substr(last + 1);
   if (version == "HTTP/1.0") {
+    head.is_1_0 = true;
     head.keep_alive = false;
+  } else if (!is_version(version)) {
+    return refuse(400, "the first line of the request is broken");
   } else if (version != "HTTP/1.1") {
     return refuse(505, "this server speaks HTTP/1.1");
   }
   return read_target(line.substr(first + 1, last - first - 1), head);
+}
+
+/// Some programs take "_" in a name for "-": for them this would be a header that says where a body
+/// ends.
+bool looks_like_framing(std::string name) {
+  if (name.find('_') == std::string::npos) return false;
+  std::ranges::replace(name, '_', '-');
+  return name == "content-length" || name == "transfer-encoding";
 }
 
 tl::expected<void, HttpProblem> read_header(std::string_view line, HttpHead& head) {
@@ -85,44 +106,69 @@ tl::expected<void, HttpProblem> read_header(std::string_view line, HttpHead& hea
   if (!std::ranges::all_of(value, is_value_character)) return refuse(400, "a header is broken");
   if (head.headers.size() == kMostHeaders) return refuse(431, "there are too many headers");
   head.headers.emplace_back(lower(name), value);
+  if (looks_like_framing(head.headers.back().first)) return refuse(400, "a header is broken");
   return {};
+}
+
+std::size_t count_of(const HttpHead& head, std::string_view name) {
+  return static_cast<std::size_t>(std::ranges::count(
+      head.headers, name, [](const auto& h) { return std::string_view(h.first); }));
 }
 
 /// Headers of which a second one would leave open what is meant.
 tl::expected<void, HttpProblem> check_once(const HttpHead& head) {
   for (const std::string_view name :
-       {"content-length", "host", "authorization", "content-type", "x-fleetfit", "last-event-id"}) {
-    const auto count = std::ranges::count(
-        head.headers, name, [](const auto& header) { return std::string_view(header.first); });
-    if (count > 1) return refuse(400, fmt::format("the header {} is there twice", name));
+       {"content-length", "transfer-encoding", "content-encoding", "expect", "host", "origin",
+        "authorization", "content-type", "x-fleetfit", "last-event-id"}) {
+    if (count_of(head, name) > 1)
+      return refuse(400, fmt::format("the header {} is there twice", name));
   }
   return {};
 }
 
-tl::expected<void, HttpProblem> read_framing(HttpHead& head) {
-  if (!head.header("transfer-encoding").empty())
-    return refuse(411, "bodies are taken with a Content-Length alone");
-  const auto encoding = lower(head.header("content-encoding"));
-  if (!encoding.empty() && encoding != "identity")
-    return refuse(415, "bodies are taken as they are, not compressed");
-  const auto length = head.header("content-length");
-  if (length.empty()) return {};
-  const auto read =
-      std::from_chars(length.data(), length.data() + length.size(), head.content_length);
-  if (read.ec != std::errc() || read.ptr != length.data() + length.size())
+/// One number, written as everybody writes it: what else there is ("+5", "5, 5", "005", "0x5",
+/// nothing) is read in several ways by the programs that may stand before this one.
+tl::expected<void, HttpProblem> read_length(std::string_view text, HttpHead& head) {
+  const bool is_plain = text == "0" || (!text.empty() && text.front() != '0');
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), head.content_length);
+  if (!is_plain || read.ec != std::errc() || read.ptr != text.data() + text.size())
     return refuse(400, "Content-Length is no number");
   return {};
 }
 
+/// Where the body ends. A doubt about it is refused: a proxy that sees another end than this server
+/// lets somebody hide a request behind another one.
+tl::expected<void, HttpProblem> read_framing(HttpHead& head) {
+  const bool has_length = count_of(head, "content-length") > 0;
+  if (count_of(head, "transfer-encoding") > 0) {
+    if (has_length || head.is_1_0 || lower(head.header("transfer-encoding")) != "chunked")
+      return refuse(400, "it is in doubt where the body ends");
+    return refuse(411, "bodies are taken with a Content-Length alone");
+  }
+  const auto encoding = lower(head.header("content-encoding"));
+  if (!encoding.empty() && encoding != "identity")
+    return refuse(415, "bodies are taken as they are, not compressed");
+  if (!has_length) return {};
+  return read_length(head.header("content-length"), head);
+}
+
+/// A name or an address, and a port.
+tl::expected<void, HttpProblem> check_host(const HttpHead& head) {
+  const auto host = head.header("host");
+  if (host.empty() && !head.is_1_0) return refuse(400, "the header Host is missing");
+  if (!std::ranges::all_of(host, is_host_character)) return refuse(400, "the header Host is none");
+  return {};
+}
+
 tl::expected<void, HttpProblem> read_connection(HttpHead& head) {
-  const auto connection = lower(head.header("connection"));
-  if (connection.find("close") != std::string::npos) head.keep_alive = false;
+  for (const auto& [name, value] : head.headers) {
+    if (name == "connection" && lower(value).find("close") != std::string::npos)
+      head.keep_alive = false;
+  }
   const auto expect = lower(head.header("expect"));
   if (!expect.empty() && expect != "100-continue")
     return refuse(417, "nothing but 100-continue can be expected");
   head.expects_continue = !expect.empty();
-  if (head.keep_alive && head.header("host").empty())
-    return refuse(400, "the header Host is missing");
   return {};
 }
 
@@ -152,6 +198,8 @@ std::string_view reason_of(int status) {
       return "Length Required";
     case 413:
       return "Content Too Large";
+    case 415:
+      return "Unsupported Media Type";
     case 429:
       return "Too Many Requests";
     case 500:
@@ -184,6 +232,13 @@ std::optional<std::size_t> head_length(std::string_view text) {
   return at + kEnd.size();
 }
 
+bool cannot_be_head(std::string_view text) {
+  if (text.find('\0') != std::string_view::npos) return true;
+  for (auto at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1))
+    if (at == 0 || text[at - 1] != '\r') return true;
+  return false;
+}
+
 tl::expected<HttpHead, HttpProblem> parse_head(std::string_view text) {
   HttpHead head;
   bool is_first = true;
@@ -198,6 +253,7 @@ tl::expected<HttpHead, HttpProblem> parse_head(std::string_view text) {
   }
   if (is_first) return refuse(400, "the first line of the request is broken");
   FLEETFIT_TRY(check_once(head));
+  FLEETFIT_TRY(check_host(head));
   FLEETFIT_TRY(read_framing(head));
   FLEETFIT_TRY(read_connection(head));
   return head;

@@ -23,6 +23,7 @@ struct HttpHead {
   std::string query = {};
   std::vector<std::pair<std::string, std::string>> headers = {};  ///< names in small letters
   std::uint64_t content_length = 0;
+  bool is_1_0 = false;  ///< HTTP/1.0
   bool keep_alive = true;
   bool expects_continue = false;
 
@@ -37,6 +38,10 @@ struct HttpProblem {
 
 /// Up to and with the empty line; nothing if that has not come yet.
 std::optional<std::size_t> head_length(std::string_view text);
+
+/// Whether what has come so far cannot become a head any more: a line ends in a line feed alone, or
+/// there is a zero octet.
+bool cannot_be_head(std::string_view text);
 
 /// `text` ends with the empty line.
 tl::expected<HttpHead, HttpProblem> parse_head(std::string_view text);

@@ -11,8 +11,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <functional>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "fleetfit/core/sigpipe.h"
@@ -30,12 +34,23 @@ constexpr auto kGrace = 5s;             // for answers on their way, when the se
 constexpr auto kBetweenEvents = 100ms;  // streams get what has happened meanwhile at once
 constexpr std::size_t kMostEvents = 1'000;
 
-/// A connection is a file for the system, which allows few of them unless asked.
-void allow_many_files() {
+/// A connection is a file for the system, which allows few of them unless asked. Gives how many.
+std::size_t allow_many_files() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
+/// Fewer connections than there may be files: some are for the store, uploads and downloads. Room
+/// is then made in time; where files are out, nobody can be let in at all.
+ListenOptions with_fitting_limits(ListenOptions options) {
+  const auto files = allow_many_files();
+  const std::size_t others = std::min<std::size_t>(files / 4, 500);
+  auto& most = options.limits.all_connections;
+  most = std::min(most, std::max<std::size_t>(1, files - others));
+  return options;
 }
 
 std::string address_text(const sockaddr_storage& address, socklen_t size) {
@@ -57,10 +72,16 @@ void watch(int epoll, int operation, int fd, std::uint64_t id, std::uint32_t eve
 }  // namespace
 
 HttpServer::HttpServer(HttpApi& api, Bell* bell, const ListenOptions& options, TlsContext tls)
-    : options_(options),
+    : options_(with_fitting_limits(options)),
       bell_(bell),
       tls_(std::move(tls)),
-      surroundings_{.api = api, .incoming = options.incoming, .secure = tls_ != nullptr} {}
+      surroundings_{.api = api,
+                    .incoming = options.incoming,
+                    .secure = tls_ != nullptr,
+                    .patience = options_.patience,
+                    .limits = options_.limits,
+                    .trusted_proxies = options.trusted_proxies},
+      roster_(options_.limits) {}
 
 HttpServer::~HttpServer() = default;
 
@@ -69,7 +90,6 @@ void HttpServer::log(const std::string& message) const {
 }
 
 Result<Address> HttpServer::open() {
-  allow_many_files();
   auto address = options_.address;
   FLEETFIT_ASSIGN(listener_, listen_on(address));
   epoll_ = core::FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
@@ -98,19 +118,36 @@ void HttpServer::accept_all() {
   }
 }
 
-void HttpServer::add(core::FileDescriptor descriptor, std::string peer) {
+void HttpServer::add(core::FileDescriptor descriptor, const std::string& peer) {
+  const auto address = limit_key(peer);
+  if (!make_room(address, is_in(options_.trusted_proxies, peer))) return;
   const int fd = descriptor.get();
-  const auto connection =
-      std::make_shared<HttpConnection>(Socket(std::move(descriptor), tls_.get()), std::move(peer),
-                                       surroundings_, std::chrono::steady_clock::now());
-  Id id = 0;
-  {
-    const std::lock_guard lock(connections_mutex_);
-    if (connections_.size() >= options_.most_connections) return;
-    id = next_id_++;
-    connections_.emplace(id, connection);
-  }
+  const auto id = next_id_++;
+  roster_.add(id, address,
+              std::make_shared<HttpConnection>(Socket(std::move(descriptor), tls_.get()), peer,
+                                               surroundings_, std::chrono::steady_clock::now()));
   watch(epoll_.get(), EPOLL_CTL_ADD, fd, id, EPOLLIN | EPOLLONESHOT);
+}
+
+bool HttpServer::make_room(const std::string& address, bool is_proxy) {
+  constexpr int kAttempts = 3;  // one that is to be given up may just have got a request
+  for (int i = 0; i < kAttempts; ++i) {
+    const auto room = roster_.room_for(address, is_proxy);
+    if (room.is_there) return true;
+    if (!room.instead_of) return false;
+    if (give_up(*room.instead_of)) return true;
+  }
+  return false;
+}
+
+bool HttpServer::give_up(Id id) {
+  const auto connection = roster_.find(id);
+  if (!connection) return true;
+  const std::unique_lock turn(connection->mutex(), std::try_to_lock);
+  if (!turn || connection->standing() == Standing::busy) return false;
+  connection->give_up();
+  close(id, *connection);
+  return true;
 }
 
 void HttpServer::arm(Id id, const HttpConnection& connection, Want want) const {
@@ -118,67 +155,44 @@ void HttpServer::arm(Id id, const HttpConnection& connection, Want want) const {
   watch(epoll_.get(), EPOLL_CTL_MOD, connection.fd(), id, events | EPOLLONESHOT);
 }
 
-void HttpServer::remove(Id id) {
-  const std::lock_guard lock(connections_mutex_);
-  connections_.erase(id);
+/// With its mutex held.
+void HttpServer::close(Id id, HttpConnection& connection) {
+  connection.close();
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.fd(), nullptr);
+  roster_.remove(id);
 }
 
-HttpServer::ConnectionPointer HttpServer::find(Id id) {
-  const std::lock_guard lock(connections_mutex_);
-  const auto at = connections_.find(id);
-  return at == connections_.end() ? nullptr : at->second;
-}
-
-std::vector<std::pair<HttpServer::Id, HttpServer::ConnectionPointer>> HttpServer::all() {
-  const std::lock_guard lock(connections_mutex_);
-  return {connections_.begin(), connections_.end()};
-}
-
-bool HttpServer::is_busy() {
-  const std::lock_guard lock(connections_mutex_);
-  return std::ranges::any_of(connections_,
+bool HttpServer::is_busy() const {
+  return std::ranges::any_of(roster_.all(),
                              [](const auto& entry) { return entry.second->is_busy(); });
 }
 
 void HttpServer::enqueue(Id id) {
-  {
-    const std::lock_guard lock(queue_mutex_);
-    queue_.push_back(id);
-  }
-  queued_.notify_one();
-}
-
-std::optional<HttpServer::Id> HttpServer::dequeue() {
-  std::unique_lock lock(queue_mutex_);
-  queued_.wait(lock, [this] { return ended_ || !queue_.empty(); });
-  if (queue_.empty()) return std::nullopt;
-  const auto id = queue_.front();
-  queue_.pop_front();
-  return id;
+  queue_.push(roster_.address_of(id), {.id = id, .since = std::chrono::steady_clock::now()});
 }
 
 void HttpServer::work() {
   const core::SigpipeBlocked blocked;  // OpenSSL writes to connections that others have closed
-  while (const auto id = dequeue()) {
+  while (const auto item = queue_.pop()) {
     try {
-      advance(*id);
+      advance(*item);
     } catch (const std::exception& error) {
       log(fmt::format("a connection was given up: {}", error.what()));
-      remove(*id);
+      roster_.remove(item->id);
     }
   }
 }
 
-void HttpServer::advance(Id id) {
-  const auto connection = find(id);
+void HttpServer::advance(const FairQueue::Item& item) {
+  const auto connection = roster_.find(item.id);
   if (!connection) return;
   const std::lock_guard turn(connection->mutex());
-  const auto want =
-      connection->is_closed() ? Want::close : connection->advance(std::chrono::steady_clock::now());
-  if (want != Want::close) return arm(id, *connection, want);
-  connection->close();
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection->fd(), nullptr);
-  remove(id);
+  const auto want = connection->is_closed()
+                        ? Want::close
+                        : connection->advance(std::chrono::steady_clock::now(), item.since);
+  if (want == Want::close) return close(item.id, *connection);
+  roster_.note(item.id, connection->standing());
+  arm(item.id, *connection, want);
 }
 
 void HttpServer::wait_for_connections(int timeout_ms) {
@@ -197,7 +211,7 @@ void HttpServer::wait_for_connections(int timeout_ms) {
 
 void HttpServer::enqueue_late() {
   const auto now = std::chrono::steady_clock::now();
-  for (const auto& [id, connection] : all())
+  for (const auto& [id, connection] : roster_.all())
     if (connection->deadline() < now) enqueue(id);
 }
 
@@ -231,12 +245,7 @@ Status HttpServer::run(const std::stop_token& stop) {
     enqueue_late();
   }
   finish_requests();
-  {
-    const std::lock_guard lock(queue_mutex_);
-    ended_ = true;
-    queue_.clear();
-  }
-  queued_.notify_all();
+  queue_.end();
   return {};
 }
 
@@ -252,30 +261,57 @@ void HttpServer::look_after(const std::stop_token& stop) {
 
 void HttpServer::send_events(const std::stop_token& stop) {
   const core::SigpipeBlocked blocked;  // OpenSSL writes to connections that others have closed
+  bool is_more = false;
   while (!stop.stop_requested()) {
-    bell_->wait(1s, stop);
+    if (!is_more) bell_->wait(1s, stop);
     if (stop.stop_requested()) return;
-    if (surroundings_.streams > 0) send_events_once();
+    is_more = send_events_once();
     std::this_thread::sleep_for(kBetweenEvents);
   }
 }
 
-void HttpServer::send_events_once() {
+/// Whether there are more for some who take them.
+bool HttpServer::send_events_once() {
+  bool is_more = false;
   std::map<std::int64_t, std::vector<StreamedEvent>> news;  // most streams are equally far
-  for (const auto& [id, connection] : all()) {
+  for (const auto& [id, connection] : roster_.streams()) {
     const std::lock_guard turn(connection->mutex());
     if (!connection->is_stream() || connection->is_closed()) continue;
-    const auto last = connection->last_event();
-    auto at = news.find(last);
-    if (at == news.end()) {
-      auto events = surroundings_.api.events_after(last, kMostEvents);
-      if (!events) return log(events.error().message);
-      at = news.emplace(last, *std::move(events)).first;
-    }
     const auto now = std::chrono::steady_clock::now();
-    connection->push(at->second, now);
+    if (connection->takes_events()) {
+      const auto last = connection->last_event();
+      auto at = news.find(last);
+      if (at == news.end()) {
+        auto events = surroundings_.api.events_after(last, kMostEvents);
+        if (!events) {
+          log(events.error().message);
+          return false;
+        }
+        at = news.emplace(last, *std::move(events)).first;
+      }
+      connection->push(at->second, now);
+      const bool got_all = at->second.empty() || connection->last_event() >= at->second.back().id;
+      is_more = is_more || !got_all || at->second.size() == kMostEvents;
+    }
     connection->look_after_stream(now);
-    enqueue(id);
+    if (connection->unsent_bytes() > 0 || connection->is_closed()) enqueue(id);
+  }
+  close_slowest_streams();
+  return is_more;
+}
+
+void HttpServer::close_slowest_streams() {
+  auto streams = roster_.streams();
+  std::uint64_t all = 0;
+  std::multimap<std::uint64_t, Id, std::greater<>> by_unsent;
+  for (const auto& [id, connection] : streams) {
+    const std::lock_guard turn(connection->mutex());
+    all += connection->unsent_bytes();
+    by_unsent.emplace(connection->unsent_bytes(), id);
+  }
+  for (const auto& [unsent, id] : by_unsent) {
+    if (all <= options_.limits.all_stream_bytes) return;
+    if (give_up(id)) all -= unsent;
   }
 }
 

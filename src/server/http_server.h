@@ -1,19 +1,11 @@
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
-#include <cstdint>
-#include <deque>
-#include <memory>
-#include <mutex>
-#include <optional>
 #include <stop_token>
 #include <string>
-#include <thread>
-#include <unordered_map>
-#include <vector>
 
 #include "fleetfit/server/fleet_http.h"
+#include "server/clients/fair_queue.h"
+#include "server/clients/roster.h"
 #include "server/http_connection.h"
 #include "server/socket.h"
 
@@ -33,28 +25,27 @@ class HttpServer {
   Status run(const std::stop_token& stop);
 
  private:
-  using Id = std::uint64_t;
-  using ConnectionPointer = std::shared_ptr<HttpConnection>;  // of the table and who works on it
+  using Id = Roster::Id;
 
   void accept_all();
-  void add(core::FileDescriptor descriptor, std::string peer);
+  void add(core::FileDescriptor descriptor, const std::string& peer);
+  bool make_room(const std::string& address, bool is_proxy);
+  bool give_up(Id id);
   void arm(Id id, const HttpConnection& connection, Want want) const;
-  void remove(Id id);
-  ConnectionPointer find(Id id);
-  std::vector<std::pair<Id, ConnectionPointer>> all();
-  bool is_busy();
+  void close(Id id, HttpConnection& connection);
+  bool is_busy() const;
 
   void enqueue(Id id);
-  std::optional<Id> dequeue();
   void work();
-  void advance(Id id);
+  void advance(const FairQueue::Item& item);
 
   void wait_for_connections(int timeout_ms);
   void enqueue_late();
   void finish_requests();
   void look_after(const std::stop_token& stop);
   void send_events(const std::stop_token& stop);
-  void send_events_once();
+  bool send_events_once();
+  void close_slowest_streams();
   void log(const std::string& message) const;
 
   ListenOptions options_;
@@ -65,14 +56,9 @@ class HttpServer {
   core::FileDescriptor epoll_;
   core::FileDescriptor wake_;  // an eventfd
 
-  std::mutex connections_mutex_;
-  std::unordered_map<Id, ConnectionPointer> connections_;
+  Roster roster_;
+  FairQueue queue_;
   Id next_id_ = 2;  // the first ones are the listener's and the wake's
-
-  std::mutex queue_mutex_;
-  std::condition_variable queued_;
-  std::deque<Id> queue_;
-  bool ended_ = false;
 };
 
 }  // namespace fleetfit::server

@@ -49,6 +49,10 @@ class Socket {
   Io read(std::string& buffer, std::size_t most);
   /// `written`: how much of it was.
   Io write(std::string_view bytes, std::size_t& written);
+  /// So many bytes that were written but not taken by the other end, and no more.
+  void hold_at_most(std::uint64_t bytes) const;
+  /// What the other end has not taken yet is dropped when the socket is closed.
+  void drop_unsent() const;
   /// Says goodbye.
   void shut_down();
 

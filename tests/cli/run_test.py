@@ -132,7 +132,7 @@ class Lines(RunCase):
 
 class Http(RunCase):
     def ask(self, path, body=None, headers={}):
-        request = urllib.request.Request(f"http://{self.address}{path}", data=body, headers=headers)
+        request = urllib.request.Request(f"http://{self.address}{path}", data=body, headers={"Content-Type": "application/json", **headers})
         try:
             with urllib.request.urlopen(request, timeout=30) as reply:
                 return reply.status, json.load(reply)
@@ -158,8 +158,12 @@ class Http(RunCase):
                 continue
             self.assertEqual((path, status), (path, expected))
             self.assertIn("error", answer)
-        status, _ = self.ask("/v1/status", headers={"Host": "example.org"})
-        self.assertEqual(status, 400)
+        for host in ("example.org", "127.evil.com", "127.0.0.1", "127.0.0.1:1", "localhost:1"):
+            self.assertEqual(self.ask("/v1/status", headers={"Host": host})[0], 400, host)
+        for origin in ("http://example.org", "null", "http://127.0.0.1:1"):
+            self.assertEqual(self.ask("/v1/status", headers={"Origin": origin})[0], 403, origin)
+        for kind in ("text/plain", "application/x-www-form-urlencoded"):
+            self.assertEqual(self.ask("/v1/predict", b"{}", headers={"Content-Type": kind})[0], 415, kind)
         self.assertEqual(self.ask("/v1/status")[1]["requests"], 1)
         process.send_signal(signal.SIGTERM)
         output, errors = process.communicate(timeout=60)

@@ -89,12 +89,40 @@ class Listening(ServerCase):
         self.refuse("--store", self.store, "server", "--listen", "nowhere", naming="--listen nowhere")
         self.refuse("--store", self.store, "server", "--tls-cert", "x", naming="--tls-key")
         self.refuse("--store", self.store, "server", "--tls-cert", "/none.pem", "--tls-key", "/none.pem", naming="/none.pem")
+        self.refuse("--store", self.store, "server", "--trusted-proxy", "10.0.0.0/40", naming="--trusted-proxy: 10.0.0.0/40")
 
-    def test_speaks_tls(self):
+    def make_certificate(self):
         certificate, key = self.folder / "cert.pem", self.folder / "key.pem"
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
                         "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate],
                        check=True, capture_output=True)
+        return certificate, key
+
+    def test_refuses_a_key_that_everybody_can_read(self):
+        certificate, key = self.make_certificate()
+        key.chmod(0o644)
+        outcome = self.refuse("--store", self.store, "server", "--listen", "127.0.0.1:0", "--files", self.folder / "files", "--tls-cert", certificate,
+                              "--tls-key", key, naming=f"chmod 600 {key}")
+        self.assertEqual(outcome.status, 2)
+
+    def test_speaks_tls_1_2_with_forward_secrecy_and_aead_alone(self):
+        certificate, key = self.make_certificate()
+        self.start("--tls-cert", certificate, "--tls-key", key)
+        for cipher, spoken in (("ECDHE-ECDSA-AES128-GCM-SHA256", True), ("ECDHE-ECDSA-CHACHA20-POLY1305", True), ("ECDHE-ECDSA-AES128-SHA256", False),
+                               ("ECDHE-ECDSA-AES256-SHA", False), ("ECDHE-ECDSA-AES128-CCM", False)):
+            context = ssl.create_default_context(cafile=str(certificate))
+            context.maximum_version = ssl.TLSVersion.TLSv1_2
+            context.set_ciphers(cipher)
+            with socket.create_connection(("127.0.0.1", self.port)) as line:
+                try:
+                    with context.wrap_socket(line, server_hostname="localhost") as secure:
+                        self.assertEqual(secure.cipher()[0], cipher)
+                    self.assertTrue(spoken, cipher)
+                except ssl.SSLError:
+                    self.assertFalse(spoken, cipher)
+
+    def test_speaks_tls(self):
+        certificate, key = self.make_certificate()
         self.start("--tls-cert", certificate, "--tls-key", key)
         self.assertTrue(self.url.startswith("https://"))
         self.context = ssl.create_default_context(cafile=str(certificate))
@@ -123,6 +151,21 @@ class Listening(ServerCase):
 
 
 class Requests(ServerCase):
+    def test_trusted_proxies_say_who_asks(self):
+        self.start("--trusted-proxy", "127.0.0.1", "--trusted-proxy", "10.0.0.0/8")
+        forwarded = {"X-Forwarded-For": "192.0.2.9, 198.51.100.7, 10.1.2.3"}
+        self.assertEqual(self.call("POST", "/session", {"token": self.admin}, token="", headers=forwarded)[0], 200)
+        self.assertEqual(self.sign_ins(), ["from 198.51.100.7"])
+
+    def test_nobody_else_says_who_asks(self):
+        self.start("--trusted-proxy", "10.0.0.0/8")
+        forwarded = {"X-Forwarded-For": "198.51.100.7", "Forwarded": "for=198.51.100.7"}
+        self.assertEqual(self.call("POST", "/session", {"token": self.admin}, token="", headers=forwarded)[0], 200)
+        self.assertEqual(self.sign_ins(), ["from 127.0.0.1"])
+
+    def sign_ins(self):
+        return [entry["detail"] for entry in self.call("GET", "/audit")[1]["items"] if entry["action"] == "session.open"]
+
     def test_refuses_odd_requests_and_goes_on(self):
         self.start()
         self.assertEqual(self.call("GET", "/summary", token="")[0], 401)

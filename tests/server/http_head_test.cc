@@ -41,7 +41,8 @@ TEST(HttpHead, SaysWhetherTheConnectionStays) {
 TEST(HttpHead, RefusesWhatCouldBeUnderstoodInTwoWays) {
   const std::string start = "POST / HTTP/1.1\r\nHost: a\r\n";
   EXPECT_EQ(refused(start + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n"), 400);
-  EXPECT_EQ(refused(start + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"), 411);
+  EXPECT_EQ(refused(start + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"), 400);
+  EXPECT_EQ(refused(start + "Transfer-Encoding: chunked\r\n\r\n"), 411);
   EXPECT_EQ(refused(start + "Content-Length: -1\r\n\r\n"), 400);
   EXPECT_EQ(refused(start + "Content-Length: 1,2\r\n\r\n"), 400);
   EXPECT_EQ(refused(start + "Content-Length: 99999999999999999999\r\n\r\n"), 400);
@@ -52,6 +53,21 @@ TEST(HttpHead, RefusesWhatCouldBeUnderstoodInTwoWays) {
   EXPECT_EQ(refused(start + "Expect: money\r\n\r\n"), 417);
   EXPECT_EQ(refused(start + "A: b\nC: d\r\n\r\n"), 400);
   EXPECT_EQ(refused(start + std::string("A: \0\r\n\r\n", 8)), 400);
+}
+
+TEST(HttpHead, KnowsEarlyWhatCannotBecomeAHead) {
+  EXPECT_FALSE(cannot_be_head("GET / HTTP/1.1\r\nHost: a\r\n"));
+  EXPECT_FALSE(cannot_be_head("GET / HTTP/1.1\r"));
+  EXPECT_TRUE(cannot_be_head("GET / HTTP/1.1\nHost: a"));
+  EXPECT_TRUE(cannot_be_head("\n"));
+  EXPECT_TRUE(cannot_be_head(std::string("GET /\0", 6)));
+}
+
+TEST(HttpHead, RefusesHostsThatAreNone) {
+  for (const std::string host : {"a b", "a,b", "a/b", "a@b", "a?b", "a\\b", "a\xff", "<a>", "*"})
+    EXPECT_EQ(refused("GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n"), 400) << host;
+  EXPECT_EQ(refused("GET / HTTP/1.1\r\nConnection: close\r\n\r\n"), 400);
+  EXPECT_EQ(refused("GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n"), 0);
 }
 
 TEST(HttpHead, RefusesBrokenFirstLines) {

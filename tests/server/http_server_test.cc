@@ -1,45 +1,23 @@
 #include <atomic>
-#include <future>
-#include <thread>
 
 #include "fleetfit/server/fleet_http.h"
-#include "tests/server/fleet_api_fixture.h"
 #include "tests/server/line.h"
+#include "tests/server/running_servers.h"
 
 namespace fleetfit::server {
 namespace {
 
-class HttpServerTest : public FleetApiTest {
+class HttpServerTest : public FleetServerTest {
  protected:
-  HttpServerTest() {
-    start({.events_added = [this] { bell_.ring(); }});
-    std::promise<int> port;
-    server_ = std::jthread([this, &port](const std::stop_token& stop) {
-      const auto served = serve_fleet(
-          api(), bell_,
-          {.address = {"127.0.0.1", 0}, .incoming = scratch_.path() / "files" / "incoming"},
-          [&port](const std::string& url) {
-            port.set_value(std::stoi(url.substr(url.rfind(':') + 1)));
-          },
-          stop);
-      EXPECT_TRUE(served) << served.error().message;
-    });
-    port_ = port.get_future().get();
-  }
+  HttpServerTest() : port_(listen({})) {}
 
   std::string ask_line(const std::string& text) {
     Line line(port_);
     line.send(text);
     return line.read_all();
   }
-  std::string head(const std::string& first, const std::string& more = {}) {
-    return first + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + admin_ + "\r\n" +
-           more + "\r\n";
-  }
 
-  Bell bell_;
-  int port_ = 0;
-  std::jthread server_;
+  int port_;
 };
 
 constexpr const char* kClose = "Connection: close\r\n";

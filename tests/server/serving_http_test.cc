@@ -2,32 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <deque>
-#include <future>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <semaphore>
 #include <thread>
 
+#include "server/http_server.h"
 #include "tests/server/line.h"
+#include "tests/server/running_servers.h"
 
 namespace fleetfit::server {
 namespace {
-
-/// Answers with the request itself, and refuses empty ones.
-class EchoServing : public app::Serving {
- public:
-  adapt::Reply answer(std::string_view request) override {
-    return {.json = std::string(request), .ok = !request.empty()};
-  }
-  std::size_t most_request_bytes() const override { return 1000; }
-  nlohmann::ordered_json status() const override { return {{"requests", 3}}; }
-  Status serve_data(const app::DataRequests&, core::Progress&, const std::stop_token&) override {
-    return {};
-  }
-  void announce(std::string_view) override {}
-  app::ServeSummary summary() const override { return {}; }
-};
 
 ApiReply reply_to(const ApiRequest& request) {
   EchoServing serving;
@@ -36,43 +23,16 @@ ApiReply reply_to(const ApiRequest& request) {
 
 int status_of(const ApiRequest& request) { return reply_to(request).status; }
 
-/// A server that runs as long as this lives.
-class RunningServer {
- public:
-  explicit RunningServer(app::Serving& serving) {
-    std::promise<int> port;
-    thread_ = std::jthread([&](const std::stop_token& stop) {
-      const auto served = serve_http(
-          serving, {.host = "127.0.0.1"},
-          [&](const std::string& bound) {
-            port.set_value(std::stoi(bound.substr(bound.rfind(':') + 1)));
-          },
-          stop);
-      EXPECT_TRUE(served) << served.error().message;
-    });
-    port_ = port.get_future().get();
-  }
-
-  int port() const { return port_; }
-  std::string ask(const std::string& text) const {
-    Line line(port_);
-    line.send(text);
-    return line.read_all();
-  }
-
- private:
-  int port_ = 0;
-  std::jthread thread_;
-};
-
 std::string request(const std::string& first, const std::string& body = {},
                     const std::string& headers = "Host: localhost\r\nConnection: close\r\n") {
-  return first + " HTTP/1.1\r\n" + headers + "Content-Length: " + std::to_string(body.size()) +
+  return first + " HTTP/1.1\r\n" + headers +
+         "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
          "\r\n\r\n" + body;
 }
 
 TEST(ServingHttp, PassesRequestsOn) {
-  const auto reply = reply_to({.method = "POST", .path = "/v1/predict", .body = "{}"});
+  const auto reply = reply_to(
+      {.method = "POST", .path = "/v1/predict", .content_type = "application/json", .body = "{}"});
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.body, "{}\n");
   const auto status = reply_to({.method = "GET", .path = "/v1/status"});
@@ -80,7 +40,9 @@ TEST(ServingHttp, PassesRequestsOn) {
 }
 
 TEST(ServingHttp, RefusesWhatItDoesNotKnow) {
-  EXPECT_EQ(status_of({.method = "POST", .path = "/v1/predict"}), 400);
+  EXPECT_EQ(
+      status_of({.method = "POST", .path = "/v1/predict", .content_type = "application/json"}),
+      400);
   EXPECT_EQ(status_of({.method = "GET", .path = "/v1/predict"}), 405);
   EXPECT_EQ(status_of({.method = "POST", .path = "/v1/status"}), 405);
   EXPECT_EQ(status_of({.method = "GET", .path = "/"}), 404);
@@ -99,12 +61,99 @@ TEST(ServingHttp, AnswersThoseWhoNameThisMachine) {
     EXPECT_EQ(status_by(host), 400) << host;
 }
 
+TEST(ServingHttp, AHostIsAnAddressOfThisMachineWithThePort) {
+  EchoServing serving;
+  ServingApi api(serving);
+  api.serve_at(8080);
+  const auto status_by = [&](const char* host) {
+    return api.answer({.method = "GET", .path = "/v1/status", .host = host}).status;
+  };
+  for (const char* host :
+       {"localhost", "localhost:8080", "127.0.0.1:8080", "127.8.9.1:8080", "[::1]:8080"})
+    EXPECT_EQ(status_by(host), 200) << host;
+  for (const char* host :
+       {"127.evil.com", "127.evil.com:8080", "127.0.0.1.evil.com:8080", "127.0.0.1", "127.1:8080",
+        "127.0.0.1:8081", "localhost:8081", "127.0.0.1:", "127.0.0.1:08080x", "[::1]", "::1",
+        "[::1]:80", "[::ffff:1.2.3.4]:8080", "localhost.:8080", "localhost@evil.com:8080",
+        "0.0.0.0:8080", "2130706433:8080", "evil.com"})
+    EXPECT_EQ(status_by(host), 400) << host;
+}
+
+TEST(ServingHttp, PagesOfOthersMayNotAsk) {
+  EchoServing serving;
+  ServingApi api(serving);
+  const auto status_from = [&](const char* origin) {
+    return api
+        .answer({.method = "GET", .path = "/v1/status", .host = "localhost:80", .origin = origin})
+        .status;
+  };
+  EXPECT_EQ(status_from(""), 200);
+  EXPECT_EQ(status_from("http://localhost:80"), 200);
+  for (const char* origin : {"http://evil.com", "https://localhost:80", "http://localhost:81",
+                             "http://localhost:80.evil.com", "null", "http://127.0.0.1:80"})
+    EXPECT_EQ(status_from(origin), 403) << origin;
+}
+
+TEST(ServingHttp, PredictsForJsonAlone) {
+  const auto status_of_type = [](const char* type) {
+    return status_of({.method = "POST", .path = "/v1/predict", .content_type = type, .body = "{}"});
+  };
+  for (const char* type : {"application/json", "application/json; charset=utf-8",
+                           "Application/JSON", "application/json;charset=utf-8"})
+    EXPECT_EQ(status_of_type(type), 200) << type;
+  // What a page of somebody else may send without asking first.
+  for (const char* type :
+       {"", "text/plain", "text/plain; application/json", "application/x-www-form-urlencoded",
+        "multipart/form-data", "application/jsonx", "text/plain, application/json"})
+    EXPECT_EQ(status_of_type(type), 415) << type;
+}
+
+TEST(ServingHttp, UnfinishedRequestsDoNotStopOthers) {
+  EchoServing serving;
+  const RunningServer server(serving);
+  std::deque<Line> heads;
+  std::deque<Line> bodies;
+  constexpr int kUnfinished = 300;  // more than there may be connections
+  for (int i = 0; i < kUnfinished; ++i) {
+    heads.emplace_back(server.port()).send("POST /v1/predict HTTP/1.1\r\nHost: localhost\r\n");
+    bodies.emplace_back(server.port())
+        .send(
+            "POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
+            "\r\nContent-Length: 900\r\n\r\n{");
+    EXPECT_TRUE(server.ask(request("POST /v1/predict", "mine")).ends_with("mine\n")) << i;
+  }
+}
+
+TEST(ServingHttp, SlowRequestsEnd) {
+  EchoServing serving;
+  ServingApi api(serving);
+  constexpr auto kShort = std::chrono::milliseconds(100);
+  HttpServer server(api, nullptr,
+                    {.address = {.host = "127.0.0.1"},
+                     .workers = 2,
+                     .patience = {.handshake = kShort, .head = kShort, .body = kShort}},
+                    nullptr);
+  const auto address = server.open();
+  ASSERT_TRUE(address);
+  const std::jthread running([&](const std::stop_token& stop) { EXPECT_TRUE(server.run(stop)); });
+  Line idle(address->port);
+  Line head(address->port);
+  head.send("GET /v1/status HTTP/1.1\r\nHost:");
+  Line body(address->port);
+  body.send(
+      "POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
+      "\r\nContent-Length: 9\r\n\r\n{");
+  EXPECT_EQ(idle.read_all(), "");
+  EXPECT_TRUE(head.read_all().starts_with("HTTP/1.1 408"));
+  EXPECT_TRUE(body.read_all().starts_with("HTTP/1.1 408"));
+}
+
 TEST(ServingHttp, RefusesTooLargeRequestsBeforeTheyHaveCome) {
   EchoServing serving;
   const RunningServer server(serving);
   const auto reply = server.ask(
       "POST /v1/predict HTTP/1.1\r\nHost: localhost\r\n"
-      "Content-Length: 1001\r\n\r\n");
+      "Content-Type: application/json\r\nContent-Length: 1001\r\n\r\n");
   EXPECT_TRUE(reply.starts_with("HTTP/1.1 413")) << reply;
   EXPECT_NE(reply.find("{\"error\":\"the body is larger than 1000 bytes\"}\n"), std::string::npos);
   EXPECT_TRUE(server.ask("GET /" + std::string(20'000, 'a')).starts_with("HTTP/1.1 431"));

@@ -8,10 +8,13 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "fleetfit/core/result.h"
 #include "fleetfit/server/address.h"
+#include "fleetfit/server/client_limits.h"
 #include "fleetfit/server/fleet_api.h"
+#include "fleetfit/server/network.h"
 
 /// A fleet's API over HTTP/1.1, with TLS or without.
 namespace fleetfit::server {
@@ -36,7 +39,9 @@ struct ListenOptions {
   std::filesystem::path key = {};
   std::filesystem::path incoming = {};  ///< folder for files on their way in; emptied at the start
   std::size_t workers = 8;              ///< threads that answer
-  std::size_t most_connections = 8'000;
+  ClientLimits limits = {};
+  Patience patience = {};
+  std::vector<Network> trusted_proxies = {};         ///< that say for whom they ask
   std::function<void(const std::string&)> log = {};  ///< of what goes wrong; from any thread
 };
 

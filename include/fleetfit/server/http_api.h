@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -26,6 +27,7 @@ struct ApiRequest {
   std::string path = {};   ///< as it was sent, without the query
   std::string query = {};  ///< as it was sent, without '?'
   std::string host = {};
+  std::string origin = {};
   std::string authorization = {};
   std::string cookie = {};
   std::string content_type = {};
@@ -34,6 +36,8 @@ struct ApiRequest {
   std::string if_none_match = {};
   std::string peer = {};         ///< address of who asks
   std::uint64_t body_bytes = 0;  ///< of the body, as the head says
+  /// The request had begun to come by then, if that is known.
+  std::optional<std::chrono::steady_clock::time_point> since = std::nullopt;
   std::string body = {};
   std::optional<Upload> upload = std::nullopt;  ///< in place of a body
 };
