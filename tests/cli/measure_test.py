@@ -24,7 +24,7 @@ class MeasureCase(cli.Case):
         results = self.parse_json(outcome)
         good = all(result["status"] == "ok" for result in results)
         self.assertEqual(outcome.status, 0 if good else 1, outcome)
-        self.assertEqual(outcome.stderr, "")
+        self.assertRegex(outcome.stderr, r"\A\Z" if good else r"\Afleetfit: [^\n]+\n\Z")
         return results
 
     def rows(self, *args):
@@ -126,7 +126,7 @@ class Measure(MeasureCase):
             time.sleep(2)
             process.send_signal(signal.SIGINT)
             stdout, stderr = process.communicate(timeout=60)
-        self.assertEqual((process.returncode, stderr), (1, ""))
+        self.assertEqual((process.returncode, stderr), (1, "fleetfit: 1 of 2 were measured\n"))
         (result,) = self.parse_json(cli.Outcome("", 1, stdout, stderr))
         self.assertEqual((result["status"], result["reason"]), ("failed", "cancelled"))
         self.assertEqual(self.count("measurements"), 1)
@@ -142,7 +142,7 @@ class Space(cli.Case):
     def measure(self, *args):
         outcome = cli.run(*self.store, "measure", "--space", "icpe", *self.BRIEF, *args, "--json")
         self.assertIn(outcome.status, (0, 1), outcome)
-        self.assertEqual(outcome.stderr, "", outcome)
+        self.assertRegex(outcome.stderr, r"\A\Z" if outcome.status == 0 else r"\Afleetfit: design [^\n]+\n\Z", outcome)
         return self.parse_json(outcome)
 
     def test_measures_designs_and_goes_on_where_it_was(self):
@@ -187,7 +187,7 @@ class Space(cli.Case):
             process.send_signal(signal.SIGINT)
             stdout, stderr = process.communicate(timeout=60)
         results = self.parse_json(cli.Outcome("", 1, stdout, stderr))
-        self.assertEqual((process.returncode, stderr, len(results)), (1, "", self.kept()))
+        self.assertEqual((process.returncode, stderr, len(results)), (1, f"fleetfit: {self.kept()} of 500 were measured\n", self.kept()))
         self.assertTrue(all(r["status"] != "failed" for r in results))
 
     def kept(self):
@@ -200,7 +200,7 @@ class Space(cli.Case):
 
     def test_says_beforehand_how_long_it_takes(self):
         outcome = cli.run(*self.store, "measure", "--space", "icpe", "--samples", 1, "--sessions", 1, *self.BRIEF)
-        self.assertRegex(outcome.stderr, r"\A1 of 1 measurements are to be made; this takes [^\n]+\n\Z")
+        self.assertRegex(outcome.stderr, r"\A1 of 1 measurements are to be made; this takes [^\n]+\n(fleetfit: design [^\n]+\n)?\Z")
         outcome = cli.run(*self.store, "measure", "--space", "icpe", "--samples", 1, "--first", 1, *self.BRIEF)
         self.assertRegex(outcome.stderr, r"\A8 of 8 measurements are to be made, or as many as it takes for two to agree; this takes [^\n]+\n")
         self.assertIn("measured before", outcome.stdout)

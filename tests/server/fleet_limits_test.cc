@@ -203,8 +203,8 @@ TEST_F(FleetOrigins, WhatTheServerSeesItSaysItself) {
 }
 
 TEST_F(FleetOrigins, AnEventWithoutATimeIsRefusedByItsNumber) {
-  const auto reply = as_agent(
-      agent_, "events", {{"events", {event(1), event(2, {{"time", "soon"}}), event(3)}}});
+  const auto reply =
+      as_agent(agent_, "events", {{"events", {event(1), event(2, {{"time", "soon"}}), event(3)}}});
   EXPECT_EQ(reply.status, 400);
   EXPECT_THAT(problem(reply), HasSubstr("body: events[1].time"));
   EXPECT_TRUE(kept().empty());
