@@ -116,7 +116,7 @@ Status write_features(const MadeFeatures& made, const std::filesystem::path& pat
 }
 
 nlohmann::ordered_json to_json(const MadeFeatures& made) {
-  auto columns = Json::array();
+  auto columns = nlohmann::ordered_json::array();
   for (const auto& column : made.features.columns) columns.push_back(column.text());
   const auto missing =
       std::ranges::count_if(made.features.values, [](double value) { return std::isnan(value); });
