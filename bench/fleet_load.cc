@@ -23,9 +23,9 @@
 
 #include "fleetfit/app/tokens.h"
 #include "fleetfit/core/file.h"
-#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/process.h"
 #include "fleetfit/core/random.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/sleep.h"
 #include "fleetfit/fleet/client.h"
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "fleetfit/core/file.h"
-#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/random.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/store/store.h"
 
 namespace fleetfit::bench {

@@ -19,8 +19,8 @@
 
 #include "fleetfit/core/csv.h"
 #include "fleetfit/core/file.h"
-#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/random.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/cost/features.h"
 #include "fleetfit/cost/kernels.h"
 #include "fleetfit/graph/export.h"

@@ -10,8 +10,8 @@
 
 #include "adapt/run_series.h"
 #include "fleetfit/core/file.h"
-#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/json.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/statistics.h"
 #include "fleetfit/graph/export.h"
 

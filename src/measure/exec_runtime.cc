@@ -8,8 +8,8 @@
 #include <numeric>
 
 #include "fleetfit/core/file.h"
-#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/process.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/graph/npy.h"
 #include "measure/runtime_messages.h"
 

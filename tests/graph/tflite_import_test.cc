@@ -325,8 +325,9 @@ TEST(TfliteImport, ScalesAlphaOfLocalResponseNormalizationByTheSize) {
       Code::LOCAL_RESPONSE_NORMALIZATION, {},
       file::CreateLocalResponseNormalizationOptions(one.writer.builder(), 2, 1.0F, 0.5F, 0.75F)));
 
-  EXPECT_EQ(op_of<Lrn>(graph, 0),
-            (Lrn{.size = 5, .alpha = 2.5F, .beta = 0.75F, .bias = 1, .layout = Layout::nhwc}));
+  EXPECT_EQ(
+      Operator(op_of<Lrn>(graph, 0)),
+      Operator(Lrn{.size = 5, .alpha = 2.5F, .beta = 0.75F, .bias = 1, .layout = Layout::nhwc}));
 }
 
 TEST(TfliteImport, ReadsReductionsOverConstantAxesOnly) {
@@ -339,7 +340,7 @@ TEST(TfliteImport, ReadsReductionsOverConstantAxesOnly) {
     return one.writer.finish(constant ? std::vector{one.x} : std::vector{one.x, axes}, {one.y});
   };
   const auto graph = graph_of(file(true));
-  EXPECT_EQ(op_of<Reduce>(graph, 0), (Reduce{ReduceKind::mean, {1, 2}, false}));
+  EXPECT_EQ(Operator(op_of<Reduce>(graph, 0)), Operator(Reduce{ReduceKind::mean, {1, 2}, false}));
   EXPECT_EQ(graph.tensor(1).shape, (Shape{1, 8}));
 
   const auto open = graph_of(file(false));

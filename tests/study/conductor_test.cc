@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "fleetfit/core/file.h"
-#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/process_info.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/store/store.h"
 #include "study/crew.h"
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "fleetfit/core/file.h"
-#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/json.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/statistics.h"
 #include "made_devices.h"
 

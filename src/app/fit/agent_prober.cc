@@ -11,8 +11,8 @@
 
 #include "fleetfit/app/measuring.h"
 #include "fleetfit/core/file.h"
-#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/json.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/sha256.h"
 #include "fleetfit/core/sleep.h"
 #include "fleetfit/graph/export.h"

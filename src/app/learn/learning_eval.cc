@@ -8,8 +8,8 @@
 #include "app/learn/learning_samples.h"
 #include "app/learn/learning_study.h"
 #include "fleetfit/core/file.h"
-#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/report_fields.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/statistics.h"
 
 namespace fleetfit::app {

@@ -7,8 +7,8 @@
 
 #include "fleetfit/app/models.h"
 #include "fleetfit/core/file.h"
-#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/core/result.h"
+#include "fleetfit/core/scratch_folder.h"
 #include "fleetfit/data/dataset.h"
 #include "fleetfit/graph/graph.h"
 #include "fleetfit/graph/import.h"
