@@ -210,15 +210,16 @@ std::optional<std::int64_t> most_devices(const store::TokenRecord& token) {
 }
 
 nlohmann::ordered_json to_json(const store::TokenRecord& token, store::Time now) {
-  return {{"id", token.id},
-          {"name", token.name},
-          {"role", store::to_string(token.role)},
-          {"device", token.device},
-          {"devices", core::or_null(most_devices(token))},
-          {"state", state_of(token, now)},
-          {"created", report::date_text(token.created)},
-          {"expires", date_or_null(token.expires)},
-          {"revoked", date_or_null(token.revoked)}};
+  nlohmann::ordered_json json{{"id", token.id},
+                              {"name", token.name},
+                              {"role", store::to_string(token.role)},
+                              {"device", token.device},
+                              {"state", state_of(token, now)},
+                              {"created", report::date_text(token.created)},
+                              {"expires", date_or_null(token.expires)},
+                              {"revoked", date_or_null(token.revoked)}};
+  if (const auto most = most_devices(token)) json["devices"] = *most;
+  return json;
 }
 
 nlohmann::ordered_json to_json(const TokenList& list) {

@@ -22,7 +22,7 @@ Status check_file_is_there(std::string_view store_url) {
   const std::filesystem::path file(store_url.substr(kFile.size()));
   std::error_code ignored;
   if (std::filesystem::exists(file, ignored)) return {};
-  return fail(ErrorCode::io, fmt::format("{}: {}", file.string(), store::kFileGone));
+  return fail(ErrorCode::not_found, fmt::format("{}: {}", file.string(), store::kFileGone));
 }
 
 }  // namespace

@@ -84,6 +84,10 @@ Result<double> read_value(const core::CsvTable& csv, std::size_t row, std::size_
                           FeatureKind kind) {
   FLEETFIT_ASSIGN(const auto value, csv.optional_number(row, column));
   if (!value) return kMissing;
+  if (is_latency(kind) && *value <= 0)
+    return csv.error_at(row, column,
+                        fmt::format("column '{}': {} is no latency: it has to be positive",
+                                    csv.header()[column], csv.cell(row, column)));
   if (const auto problem = core::absurdity(plausible_range(kind), *value)) {
     return csv.error_at(
         row, column,

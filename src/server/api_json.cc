@@ -24,24 +24,26 @@ ApiReply page_reply(Json items, Json next) {
 }
 
 Json to_json(const store::TokenRecord& token) {
-  return {{"id", token.id},
-          {"name", token.name},
-          {"role", store::to_string(token.role)},
-          {"device", token.device.empty() ? Json() : Json(token.device)},
-          {"devices", core::or_null(app::most_devices(token))},
-          {"created", time_text(token.created)},
-          {"expires", time_or_null(token.expires)},
-          {"revoked", time_or_null(token.revoked)}};
+  Json json{{"id", token.id},
+            {"name", token.name},
+            {"role", store::to_string(token.role)},
+            {"device", token.device.empty() ? Json() : Json(token.device)},
+            {"created", time_text(token.created)},
+            {"expires", time_or_null(token.expires)},
+            {"revoked", time_or_null(token.revoked)}};
+  if (const auto most = app::most_devices(token)) json["devices"] = *most;
+  return json;
 }
 
 Json to_json(const store::EventRecord& event) {
-  return {{"id", event.id},
-          {"time", time_text(event.time)},
-          {"device_time", time_or_null(event.device_time)},
-          {"device", event.agent.empty() ? Json() : Json(event.agent)},
-          {"job", core::or_null(event.job)},
-          {"kind", event.kind},
-          {"body", embedded(event.body)}};
+  Json json{{"id", event.id},
+            {"time", time_text(event.time)},
+            {"device", event.agent.empty() ? Json() : Json(event.agent)},
+            {"job", core::or_null(event.job)},
+            {"kind", event.kind},
+            {"body", embedded(event.body)}};
+  if (event.device_time) json["device_time"] = time_text(*event.device_time);
+  return json;
 }
 
 Json to_json(const store::FileRecord& file) {

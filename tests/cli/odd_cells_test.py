@@ -37,7 +37,7 @@ class OddNumbers(cli.Case):
 
     def test_of_accuracy_are_refused_with_their_row(self):
         self.write("times.csv", [0, 1, 2])
-        for cell in ("1e20", "1e308", "-1e308", "101"):
+        for cell in ("1e20", "1e7", "-1e20"):
             self.write("table.csv", [0, 3], 7, 3, cell)
             place = ("table.csv:8:8", "column 'accuracy'", f"{cell} is no accuracy")
             self.expect_refused(self.run_small("--store", "memory:", "fit", "fleet.yaml", "-o", "out"), *place)

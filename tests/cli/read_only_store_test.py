@@ -31,6 +31,7 @@ class ReadOnly(cli.Case):
         self.file = self.shelf / "store.db"
         self.store = ["--store", f"sqlite:{self.file}"]
         self.succeed(*self.store, "device", "add", "kept")
+        self.file.chmod(0o644)  # it is made for its owner alone
         self.addCleanup(self.shelf.chmod, 0o755)
 
     def close(self):

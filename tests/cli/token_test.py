@@ -53,7 +53,7 @@ class Create(TokenCase):
     def test_says_how_many_devices_an_agents_token_may_register(self):
         self.assertEqual(self.token_json("create", "--role", "agent")["devices"], 100)
         self.assertEqual(self.token_json("create", "--role", "agent", "--devices", "500")["devices"], 500)
-        self.assertIsNone(self.token_json("create", "--role", "agent", "--device", "pi4")["devices"])
+        self.assertNotIn("devices", self.token_json("create", "--role", "agent", "--device", "pi4"))
         self.refuse_token("create", "--role", "viewer", "--devices", "5", naming="devices")
         self.refuse_token("create", "--role", "agent", "--device", "pi4", "--devices", "5", naming="devices")
         self.refuse_token("create", "--role", "agent", "--devices", "-1", naming="devices")

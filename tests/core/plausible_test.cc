@@ -18,8 +18,9 @@ TEST(Absurdity, SaysWhatIsWrong) {
   EXPECT_EQ(absurdity(kPlausibleLatencyMs, 0), "is not positive");
   EXPECT_EQ(absurdity(kPlausibleLatencyMs, 1e-320), "is no latency: it is less than 1e-09");
   EXPECT_EQ(absurdity(kPlausibleLatencyMs, 1e20), "is no latency: it is longer than a day");
-  EXPECT_EQ(absurdity(kPlausibleAccuracy, 1e20), "is no accuracy: it has to be from 0 to 100");
-  EXPECT_EQ(absurdity(kPlausibleAccuracy, -1), "is no accuracy: it is less than 0");
+  EXPECT_EQ(absurdity(kPlausibleAccuracy, 1e20), "is no accuracy: it is larger than 1,000,000");
+  EXPECT_EQ(absurdity(kPlausibleAccuracy, -1e20), "is no accuracy: it is less than -1e+06");
+  EXPECT_EQ(absurdity(kPlausibleAmount, -1), "is no amount: it is negative");
 }
 
 TEST(Absurdity, RefusesWhatIsNoNumberForEachKind) {

@@ -219,7 +219,7 @@ TEST_F(FleetOrigins, TheTimeOfAnEventIsTheServers) {
   EXPECT_EQ(kept()[0].at("device_time"), "1971-01-01T00:00:00.000Z");
   EXPECT_EQ(kept()[1].at("device_time"), "9999-01-01T00:00:00.000Z");
   const auto own = json(get("/events?device=pi4&kind=device")).at("items").at(0);
-  EXPECT_TRUE(own.at("device_time").is_null());
+  EXPECT_FALSE(own.contains("device_time"));
 
   // Neither is forgotten before its time, or kept for ever.
   wait(3600);

@@ -92,7 +92,7 @@ TEST_F(DesignTableFile, RefusesWhatIsBeyondReasonForItsQuantity) {
     return error("design,a\nnone-4,1\nnone-8," + cell + "\n", {.cells = rule});
   };
   EXPECT_EQ(error_of("1e20", CellRule::accuracy),
-            "t.csv:3:8: column 'a': 1e20 is no accuracy: it has to be from 0 to 100");
+            "t.csv:3:8: column 'a': 1e20 is no accuracy: it is larger than 1,000,000");
   EXPECT_EQ(error_of("1e20", CellRule::latency),
             "t.csv:3:8: column 'a': 1e20 is no latency: it is longer than a day");
   for (const auto rule :

@@ -143,7 +143,7 @@ export interface Job {
 export interface FleetEvent {
   id: number;
   time: string;
-  device_time?: string | null;
+  device_time?: string;
   device: string | null;
   job: number | null;
   kind: string;

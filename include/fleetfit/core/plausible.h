@@ -27,9 +27,9 @@ inline constexpr PlausibleRange kPlausibleEnergyMj{"energy", 1e-9, kDayMs * 1e6,
 inline constexpr PlausibleRange kPlausibleMemoryMb{"memory", 1e-9, 1e9,
                                                    "it is more than a petabyte"};
 inline constexpr PlausibleRange kPlausiblePowerMw{"power", 0, 1e9, "it is more than a megawatt"};
-/// Shares and percents.
-inline constexpr PlausibleRange kPlausibleAccuracy{"accuracy", 0, 100,
-                                                   "it has to be from 0 to 100"};
+/// Shares, percents, and whatever else says how good a design is: losses are below 0.
+inline constexpr PlausibleRange kPlausibleAccuracy{"accuracy", -1e6, 1e6,
+                                                   "it is larger than 1,000,000"};
 /// Of what a device has: cores, bytes, FLOPs a second.
 inline constexpr PlausibleRange kPlausibleAmount{"amount", 0, 1e18, "it is larger than 1e18"};
 

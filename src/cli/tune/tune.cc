@@ -153,7 +153,9 @@ struct WorkFlags {
 
 Result<Verdict> work(const Context& context, const WorkFlags& flags, const std::stop_token& stop) {
   const core::SystemClock clock;
-  FLEETFIT_ASSIGN(auto workplace, app::open_workplace_patiently(context.flags.store, clock, stop));
+  FLEETFIT_ASSIGN(auto workplace,
+                  core::within("study " + flags.study,
+                               app::open_workplace_patiently(context.flags.store, clock, stop)));
   study::WorkRequest request{.study = flags.study,
                              .as = flags.as,
                              .folder = flags.folder,
