@@ -98,9 +98,11 @@ TEST_F(DesignTableFile, RefusesWhatIsBeyondReasonForItsQuantity) {
   for (const auto rule :
        {CellRule::accuracy, CellRule::latency, CellRule::energy, CellRule::memory}) {
     EXPECT_NE(error_of("1e308", rule), "");
-    EXPECT_NE(error_of("-1", rule), "");
+    EXPECT_NE(error_of("-1e20", rule), "");
     EXPECT_EQ(error_of("99.5", rule), "");
   }
+  for (const auto rule : {CellRule::latency, CellRule::energy, CellRule::memory})
+    EXPECT_NE(error_of("-1", rule), "");
 }
 
 TEST_F(DesignTableFile, IsASourceThatKnowsItsDesignsAlone) {
