@@ -160,7 +160,7 @@ export const tests = {
     await page.keyboard.press('g');
     await page.keyboard.press('d');
     await page.getByRole('heading', {name: 'Devices', exact: true}).waitFor(soon);
-    assert.equal(await page.evaluate(() => document.activeElement.tagName), 'H1');
+    await page.waitForFunction(() => document.activeElement.tagName === 'H1', null, soon);
     await page.keyboard.press('Tab');
     assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Add a device');
     assert.notEqual(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle), 'none');
