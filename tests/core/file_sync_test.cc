@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -17,13 +18,22 @@ std::vector<std::string>& synced() {
   return names;
 }
 
+/// Other tests of this program write files by several threads at once.
+std::mutex& note_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 }  // namespace
 
 /// Stands before the system's: notes what is put to the disk.
 extern "C" int fsync(int fd) {
   std::error_code ignored;
   const auto name = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), ignored);
-  synced().push_back(name.string());
+  {
+    const std::scoped_lock lock(note_mutex());
+    synced().push_back(name.string());
+  }
   return static_cast<int>(::syscall(SYS_fsync, fd));
 }
 
