@@ -66,10 +66,11 @@ std::span<const std::string_view> kernel_kinds() { return kKinds; }
 std::string_view plain_kind(const Graph& graph, const Node& node) {
   const auto kind = kernel_kind(node.op);
   if (kind == "conv2d") return convolution_kind(graph, node);
+  if (kind != "fully_connected") return kind;
   // A product is a layer only with weights that are known beforehand.
   const bool has_weights =
       node.inputs.size() > 1 && node.inputs[1] != kNoTensor && is_static(graph, node.inputs[1]);
-  return kind == "fully_connected" && !has_weights ? "matmul" : kind;
+  return has_weights ? kind : "matmul";
 }
 
 std::vector<KernelEdge> kernel_edges(const Graph& graph, std::span<const Kernel> kernels) {
